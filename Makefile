@@ -1,0 +1,74 @@
+# Plain Python >= 3.11 and make are all this needs. `make help` lists what there is.
+# VENV may name another directory; PYTHON another interpreter.
+
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+WORKERS ?= 2
+
+# A stamp carries the checksum of what it was made from, so that a changed lock makes a new environment
+# whatever the files' times say.
+sum = $(shell cat $(1) | cksum | tr ' ' '-')
+RUNTIME := $(VENV)/.runtime-$(call sum,requirements/runtime.txt)
+DEV := $(VENV)/.dev-$(call sum,requirements/runtime.txt requirements/dev.txt)
+PROJECT := $(VENV)/.project-$(call sum,pyproject.toml)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+
+.PHONY: help run test proof controls slice lint lock clean install install-dev
+.DEFAULT_GOAL := help
+
+help:
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+$(RUNTIME):
+	@test -n "$(PYTHON)" || { echo "hubbub needs Python >= 3.11; none found. Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "Making the environment in $(VENV) (once per lock) ..."
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "No environment could be made. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+	@$(PIP_INSTALL) --require-hashes -r requirements/runtime.txt
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	@echo "Installing what the tests need ..."
+	@$(PIP_INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(PROJECT): $(RUNTIME)
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.project-*; touch $@
+
+install: $(RUNTIME) $(PROJECT)
+install-dev: $(DEV) $(PROJECT)
+
+run: install  ## the hub, on hubbub.toml or embedded defaults
+	@exec $(BIN)/hubbub run
+
+lint: install-dev  ## ruff, pyright, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	PYTHONPATH=. $(BIN)/lint-imports --no-cache
+
+test: lint  ## lint, then the tests of profile "test" (five minutes at most)
+	HUBBUB_PROFILE=test $(PYTEST) -n $(WORKERS) --dist loadgroup
+
+proof: lint  ## everything at full length; writes docs/proof/*.json
+	HUBBUB_PROFILE=proof $(PYTEST) -n $(WORKERS) --dist loadgroup
+
+slice: install-dev  ## a slice of the long suites (HUBBUB_SEED, HUBBUB_SHARD=i/n)
+	HUBBUB_PROFILE=ci $(PYTEST) -n $(WORKERS) --dist loadgroup
+
+controls: install-dev  ## planted faults: the named tests must turn red
+	$(BIN)/python -m tests.controls.run --workers $(WORKERS)
+
+UV := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+# The larger set first: what runs in production is then exactly what the tests ran with.
+lock: install-dev  ## remake requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer releases
+	$(UV) $(if $(UPGRADE),--upgrade) --group build --group lint --group test --group lock -o requirements/dev.txt
+	$(UV) $(if $(UPGRADE),--upgrade) --group build -c requirements/dev.txt -o requirements/runtime.txt
+
+clean:  ## remove the environment and the caches
+	rm -rf $(VENV) .ci-venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
