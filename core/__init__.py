@@ -1,0 +1,1 @@
+"""What the hub does, knowing no platform and no web framework."""

@@ -1,0 +1,107 @@
+"""Values of consent: prompts that wait for people, the votes on them, the grants people gave."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PromptKind(StrEnum):
+    """What a prompt asks."""
+
+    APPROVAL = "approval"
+    QUESTION = "question"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    BUDGET = "budget"
+    CONTINUE = "continue"
+    MENU = "menu"
+
+
+class Option(StrEnum):
+    """What a person can answer; a prompt offers some of these, in order."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+    ALWAYS = "always"
+    HAPPENED = "happened"
+    RETRY = "retry"
+    SKIP = "skip"
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class PromptState(StrEnum):
+    """A prompt is open until exactly one outcome is recorded."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRule:
+    """Who may decide and how many must agree; snapshotted when the prompt is opened.
+
+    `approvers`: user ids; empty means the requester and any owner. The voter's role is checked live.
+    """
+
+    approvers: tuple[str, ...] = ()
+    quorum: int = 1
+    not_requester: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's answer; one per person and prompt."""
+
+    user_id: str
+    name: str
+    option: Option
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question that waits in the store until people answered, it expired, or it was cancelled.
+
+    `binding` is the keyed hash of exactly what is asked (see consent.binding); `pattern` is what a grant
+    by "always" would cover (None: the whole tool). Times are microseconds UTC.
+    """
+
+    id: str
+    kind: PromptKind
+    thread_id: str
+    turn_id: str
+    call_id: str | None
+    requester_id: str
+    title: str
+    detail: str
+    options: tuple[Option, ...]
+    rule: VoteRule
+    binding: str
+    created_at: int
+    expires_at: int
+    tool: str | None = None
+    pattern: str | None = None
+    state: PromptState = PromptState.OPEN
+    outcome: Option | None = None
+    outcome_text: str | None = None
+
+
+class GrantScope(StrEnum):
+    """How far a grant reaches."""
+
+    USER = "user"
+    THREAD = "thread"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A person's recorded "always": `pattern` None covers the whole tool."""
+
+    id: str
+    user_id: str
+    tool: str
+    pattern: str | None
+    scope: GrantScope
+    thread_id: str | None
+    granted_by: str
+    created_at: int
+    expires_at: int | None = None

@@ -1,0 +1,41 @@
+"""Ids: UUIDv7 for rows, ten Crockford base32 characters for prompts (typed in `/approve ID`)."""
+
+import secrets
+import time
+import uuid
+from typing import Protocol
+
+CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+PROMPT_ID_LENGTH = 10
+
+
+class Ids(Protocol):
+    """Source of new ids, injected so that tests can foresee them."""
+
+    def row_id(self) -> str:
+        """A UUIDv7 as 36 characters: unique, sorted by creation time."""
+        ...
+
+    def prompt_id(self) -> str:
+        """Ten lower-case Crockford base32 characters."""
+        ...
+
+
+class RandomIds:
+    """Ids from the operating system's randomness."""
+
+    def row_id(self) -> str:
+        """A UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, 74 random bits."""
+        value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+        value = (value & ~(0xF << 76)) | (0x7 << 76)
+        value = (value & ~(0x3 << 62)) | (0x2 << 62)
+        return str(uuid.UUID(int=value))
+
+    def prompt_id(self) -> str:
+        """Fifty random bits; looks like `k3f9a7mzq2`."""
+        return "".join(secrets.choice(CROCKFORD) for _ in range(PROMPT_ID_LENGTH))
+
+
+def normalise_prompt_id(typed: str) -> str:
+    """What a person typed, as Crockford reads it: case ignored, o→0, i and l→1, dashes dropped."""
+    return typed.strip().lower().replace("-", "").translate(str.maketrans("oil", "011"))

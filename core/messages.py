@@ -1,0 +1,148 @@
+"""The values that cross the border between people's platforms and the hub.
+
+Everything here is plain, frozen and storable. `Address` and `MessageRef` are strings minted by a channel
+and read only by it; the core stores and returns them unchanged.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, NewType
+
+Address = NewType("Address", str)
+"""Where to speak: a chat, a topic, a channel thread. Minted and parsed by its channel only."""
+
+MessageRef = NewType("MessageRef", str)
+"""One message shown on a platform. Minted and parsed by its channel only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """The person (or bot) behind a message, as the platform knows them."""
+
+    platform_user_id: str
+    name: str
+    username: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A received file: `handle` lets its channel fetch it later, also after a restart."""
+
+    handle: str
+    name: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """A message a person wrote.
+
+    `key` names the platform's object and the bot's account (never the envelope) and is unique for ever;
+    `order_key` sorts, as text, in the platform's own order within one conversation; `scope` is the
+    conversation's external id (None where the channel has just one, as in a terminal; None differs from "").
+    `direct`: a private conversation; `addressed`: meant for the bot. `sent_at` is microseconds UTC.
+    """
+
+    key: str
+    order_key: str
+    channel: str
+    address: Address
+    scope: str | None
+    sender: Sender
+    text: str
+    sent_at: int
+    direct: bool = True
+    addressed: bool = True
+    attachments: tuple[Attachment, ...] = ()
+    reply_to: MessageRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceAnswer:
+    """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices."""
+
+    key: str
+    channel: str
+    address: Address
+    sender: Sender
+    prompt_id: str
+    choice: int
+    sent_at: int
+    direct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something the platform delivered that could not be understood; recorded, then acknowledged."""
+
+    key: str
+    channel: str
+    summary: str
+    sent_at: int
+
+
+InboundEvent = InboundMessage | ChoiceAnswer | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    """Text in Markdown (CommonMark, tables, strikethrough), as models write it."""
+
+    text: str
+    kind: Literal["markdown"] = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Text shown exactly as it is."""
+
+    text: str
+    kind: Literal["plain"] = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Preformatted text; `language` may be empty."""
+
+    text: str
+    language: str = ""
+    kind: Literal["code"] = "code"
+
+
+Block = Markdown | Plain | Code
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer offered with a prompt; its position in `Message.choices` is its identity."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to send: a path below the workspace or the hub's own spill directory."""
+
+    path: str
+    name: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something the hub says. Core says what it means; each channel shows it as well as it can.
+
+    `choices` belong to `prompt_id`. `outcome` is set when a prompt is settled: the choices disappear and
+    the outcome line is shown instead.
+    """
+
+    blocks: tuple[Block, ...]
+    choices: tuple[Choice, ...] = ()
+    prompt_id: str | None = None
+    outcome: str | None = None
+    files: tuple[File, ...] = field(default=())
+
+
+def plain(text: str) -> Message:
+    """A message of one plain sentence."""
+    return Message(blocks=(Plain(text),))

@@ -1,0 +1,120 @@
+"""The ports between the channels and the core, each owned by its user."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from core.messages import Address, InboundEvent, Message, MessageRef
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What became of an inbound event. `outcome` is its recorded reason (P11), `answer` a short word to the
+    person where the platform shows one beside a press; `duplicate`: it had been accepted before."""
+
+    outcome: str
+    answer: str | None = None
+    duplicate: bool = False
+
+
+class Inbox(Protocol):
+    """Given to every channel."""
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """Take responsibility for one authenticated event; returns once it is durable.
+
+        Only after return may the channel acknowledge it to its platform. A repeated `event.key` changes
+        nothing. Raises InboxUnavailable: do not acknowledge; expect redelivery.
+        """
+        ...
+
+
+class SendState(StrEnum):
+    """A message on its way out (P7)."""
+
+    QUEUED = "queued"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    AMBIGUOUS = "ambiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """One message to show, or one shown message to change.
+
+    A message may need several parts on its platform; `refs` holds those already sent, in order, so
+    `len(refs)` is the part to send next. `edit_of` names the row whose messages this one changes.
+    `not_before`: microseconds UTC. `repeats`: how often an unanswered part was sent again.
+    """
+
+    id: int
+    channel: str
+    address: Address
+    message: Message
+    state: SendState
+    nonce: str
+    refs: tuple[MessageRef, ...] = ()
+    edit_of: int | None = None
+    not_before: int = 0
+    attempts: int = 0
+    repeats: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A message as its platform took it. `order_key` sorts among the conversation's inbound order keys, so
+    that it can be told whether a person wrote before or after it."""
+
+    ref: MessageRef
+    order_key: str
+
+
+class Outbox(Protocol):
+    """The senders' view of the store. Every method is one transaction, durable when it returns."""
+
+    async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
+        """All rows of a channel not yet sent or failed, in order of id."""
+        ...
+
+    async def claim_outbox(self, row_id: int) -> OutboxRow:
+        """Mark a row `sending`: must return before the request goes out. Returns the row as it is now."""
+        ...
+
+    async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
+        """The messages a row became; empty while unsent or failed."""
+        ...
+
+    async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
+        """The platform answered: keep the part's ref; `last` ends the row as `sent`."""
+        ...
+
+    async def record_sent(self, row_id: int) -> None:
+        """An edit went through: the row ends as `sent`."""
+        ...
+
+    async def retry_outbox(self, row_id: int, *, not_before: int, reason: str) -> None:
+        """The request was certainly not taken: back to `queued` until `not_before` (microseconds UTC)."""
+        ...
+
+    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
+        """The request went unanswered. The row becomes `ambiguous`, is counted, and may be claimed once
+        more; a row whose repeat is used up ends there. Returns the row as it is now."""
+        ...
+
+    async def fail_outbox(self, row_id: int, reason: str) -> None:
+        """The platform refuses it for good: visibly failed."""
+        ...
+
+
+class OutboxListener(Protocol):
+    """Told, after the commit, which rows are ready to go out."""
+
+    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
+        """Never blocks and never fails; the rows are in the store in any case."""
+        ...
+
+    def may_send_now(self, channel: str, address: Address) -> bool:
+        """Whether a row committed as `sending` would really go out at once (no queue, no rate limit)."""
+        ...

@@ -1,0 +1,181 @@
+"""What `Store.accept_event` lets the hub see and do inside its one transaction.
+
+The rules of who may speak and what a text means live in a judge: a pure object that is asked twice
+(who is this? what follows?) and answers with values. The store applies them in order, in the same
+transaction, so rules are written once for every database.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.consent.model import Grant, Option, Prompt, Vote
+from core.messages import InboundEvent, Message, MessageRef
+from core.ports import OutboxRow
+from core.store.rows import ThreadRow, TurnStart
+from core.users import Identity, Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The sender may speak. A user or identity that does not exist yet is created as given."""
+
+    principal: Principal
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """The sender is refused: recorded under `outcome`, answered with `answer` only the first time.
+
+    `noise`: only counted per chat, sender and reason, never stored or answered.
+    """
+
+    outcome: str
+    answer: Message | None = None
+    noise: bool = False
+
+
+Admission = Admitted | TurnedAway
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """A prompt with its votes so far, and the prompt's thread."""
+
+    prompt: Prompt
+    votes: tuple[Vote, ...]
+    thread: ThreadRow
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCard:
+    """A prompt's card as it stands in the event's own conversation."""
+
+    prompt_id: str
+    refs: tuple[MessageRef, ...]
+    order_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptView:
+    """The state an admitted event is judged on.
+
+    `thread` is the one the event's key leads to, None where it does not exist yet; `waiting`: inputs
+    queued there; `open_prompts`: the open ones of that thread; `prompt`: the one the event names by id
+    (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
+    `running_since`: when the running turn was started (microseconds UTC), None if none runs.
+    """
+
+    principal: Principal
+    thread: ThreadRow | None
+    waiting: int
+    running_since: int | None
+    open_prompts: tuple[PromptView, ...]
+    prompt: PromptView | None
+    cards: tuple[ShownCard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInput:
+    """The message is input for its thread (made if missing): starts a turn, or waits for the next one."""
+
+    new_thread_id: str
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebindThread:
+    """`/new`: the event's key leads to a new thread from now on."""
+
+    new_thread_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopThread:
+    """`/stop`: a running turn is flagged, a waiting one is ended with its prompts, queued inputs dropped.
+
+    `outcome_text` is written on the cards of prompts that this cancels.
+    """
+
+    outcome_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CastVote:
+    """A person's answer to a prompt is recorded; it does not close the prompt yet."""
+
+    prompt_id: str
+    option: Option
+
+
+@dataclass(frozen=True, slots=True)
+class ClosePrompt:
+    """The prompt gets its one outcome; every shown copy is changed to `card`.
+
+    The prompt's turn goes on once it has no open prompt left.
+    """
+
+    prompt_id: str
+    outcome: Option
+    outcome_text: str
+    card: Message
+
+
+@dataclass(frozen=True, slots=True)
+class RecordGrant:
+    """An "always" is kept."""
+
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A message for the event's own conversation goes to the outbox."""
+
+    message: Message
+
+
+Effect = QueueInput | RebindThread | StopThread | CastVote | ClosePrompt | RecordGrant | Say
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows from an admitted event. `outcome` is its recorded reason; `answer` see Acceptance."""
+
+    outcome: str
+    effects: tuple[Effect, ...] = ()
+    answer: str | None = None
+
+
+class Judge(Protocol):
+    """Pure rules, called inside the transaction; must not block and never fails on valid input."""
+
+    @property
+    def prompt_id(self) -> str | None:
+        """The prompt the event names, so that the store can load it."""
+        ...
+
+    def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
+        """Who is speaking, and may they?"""
+        ...
+
+    def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
+        """What follows from the event?"""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What the transaction did.
+
+    `started`: a turn that now runs and needs its actor; `stopped_turn_id`: a running turn to be cancelled;
+    `outbox`: new rows, in order; `thread_id`: where the event belongs, if anywhere.
+    """
+
+    outcome: str
+    answer: str | None
+    duplicate: bool
+    thread_id: str | None = None
+    started: TurnStart | None = None
+    stopped_turn_id: str | None = None
+    outbox: tuple[OutboxRow, ...] = ()

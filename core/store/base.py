@@ -1,0 +1,170 @@
+"""The port to the database: intention-named units, one method = one transaction, durable when it returns.
+
+Cancelling a caller does not cancel its unit. Units that write to a turn raise StaleTurn when the turn no
+longer runs. All raise StoreUnavailable when the database takes no writes; nothing of the unit is kept then.
+Times are integer microseconds UTC.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from core.consent.model import Grant, Prompt
+from core.messages import InboundEvent, Message
+from core.ports import Outbox, OutboxRow
+from core.store.accept import Accepted, Judge, PromptView
+from core.store.rows import (
+    CallRow,
+    Draft,
+    Expired,
+    Explanation,
+    LoadedTurn,
+    MemoryNote,
+    NewCall,
+    Recovery,
+    ThreadRow,
+    TurnFinished,
+    TurnStart,
+    TurnState,
+)
+from core.tools.base import ProcessInfo
+from core.transcript import AssistantSaid, Note, ToolResult
+from core.users import Principal, Role
+
+RunCheck = Callable[[CallRow, Principal, Sequence[Grant]], str | None]
+"""Judges a call in the transaction that marks it running, on the live role and grants; None: go."""
+
+
+class Store(Outbox, Protocol):
+    """The hub's memory."""
+
+    # --- coming in -------------------------------------------------------------------------------------
+    async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
+        """Deduplicate, judge and apply an inbound event (see store.accept); all or nothing.
+
+        `send_now`: a message this puts into the outbox may be committed as `sending` if it is the only
+        one waiting for its address.
+        """
+        ...
+
+    # --- turns -----------------------------------------------------------------------------------------
+    async def load_turn(self, start: TurnStart) -> LoadedTurn:
+        """Everything an actor needs to run or go on with the turn."""
+        ...
+
+    async def record_reply_and_intents(
+        self, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall], notes: Sequence[Note] = ()
+    ) -> None:
+        """Journal a model reply with the calls it asks for (and notes to the model); counts a round."""
+        ...
+
+    async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+        """Open a prompt for its turn (and call): the turn waits and is no longer ours to write."""
+        ...
+
+    async def mark_running(self, turn_id: str, call_id: str, check: RunCheck) -> str | None:
+        """Write-ahead mark of an effect (P5). Returns the check's refusal, and then writes nothing."""
+        ...
+
+    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
+        """Remember the child of a running call, so that a later hub can end it."""
+        ...
+
+    async def finish_calls(self, turn_id: str, results: Sequence[ToolResult]) -> None:
+        """Journal outcomes of calls; each call gets exactly one."""
+        ...
+
+    async def finish_turn_and_enqueue(
+        self,
+        turn_id: str,
+        state: TurnState,
+        answer: AssistantSaid | None,
+        messages: Sequence[Draft],
+        *,
+        next_turn_id: str,
+        error: str | None = None,
+        send_now: bool = False,
+    ) -> TurnFinished:
+        """End a turn with its answer and messages; calls without outcome are recorded as cancelled.
+
+        Inputs waiting in the thread become the next turn: the oldest and up to nine following it of the
+        same person (`one_by_one` configured: just the oldest).
+        """
+        ...
+
+    # --- starting again --------------------------------------------------------------------------------
+    async def recover(self) -> Recovery:
+        """What a starting hub finds unfinished. Rows that were `sending` become `ambiguous` here."""
+        ...
+
+    async def resume_turn(self, turn_id: str) -> TurnStart:
+        """Count one more start of an unfinished turn, before anything of it is done."""
+        ...
+
+    async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
+        """Start a turn on waiting inputs of a thread without an active turn."""
+        ...
+
+    async def mark_unknown(
+        self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
+    ) -> tuple[OutboxRow, ...]:
+        """A running call of a dead hub has an unknown outcome: its turn waits for a person's word."""
+        ...
+
+    # --- people and consent ----------------------------------------------------------------------------
+    async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
+        """The user as it is now; made if missing. The role given is written."""
+        ...
+
+    async def user(self, user_id: str) -> Principal | None:
+        """A user by id."""
+        ...
+
+    async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
+        """Close every open prompt past its time; calls they were for count as denied."""
+        ...
+
+    async def open_prompts(self) -> Sequence[PromptView]:
+        """All open prompts, oldest first."""
+        ...
+
+    async def grants(self, user_id: str) -> Sequence[Grant]:
+        """A person's grants that have not expired."""
+        ...
+
+    async def revoke_grant(self, grant_id: str) -> bool:
+        """Drop a grant; False if there is none."""
+        ...
+
+    # --- what tools keep -------------------------------------------------------------------------------
+    async def write_memory(self, user_id: str, key: str, text: str) -> None:
+        """Keep a note; the same `key` (an idempotency key) is kept once."""
+        ...
+
+    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
+        """Notes containing all words of the query, newest first; an empty query finds all."""
+        ...
+
+    # --- looking ---------------------------------------------------------------------------------------
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        """A thread by id."""
+        ...
+
+    async def threads(self, limit: int) -> Sequence[ThreadRow]:
+        """The most recently active threads."""
+        ...
+
+    async def explain(self, event_key: str) -> Explanation | None:
+        """What happened to an inbound event."""
+        ...
+
+    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
+        """The newest inbound events, newest first."""
+        ...
+
+    async def healthy(self) -> bool:
+        """Whether the last commit went through; False stops accepting (see /readyz)."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was handed in, then let the database go."""
+        ...

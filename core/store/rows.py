@@ -1,0 +1,205 @@
+"""Rows as the store returns them: frozen values, no database types."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.consent.model import Grant, Option
+from core.messages import Address, Message
+from core.ports import OutboxRow
+from core.tools.base import Effect, ProcessInfo
+from core.transcript import Entry
+from core.users import Principal
+
+
+class TurnState(StrEnum):
+    """A turn runs, waits for a person, or has ended in one of four ways."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    CRASHED = "crashed"
+
+
+class CallState(StrEnum):
+    """A tool call from the model's intent to its recorded outcome."""
+
+    INTENT = "intent"
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DENIED = "denied"
+    RUNNING = "running"
+    UNKNOWN = "unknown"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """One conversation of one owner on one channel; answers go to `address`.
+
+    `active_turn_id`: the turn that runs or waits for a person, and `active_turn_state` which of the two.
+    """
+
+    id: str
+    owner_id: str
+    channel: str
+    scope: str
+    address: Address
+    title: str
+    created_at: int
+    last_active_at: int
+    active_turn_id: str | None = None
+    active_turn_state: TurnState | None = None
+    preset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """A turn whose start is committed. `first_seq`..`last_seq` are its inputs' entries in the transcript;
+    on a resumed turn they are the whole range so far. `attempt` counts starts without progress, from 1."""
+
+    turn_id: str
+    number: int
+    thread: ThreadRow
+    principal: Principal
+    first_seq: int
+    last_seq: int
+    attempt: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A tool call of a turn. `answer`: what a person decided about it; `binding`: what they decided on."""
+
+    call_id: str
+    turn_id: str
+    seq: int
+    tool: str
+    arguments: str
+    state: CallState
+    effect: Effect
+    binding: str | None = None
+    prompt_id: str | None = None
+    answer: Option | None = None
+    answered_by: str | None = None
+    process: ProcessInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """An intent to be journalled with the reply that asked for it. Effect is what the tool declares."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTurn:
+    """What an actor needs to go on with a turn.
+
+    `entries`: the thread's live entries in order, back to the newest usable summary; `calls`: the turn's
+    calls in order; `spent_us`: running time before this start, waiting for people not counted;
+    `rounds`/`tools_run`: model rounds and executed calls since the last human input.
+    """
+
+    start: TurnStart
+    entries: tuple[Entry, ...]
+    calls: tuple[CallRow, ...]
+    grants: tuple[Grant, ...]
+    spent_us: int
+    rounds: int
+    tools_run: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A call that was marked running when the hub died."""
+
+    call: CallRow
+    thread: ThreadRow
+    requester: Principal
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedTurn:
+    """A turn that was running when the hub died; `attempts` starts brought no progress."""
+
+    turn_id: str
+    thread_id: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a starting hub has to pick up."""
+
+    running_calls: tuple[RunningCall, ...]
+    turns: tuple[UnfinishedTurn, ...]
+    idle_threads_with_input: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message to be put into the outbox. `prompt_id`: it is a copy of that prompt's card."""
+
+    channel: str
+    address: Address
+    message: Message
+    nonce: str
+    prompt_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The rows that now go out, and the thread's next turn if inputs were waiting."""
+
+    outbox: tuple[OutboxRow, ...]
+    next: TurnStart | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Prompts that ran out: turns that go on, and card edits that go out."""
+
+    started: tuple[TurnStart, ...]
+    outbox: tuple[OutboxRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How one message of an answer went out, for `why`."""
+
+    outbox_id: int
+    state: str
+    parts: int
+    repeats: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything recorded about one inbound event (P11)."""
+
+    key: str
+    channel: str
+    sender: str
+    received_at: int
+    outcome: str
+    thread_id: str | None
+    turn_id: str | None
+    turn_state: str | None
+    turn_error: str | None
+    deliveries: tuple[Delivery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNote:
+    """Something a person asked the hub to remember."""
+
+    id: str
+    text: str
+    created_at: int

@@ -1,0 +1,116 @@
+"""What a tool is: a typed function, and what it honestly declares about itself."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from core.users import Principal
+
+
+class Requirement(StrEnum):
+    """Whether a person must agree before the tool runs."""
+
+    NEVER = "never"
+    ASK = "ask"
+    ALWAYS_ASK = "always_ask"
+
+
+class Effect(StrEnum):
+    """What running the tool twice would mean. Only `EFFECT` calls can end as unknown (P5)."""
+
+    NONE = "none"
+    IDEMPOTENT = "idempotent"
+    EFFECT = "effect"
+
+
+class Data(StrEnum):
+    """Whose data the tool can reach; a guest's list holds only `OWN` and `NONE`."""
+
+    OWN = "own"
+    SHARED = "shared"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """A child process started for a call: enough to find it, and only it, after the hub died.
+
+    `started_ticks` is field 22 of /proc/PID/stat (clock ticks after boot): a reused pid differs in it.
+    """
+
+    pid: int
+    process_group: int
+    started_ticks: int
+
+
+class CallContext(Protocol):
+    """What a running tool may know and do."""
+
+    @property
+    def principal(self) -> Principal:
+        """The person the call is made for."""
+        ...
+
+    @property
+    def thread_id(self) -> str:
+        """The thread the call belongs to."""
+        ...
+
+    @property
+    def idempotency_key(self) -> str:
+        """Stable for this call, also when it is re-run after a crash."""
+        ...
+
+    @property
+    def workspace(self) -> str:
+        """Absolute path of the directory tools work in."""
+        ...
+
+    @property
+    def deadline_s(self) -> float:
+        """Seconds the tool may take from now on."""
+        ...
+
+    async def process_started(self, process: ProcessInfo) -> None:
+        """Record a child before it may have any effect; returns once that is durable."""
+        ...
+
+
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """What particular arguments make of a tool's requirement.
+
+    `pattern`: what an "always" for these arguments would cover; None where the whole tool would be.
+    `blocked`: a hard block's reason; such a call is refused in every mode.
+    """
+
+    requirement: Requirement
+    pattern: str | None = None
+    blocked: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the registry holds it. `parameters` is a JSON schema object; `run` gets validated arguments.
+
+    `rate` looks at arguments (never at state); None where arguments carry no risk. `timeout_s` None: the
+    configured default. `sensitive`: argument names never shown or stored in clear.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    validate: Callable[[Mapping[str, Any]], Arguments]
+    run: Callable[[CallContext, Arguments], Awaitable[str]]
+    requirement: Requirement = Requirement.ASK
+    effect: Effect = Effect.EFFECT
+    data: Data = Data.SHARED
+    rate: Callable[[Arguments], Risk] | None = None
+    timeout_s: float | None = None
+    version: int = 1
+    sensitive: frozenset[str] = field(default_factory=lambda: frozenset[str]())

@@ -1,0 +1,96 @@
+"""The conversation as it is journalled: provider-neutral entries, in the order of their `seq`.
+
+An entry is never changed. What a model sees is a pure function of the live entries.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which model wrote an entry. `opaque` is replayed only to the same provider family."""
+
+    provider: str
+    model: str
+    opaque: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UserSaid:
+    """What a person wrote. `sender` is shown to the model where several people speak in one thread."""
+
+    text: str
+    sender: str = ""
+    kind: Literal["user"] = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantSaid:
+    """What the model wrote, also beside tool calls (then it may be empty)."""
+
+    text: str
+    origin: Origin | None = None
+    kind: Literal["assistant"] = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The model's intent to call a tool. `arguments` is the JSON text exactly as the model gave it."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    kind: Literal["call"] = "call"
+
+
+class ResultStatus(StrEnum):
+    """How a call ended. Nothing but `ok` may look like success to the model."""
+
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The recorded outcome of a call; every call gets exactly one."""
+
+    call_id: str
+    status: ResultStatus
+    text: str
+    kind: Literal["result"] = "result"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Stands for all entries up to `covers_to_seq`, as long as all of them are live."""
+
+    text: str
+    covers_to_seq: int
+    kind: Literal["summary"] = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something the hub tells the model (a nudge, a limit)."""
+
+    text: str
+    kind: Literal["note"] = "note"
+
+
+Said = UserSaid | AssistantSaid | ToolCalled | ToolResult | Summary | Note
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One journalled line of a thread. `seq` is never reused; `at` is microseconds UTC."""
+
+    seq: int
+    turn_id: str
+    at: int
+    said: Said
