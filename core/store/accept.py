@@ -27,11 +27,13 @@ class Admitted:
 class TurnedAway:
     """The sender is refused: recorded under `outcome`, answered with `answer` only the first time.
 
+    `word`: what a refused press is answered with, each time (Acceptance.answer).
     `noise`: only counted per chat, sender and reason, never stored or answered.
     """
 
     outcome: str
     answer: Message | None = None
+    word: str | None = None
     noise: bool = False
 
 
@@ -45,6 +47,20 @@ class PromptView:
     prompt: Prompt
     votes: tuple[Vote, ...]
     thread: ThreadRow
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCandidate:
+    """Loaded only when no key matches and the external id is a UUID: what is known of that id.
+
+    `own`: the sender's user owns a thread with this id; `taken`: a thread of anybody has it;
+    `mapped`: some key leads to it.
+    """
+
+    thread_id: str
+    own: bool
+    taken: bool
+    mapped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +79,12 @@ class AcceptView:
     `thread` is the one the event's key leads to, None where it does not exist yet; `waiting`: inputs
     queued there; `open_prompts`: the open ones of that thread; `prompt`: the one the event names by id
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
-    `running_since`: when the running turn was started (microseconds UTC), None if none runs.
+    `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds UTC), None if none runs.
     """
 
     principal: Principal
     thread: ThreadRow | None
+    candidate: ThreadCandidate | None
     waiting: int
     running_since: int | None
     open_prompts: tuple[PromptView, ...]
@@ -77,10 +94,15 @@ class AcceptView:
 
 @dataclass(frozen=True, slots=True)
 class QueueInput:
-    """The message is input for its thread (made if missing): starts a turn, or waits for the next one."""
+    """The message is input for its thread: it starts a turn, or waits for the next one.
+
+    Where the event's key leads to no thread yet: `new_thread_id` is made and the key leads there, or, with
+    `adopt`, the sender's existing thread of that id gets the key.
+    """
 
     new_thread_id: str
     turn_id: str
+    adopt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

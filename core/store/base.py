@@ -100,6 +100,10 @@ class Store(Outbox, Protocol):
         """Count one more start of an unfinished turn, before anything of it is done."""
         ...
 
+    async def release_turns(self, turn_ids: Sequence[str]) -> None:
+        """The hub stops in good order: these unfinished starts do not count as crashes."""
+        ...
+
     async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
         """Start a turn on waiting inputs of a thread without an active turn."""
         ...

@@ -103,7 +103,8 @@ class LoadedTurn:
 
     `entries`: the thread's live entries in order, back to the newest usable summary; `calls`: the turn's
     calls in order; `spent_us`: running time before this start, waiting for people not counted;
-    `rounds`/`tools_run`: model rounds and executed calls since the last human input.
+    `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, or
+    "continue" on a continue prompt). `continued`: the outcome of the turn's newest continue prompt.
     """
 
     start: TurnStart
@@ -113,6 +114,7 @@ class LoadedTurn:
     spent_us: int
     rounds: int
     tools_run: int
+    continued: Option | None
 
 
 @dataclass(frozen=True, slots=True)
