@@ -1,0 +1,92 @@
+"""What the long suites leave behind: docs/proof/<suite>.json, written by profile `proof` alone.
+
+A test hands facts to the fixture `proof_record`; they travel with its report to the process that reports
+and are written when the run ends. In other profiles they are dropped.
+"""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from tests.plugins.profile import PROFILE, Profile
+
+
+class ProofRecord(Protocol):
+    """Keeps facts about the running test: counts, seeds, medians with units in their names."""
+
+    def __call__(self, suite: str, **facts: object) -> None:
+        """Add facts (JSON values) to docs/proof/<suite>.json."""
+        ...
+
+
+@pytest.fixture
+def proof_record(request: pytest.FixtureRequest) -> ProofRecord:
+    """`proof_record("crash", kill_points=42, kills=200)`."""
+
+    def record(suite: str, **facts: object) -> None:
+        if not suite.replace("-", "").isalnum():
+            raise ValueError(f"a suite's name becomes a file's name: {suite!r}")
+        request.node.user_properties.append(("proof", json.dumps({"suite": suite, "facts": facts})))
+
+    return record
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the writer in the process that reports, in profile `proof`."""
+    profile = config.stash[PROFILE]
+    if profile.name == "proof" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Writer(profile, config.rootpath), "hubbub-proof-writer")
+
+
+class _Writer:
+    def __init__(self, profile: Profile, root: Path) -> None:
+        self._profile = profile
+        self._root = root
+        self._records: dict[str, list[Mapping[str, Any]]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call":
+            return
+        for name, value in report.user_properties:
+            if name == "proof":
+                kept = json.loads(str(value))
+                self._records.setdefault(kept["suite"], []).append(
+                    {
+                        "test": report.nodeid,
+                        "outcome": report.outcome,
+                        "duration_s": round(report.duration, 3),
+                        **kept["facts"],
+                    }
+                )
+
+    def pytest_sessionfinish(self) -> None:
+        folder = self._root / "docs" / "proof"
+        for suite, records in self._records.items():
+            folder.mkdir(parents=True, exist_ok=True)
+            page = {
+                "suite": suite,
+                "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "commit": self._commit(),
+                "seed": self._profile.seed,
+                "python": platform.python_version(),
+                "cores": os.cpu_count(),
+                "records": sorted(records, key=lambda record: str(record["test"])),
+            }
+            (folder / f"{suite}.json").write_text(json.dumps(page, indent=2, ensure_ascii=False) + "\n")
+
+    def _commit(self) -> str:
+        asked = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
+            cwd=self._root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return asked.stdout.strip() or "unknown"

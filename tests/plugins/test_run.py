@@ -1,0 +1,134 @@
+"""The run's machinery, judged from outside: a small suite run by a real pytest process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+SUITE = """
+import pytest
+
+@pytest.mark.strace
+def test_traces(proof_record):
+    proof_record("durability", syncs=29)
+
+@pytest.mark.docker
+def test_contains():
+    pass
+
+@pytest.mark.slow
+def test_takes_long():
+    pass
+
+@pytest.mark.slow
+def test_takes_long_too():
+    pass
+"""
+
+# The tools of the machine, as this suite is to believe them.
+PROBES = """
+from tests.plugins import groups
+
+pytest_plugins = ["tests.plugins.profile", "tests.plugins.groups", "tests.plugins.proof"]
+groups.PROBES = {
+    "strace": lambda: None,
+    "docker": lambda: "no Docker daemon answers",
+    "postgres": lambda: None,
+    "chromium": lambda: None,
+}
+"""
+
+INI = """
+[pytest]
+asyncio_default_fixture_loop_scope = function
+markers =
+    slow:
+    strace:
+    docker:
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "conftest.py").write_text(PROBES)
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    (tmp_path / "pytest.ini").write_text(INI)
+    return tmp_path
+
+
+def run(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(("HUBBUB_", "PYTEST_"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *options],
+        cwd=folder,
+        env=environ | {"PYTHONPATH": str(ROOT)} | variables,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+def test_a_missing_tool_skips_aloud(suite: Path) -> None:
+    done = run(suite)
+    assert done.returncode == 0
+    assert "1 passed, 1 skipped, 2 deselected" in done.stdout
+    assert "SKIPPED docker: 0 ran, 1 skipped: no Docker daemon answers" in done.stdout
+    assert "strace: 1 ran, 0 skipped" in done.stdout
+    assert "HUBBUB_PROFILE=test HUBBUB_SEED=0 HUBBUB_SHARD=1/1" in done.stdout
+
+
+def test_a_required_group_without_its_tool_fails(suite: Path) -> None:
+    done = run(suite, HUBBUB_REQUIRE="docker")
+    assert done.returncode == 1
+    assert "HUBBUB_REQUIRE names docker, but no Docker daemon answers" in done.stdout
+    assert "FAILED docker: 0 ran, 0 skipped: HUBBUB_REQUIRE names it, no test ran" in done.stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_required_group_without_tests_fails_a_green_run(suite: Path, workers: str) -> None:
+    done = run(suite, "-n", workers, HUBBUB_REQUIRE="strace,postgres")
+    assert "1 passed, 1 skipped" in done.stdout
+    assert "FAILED postgres: 0 ran, 0 skipped: HUBBUB_REQUIRE names it, no test ran" in done.stdout
+    assert done.returncode == 1
+
+
+def test_a_required_group_that_ran_passes(suite: Path) -> None:
+    assert run(suite, HUBBUB_REQUIRE="strace").returncode == 0
+
+
+def test_an_unknown_group_is_a_usage_error(suite: Path) -> None:
+    done = run(suite, HUBBUB_REQUIRE="stracce")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "HUBBUB_REQUIRE names stracce; the groups are strace, docker, postgres, chromium" in done.stderr
+
+
+def test_the_slice_runs_slow_tests_alone_and_all_slices_run_them_all(suite: Path) -> None:
+    first = run(suite, "-v", HUBBUB_PROFILE="ci", HUBBUB_SEED="5", HUBBUB_SHARD="1/2")
+    second = run(suite, "-v", HUBBUB_PROFILE="ci", HUBBUB_SEED="5", HUBBUB_SHARD="2/2")
+    passed = first.stdout.count("PASSED") + second.stdout.count("PASSED")
+    assert passed == 2
+    assert "test_traces" not in first.stdout + second.stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_proof_runs_everything_and_writes_the_suites_page(suite: Path, workers: str) -> None:
+    done = run(suite, "-n", workers, HUBBUB_PROFILE="proof", HUBBUB_SEED="11")
+    assert "3 passed, 1 skipped" in done.stdout
+    page = json.loads((suite / "docs/proof/durability.json").read_text())
+    assert page["seed"] == 11
+    assert [(one["test"], one["outcome"], one["syncs"]) for one in page["records"]] == [
+        ("test_suite.py::test_traces", "passed", 29)
+    ]
+
+
+def test_other_profiles_write_no_page(suite: Path) -> None:
+    run(suite)
+    assert not (suite / "docs").exists()
