@@ -79,7 +79,8 @@ class AcceptView:
     `thread` is the one the event's key leads to, None where it does not exist yet; `waiting`: inputs
     queued there; `open_prompts`: the open ones of that thread; `prompt`: the one the event names by id
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
-    `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds UTC), None if none runs.
+    `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds
+    UTC), None if none runs.
     """
 
     principal: Principal

@@ -52,9 +52,13 @@ class Store(Outbox, Protocol):
         ...
 
     async def record_reply_and_intents(
-        self, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall], notes: Sequence[Note] = ()
+        self, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]
     ) -> None:
-        """Journal a model reply with the calls it asks for (and notes to the model); counts a round."""
+        """Journal a model reply with the calls it asks for; counts a round if there are any."""
+        ...
+
+    async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:
+        """Journal something the hub tells the model."""
         ...
 
     async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:

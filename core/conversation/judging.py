@@ -1,0 +1,228 @@
+"""The rules an inbound event is judged by, inside the transaction that accepts it.
+
+Control (stop, answers, status, new) takes effect right here and never waits behind a turn; everything
+else becomes input of its thread.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from core import texts
+from core.clock import SECOND_US
+from core.consent.cards import settled_card
+from core.consent.model import Grant, GrantScope, Option, PromptKind
+from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
+from core.conversation.access import Access
+from core.conversation.sessions import Adopt, Create, Existing, SessionManager
+from core.conversation.submission import (
+    AnswerPrompt,
+    BareAnswer,
+    Help,
+    NewThread,
+    Start,
+    Status,
+    Stop,
+    Submission,
+    UnknownCommand,
+    UserInput,
+    parse_submission,
+)
+from core.ids import Ids
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable, plain
+from core.store.accept import (
+    AcceptView,
+    Admission,
+    CastVote,
+    ClosePrompt,
+    Effect,
+    PromptView,
+    QueueInput,
+    RebindThread,
+    RecordGrant,
+    Say,
+    StopThread,
+    Verdict,
+)
+from core.store.rows import TurnState
+from core.users import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class HouseRules:
+    """What every event is judged with. `max_waiting`: inputs that may wait in one thread."""
+
+    access: Access
+    sessions: SessionManager
+    ids: Ids
+    max_waiting: int
+
+
+class EventJudge:
+    """Judges one event; see store.accept.Judge. Pure but for the ids and the time it is given."""
+
+    def __init__(self, rules: HouseRules, event: InboundEvent, now: int) -> None:
+        self._rules = rules
+        self._now = now
+        self._event = event
+        self._submission = parse_submission(event.text if isinstance(event, InboundMessage) else "")
+
+    @property
+    def prompt_id(self) -> str | None:
+        """The prompt that is pressed, or named by `/approve ID` and its like."""
+        if isinstance(self._event, ChoiceAnswer):
+            return self._event.prompt_id
+        return self._submission.prompt_id if isinstance(self._submission, AnswerPrompt) else None
+
+    def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
+        """Who is speaking, and may they?"""
+        return self._rules.access.admit(event, identity, self._rules.ids)
+
+    def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
+        """What follows from an admitted event."""
+        match event:
+            case ChoiceAnswer():
+                return self._press(event, view)
+            case InboundMessage():
+                return self._text(event, self._submission, view)
+            case Unreadable():
+                return Verdict("failed: unreadable")
+            case _:
+                assert_never(event)
+
+    def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
+        match submission:
+            case UserInput():
+                return self._input(view)
+            case BareAnswer():
+                return self._bare_answer(event, submission, view)
+            case AnswerPrompt(_, option):
+                return self._answer(view, option)
+            case Stop():
+                return _stop(view)
+            case NewThread():
+                effects = (RebindThread(self._rules.ids.row_id()), Say(plain(texts.NEW_THREAD)))
+                return Verdict("command: /new", effects)
+            case Status():
+                return Verdict("command: /status", (Say(plain(self._status(view))),))
+            case Start():
+                return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
+            case Help():
+                return Verdict("command: /help", (Say(plain(texts.help_text())),))
+            case UnknownCommand(name):
+                return Verdict("refused: unknown command", (Say(plain(texts.unknown_command(name))),))
+            case _:
+                assert_never(submission)
+
+    def _input(self, view: AcceptView) -> Verdict:
+        if view.waiting >= self._rules.max_waiting:
+            refusal = Say(plain(texts.too_many_waiting(self._rules.max_waiting)))
+            return Verdict("refused: too many messages waiting", (refusal,))
+        turn_id = self._rules.ids.row_id()
+        match self._rules.sessions.resolve(view):
+            case Existing(thread):
+                queue = QueueInput(thread.id, turn_id)
+            case Adopt(thread_id):
+                queue = QueueInput(thread_id, turn_id, adopt=True)
+            case Create(thread_id):
+                queue = QueueInput(thread_id, turn_id)
+        return Verdict("waiting", (queue, *_notice_while_asked(view)))
+
+    def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
+        prompt = _answered_by_text(event, answer, view)
+        if prompt is not None:
+            return self._vote(prompt, view, answer.option, by_text=True)
+        if answer.command:
+            return Verdict("refused: nothing to answer", (Say(plain(texts.NOTHING_WAITS)),))
+        return self._input(view)
+
+    def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
+        if view.prompt is None or not 0 <= event.choice < len(view.prompt.prompt.options):
+            return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
+        return self._vote(view.prompt, view, view.prompt.prompt.options[event.choice], by_text=False)
+
+    def _answer(self, view: AcceptView, option: Option) -> Verdict:
+        # An id of somebody else's prompt must not tell that the prompt exists.
+        if view.prompt is None or may_decide(view.prompt, view.principal) == texts.NOT_ALLOWED_HERE:
+            return Verdict("refused: unknown prompt", (Say(plain(texts.NO_SUCH_PROMPT)),))
+        return self._vote(view.prompt, view, option, by_text=True)
+
+    def _vote(self, on: PromptView, view: AcceptView, option: Option, *, by_text: bool) -> Verdict:
+        result = judge_vote(on, view.principal, option)
+        prompt = on.prompt
+        match result:
+            case VoteRefused(reason):
+                said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
+                return Verdict(f"refused: answer to {prompt.id}", said, answer=reason)
+            case VoteCounts(missing):
+                word = texts.vote_counted(missing)
+                said = (Say(plain(word)),) if by_text else ()
+                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, option), *said), answer=word)
+            case VoteCloses(outcome):
+                return self._close(on, view, outcome, by_text=by_text)
+            case _:
+                assert_never(result)
+
+    def _close(self, on: PromptView, view: AcceptView, outcome: Option, *, by_text: bool) -> Verdict:
+        prompt = on.prompt
+        text = texts.outcome_line(outcome, view.principal.name)
+        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+        effects: tuple[Effect, ...] = (close,)
+        # A card in another conversation changes where the typing person may not see it.
+        if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
+            effects = (close, Say(plain(text)))
+        if outcome is Option.ALWAYS and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
+            grant = Grant(
+                id=self._rules.ids.row_id(),
+                user_id=prompt.requester_id,
+                tool=prompt.tool,
+                pattern=prompt.pattern,
+                scope=GrantScope.USER,
+                thread_id=None,
+                granted_by=view.principal.user_id,
+                created_at=self._now,
+            )
+            effects = (RecordGrant(grant), *effects)
+        return Verdict(f"answer: {prompt.id}", effects, answer=text)
+
+    def _status(self, view: AcceptView) -> str:
+        titles = [open_prompt.prompt.title for open_prompt in view.open_prompts]
+        state = view.thread.active_turn_state if view.thread is not None else None
+        if state is TurnState.RUNNING and view.running_since is not None:
+            running_s = max(0, self._now - view.running_since) // SECOND_US
+            return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles)
+        word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
+        return texts.status(word, None, view.waiting, titles)
+
+
+def _stop(view: AcceptView) -> Verdict:
+    active = view.thread is not None and view.thread.active_turn_id is not None
+    if not active and view.waiting == 0:
+        return Verdict("command: /stop", (Say(plain(texts.NOTHING_TO_STOP)),))
+    said = Say(plain(texts.stopped(view.waiting)))
+    return Verdict("command: /stop", (StopThread(texts.STOPPED_CARD), said))
+
+
+def _notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
+    """One notice for the first text that queues up behind a prompt."""
+    if view.waiting or not view.open_prompts:
+        return ()
+    prompt = view.open_prompts[0].prompt
+    return (Say(plain(texts.waits_for_decision(prompt.title, prompt.id))),)
+
+
+def _answered_by_text(event: InboundMessage, answer: BareAnswer, view: AcceptView) -> PromptView | None:
+    """The prompt a bare word answers: the only open one here, shown before the word was written, and the
+    writer may decide it. Otherwise the word is plain text for ever."""
+    if len(view.open_prompts) != 1:
+        return None
+    on = view.open_prompts[0]
+    if answer.option not in {Option.APPROVE, Option.DENY, Option.ALWAYS}:
+        return None
+    if Option.APPROVE not in on.prompt.options or may_decide(on, view.principal) is not None:
+        return None
+    for card in view.cards:
+        if card.prompt_id != on.prompt.id:
+            continue
+        if event.order_key > card.order_key or (event.reply_to is not None and event.reply_to in card.refs):
+            return on
+    return None

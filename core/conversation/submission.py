@@ -1,0 +1,121 @@
+"""What a person's text means: a command, an answer to a waiting prompt, or input for the assistant."""
+
+import re
+from dataclasses import dataclass
+
+from core.consent.model import Option
+from core.ids import PROMPT_ID_LENGTH, normalise_prompt_id
+
+
+@dataclass(frozen=True, slots=True)
+class UserInput:
+    """Text for the assistant, exactly as written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """`/start`, with the deep link's code if there was one."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewThread:
+    """`/new`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """`/stop`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`/status`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """`/help`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPrompt:
+    """`/approve ID`, `/approve ID always`, `/deny ID`."""
+
+    prompt_id: str
+    option: Option
+
+
+@dataclass(frozen=True, slots=True)
+class BareAnswer:
+    """`yes`, `no`, `always`…: an answer if exactly one prompt waits here, otherwise plain text.
+
+    `command`: written as a command, so never meant for the assistant.
+    """
+
+    text: str
+    option: Option
+    command: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCommand:
+    """Something that looks like a command and is none."""
+
+    name: str
+
+
+Submission = UserInput | Start | NewThread | Stop | Status | Help | AnswerPrompt | BareAnswer | UnknownCommand
+
+_WORDS = {
+    "yes": Option.APPROVE,
+    "approve": Option.APPROVE,
+    "no": Option.DENY,
+    "deny": Option.DENY,
+    "always": Option.ALWAYS,
+}
+_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+
+
+def parse_submission(text: str) -> Submission:
+    """Classify a message's text; case and surrounding space of commands and answers do not matter."""
+    trimmed = text.strip()
+    word = _WORDS.get(trimmed.lower())
+    if word is not None:
+        return BareAnswer(text, word, command=False)
+    command = _COMMAND.fullmatch(trimmed)
+    if command is None:
+        return UserInput(text)
+    return _parse_command(text, command.group(1).lower(), (command.group(2) or "").strip())
+
+
+def _parse_command(text: str, name: str, rest: str) -> Submission:
+    if name in {"approve", "deny", "always", "yes", "no"}:
+        return _parse_answer(text, name, rest.split())
+    if name == "start":
+        return Start(rest)
+    simple: dict[str, Submission] = {
+        "new": NewThread(),
+        "stop": Stop(),
+        "interrupt": Stop(),
+        "status": Status(),
+        "help": Help(),
+    }
+    return simple.get(name, UnknownCommand(name)) if not rest else UnknownCommand(name)
+
+
+def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
+    option = _WORDS[name]
+    if not words:
+        return BareAnswer(text, option, command=True)
+    prompt_id = normalise_prompt_id(words[0])
+    if len(prompt_id) != PROMPT_ID_LENGTH:
+        return UnknownCommand(name)
+    if len(words) == 1:
+        return AnswerPrompt(prompt_id, option)
+    if len(words) == 2 and words[1].lower() == "always" and option is Option.APPROVE:
+        return AnswerPrompt(prompt_id, Option.ALWAYS)
+    return UnknownCommand(name)

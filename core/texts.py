@@ -1,0 +1,156 @@
+"""Every sentence the hub itself says to people, by name. English is what ships; one place to translate."""
+
+from collections.abc import Sequence
+
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("new", "start a new conversation"),
+    ("stop", "stop what is running here"),
+    ("status", "what is going on here"),
+    ("approve", "approve a waiting call: /approve ID"),
+    ("deny", "deny a waiting call: /deny ID"),
+    ("help", "what I understand"),
+)
+"""The commands offered in each platform's own menu, with their descriptions."""
+
+WELCOME = (
+    "Hello. Write to me and I will answer; when something I want to do needs your consent, "
+    "I show buttons first. /help lists the commands."
+)
+NEW_THREAD = "A new conversation. What was said before stays in the old one."
+NOTHING_TO_STOP = "Nothing is running here."
+NOTHING_WAITS = "Nothing is waiting for an answer here."
+NO_SUCH_PROMPT = "I know no question with that id."
+NOT_PAIRED = "This assistant is private. Ask its owner to let you in."
+NOT_ALLOWED_HERE = "You are not allowed to decide this."
+REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
+ALREADY_VOTED = "Your answer is already counted."
+STOPPED_CARD = "Stopped."
+EXPIRED_CARD = "Nobody answered in time: not approved."
+CRASHED = (
+    "I set your message aside: working on it made me crash three times in a row. "
+    "Please send it again in other words, or tell my operator."
+)
+ALWAYS_NOT_OFFERED = 'This can only be approved one at a time; "always" is not offered.'
+
+MODEL_UNREACHABLE = "The language model cannot be reached right now. Please try again in a moment."
+MODEL_KEY_REJECTED = "The language model refuses my key. My operator has to look at the configuration."
+MODEL_REFUSED = "The language model refused this request. Try again in other words, or start over with /new."
+MODEL_BROKE_OFF = "The language model's reply broke off. Please try again."
+CONTEXT_TOO_LONG = (
+    "This conversation has become too long for the model. Send a shorter message, or start over with /new."
+)
+EMPTY_REPLY = "I have nothing to say to that. Could you put it differently?"
+INTERNAL_FAILURE = "Something went wrong on my side; nothing else was done. Reference: {reference}"
+
+
+def help_text() -> str:
+    """The commands, one a line."""
+    lines = [f"/{name} — {description}" for name, description in COMMANDS]
+    return "\n".join([*lines, "", "Anything else you write goes to the assistant."])
+
+
+def unknown_command(name: str) -> str:
+    """An answer to a command that does not exist."""
+    return f"I don't know /{name}. /help lists what I understand."
+
+
+def stopped(dropped: int) -> str:
+    """Acknowledges `/stop`; `dropped` waiting messages are gone with it."""
+    if dropped == 0:
+        return "Stopped."
+    noun = "message" if dropped == 1 else "messages"
+    return f"Stopped. {dropped} waiting {noun} dropped."
+
+
+def too_many_waiting(limit: int) -> str:
+    """Refuses a message aloud when too many wait."""
+    return f"I am still busy and already {limit} messages wait here. I did not take this one; send it later."
+
+
+def waits_for_decision(title: str, prompt_id: str) -> str:
+    """Said once when text arrives while a call waits for a person."""
+    return (
+        f"Your message is queued: I am waiting for a decision on: {title}\n"
+        f"Answer with its buttons, or /approve {prompt_id} or /deny {prompt_id}; /stop gives up."
+    )
+
+
+def status(state: str, running_s: int | None, waiting: int, open_titles: Sequence[str]) -> str:
+    """What goes on in a thread, for people."""
+    lines = [state if running_s is None else f"{state} (for {running_s} s)."]
+    if waiting:
+        lines.append(f"{waiting} message{'s' if waiting != 1 else ''} waiting.")
+    lines += [f"Waiting for a decision: {title}" for title in open_titles]
+    return "\n".join(lines)
+
+
+STATUS_IDLE = "Nothing is running here."
+STATUS_RUNNING = "I am working on your message"
+STATUS_WAITING = "I am waiting for a decision."
+
+
+def approval_title(tool: str) -> str:
+    """Headline of an approval card."""
+    return f"May I run {tool}?"
+
+
+def unknown_title(tool: str) -> str:
+    """Headline when a call's outcome is unknown after a crash."""
+    return f"I was interrupted while running {tool} and don't know whether it took effect."
+
+
+def continue_title(reason: str) -> str:
+    """Headline of a continue prompt; `reason` is a budget_* sentence."""
+    return f"{reason} Shall I go on?"
+
+
+def budget_rounds(rounds: int) -> str:
+    """The round limit was reached."""
+    return f"I have used {rounds} rounds of tools on this."
+
+
+def budget_tools(calls: int) -> str:
+    """The call limit was reached."""
+    return f"I have run {calls} tools on this."
+
+
+def budget_time(seconds: int) -> str:
+    """The time limit was reached."""
+    return f"I have worked on this for {seconds} s."
+
+
+def outcome_line(option: str, name: str) -> str:
+    """Written on a settled card and told to late voters."""
+    words = {
+        "approve": f"Approved by {name}",
+        "deny": f"Denied by {name}",
+        "always": f"Always approved by {name}",
+        "happened": f"{name} says: it happened",
+        "retry": f"{name} says: run it again",
+        "skip": f"{name} says: leave it",
+        "continue": f"{name} lets me go on",
+        "stop": f"{name} ends it here",
+    }
+    return words[option]
+
+
+def vote_counted(missing: int) -> str:
+    """A vote counts, but more are needed."""
+    return f"Counted. {missing} more needed."
+
+
+def already_settled(outcome_text: str) -> str:
+    """Told to someone who answers a settled prompt."""
+    return f"Already settled: {outcome_text}"
+
+
+OPTION_LABELS = {
+    "approve": "Approve",
+    "deny": "Deny",
+    "always": "Always",
+    "happened": "It happened",
+    "retry": "Run it again",
+    "skip": "Leave it",
+    "continue": "Go on",
+    "stop": "Stop here",
+}
