@@ -1,0 +1,156 @@
+"""Runs one turn to its end: the loop, its failures in words, and the one transaction that ends it."""
+
+import logging
+from typing import Protocol
+
+from core import texts
+from core.agent.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
+from core.clock import Clock
+from core.errors import (
+    ContextOverflow,
+    ModelAuthRejected,
+    ModelError,
+    ModelRejected,
+    ModelReplyInvalid,
+    StaleTurn,
+)
+from core.events import Failed, Finished, TurnEvent, TurnListener
+from core.ids import Ids
+from core.messages import Markdown, Message, plain
+from core.ports import OutboxListener
+from core.store.base import Store
+from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
+from core.store.units import committed, patiently
+from core.transcript import AssistantSaid
+
+logger = logging.getLogger(__name__)
+
+
+class DelegateFactory(Protocol):
+    """Makes the delegate of a turn."""
+
+    def __call__(self, loaded: LoadedTurn) -> LoopDelegate:
+        """A delegate that goes on where the journal ends."""
+        ...
+
+
+class ChatTurnRunner:
+    """Implements core.actors.TurnRunner for chat turns."""
+
+    def __init__(
+        self,
+        store: Store,
+        delegates: DelegateFactory,
+        listener: OutboxListener,
+        turns: TurnListener,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._store = store
+        self._delegates = delegates
+        self._listener = listener
+        self._turns = turns
+        self._clock = clock
+        self._ids = ids
+        self._ended_while_stopped: dict[str, TurnStart | None] = {}
+
+    async def run(self, start: TurnStart) -> TurnStart | None:
+        """See core.actors.TurnRunner."""
+        try:
+            loaded = await self._store.load_turn(start)
+            outcome = await run_agentic_loop(self._delegates(loaded))
+        except StaleTurn:
+            return await self.end_stopped(start)
+        except ModelError as error:
+            return await self._fail(start, error, _model_failure(error))
+        except Exception as error:
+            reference = self._ids.row_id()[:13]
+            logger.exception("turn %s failed, reference %s", start.turn_id, reference)
+            return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
+        return await self._end(start, outcome)
+
+    async def end_stopped(self, start: TurnStart) -> TurnStart | None:
+        """See core.actors.TurnRunner. The stop was already answered when it was accepted."""
+        if start.turn_id in self._ended_while_stopped:
+            return self._ended_while_stopped.pop(start.turn_id)
+        try:
+            return await self._finish(start, TurnState.STOPPED, None, None)
+        except StaleTurn:
+            logger.info("turn %s had ended already", start.turn_id)
+            return None
+
+    async def _end(self, start: TurnStart, outcome: LoopOutcome) -> TurnStart | None:
+        match outcome:
+            case Paused():
+                return None
+            case Answered(reply):
+                text = reply.text.strip() or texts.EMPTY_REPLY
+                said = AssistantSaid(text, reply.origin)
+                message = Message(blocks=(Markdown(text),))
+                return await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+
+    async def _fail(self, start: TurnStart, error: Exception, text: str) -> TurnStart | None:
+        logger.warning("turn %s failed: %s: %s", start.turn_id, type(error).__name__, error)
+        try:
+            return await self._finish(
+                start, TurnState.FAILED, None, plain(text), error=_reason(error), event=Failed(text)
+            )
+        except StaleTurn:
+            return await self.end_stopped(start)
+
+    async def _finish(
+        self,
+        start: TurnStart,
+        state: TurnState,
+        answer: AssistantSaid | None,
+        message: Message | None,
+        *,
+        error: str | None = None,
+        event: TurnEvent | None = None,
+    ) -> TurnStart | None:
+        thread = start.thread
+        drafts = (
+            [Draft(thread.channel, thread.address, message, self._ids.row_id())]
+            if message is not None
+            else []
+        )
+        next_turn_id = self._ids.row_id()
+
+        async def finish() -> TurnFinished:
+            return await self._store.finish_turn_and_enqueue(
+                start.turn_id,
+                state,
+                answer,
+                drafts,
+                next_turn_id=next_turn_id,
+                error=error,
+                send_now=self._listener.may_send_now(thread.channel, thread.address),
+            )
+
+        def follow(done: TurnFinished) -> None:
+            self._listener.outbox_ready(done.outbox)
+            if event is not None:
+                self._turns.turn_event(thread.id, start.turn_id, event)
+            self._ended_while_stopped[start.turn_id] = done.next
+
+        done = await committed(patiently(finish, self._clock), follow)
+        self._ended_while_stopped.pop(start.turn_id, None)
+        return done.next
+
+
+def _model_failure(error: ModelError) -> str:
+    match error:
+        case ContextOverflow():
+            return texts.CONTEXT_TOO_LONG
+        case ModelAuthRejected():
+            return texts.MODEL_KEY_REJECTED
+        case ModelRejected():
+            return texts.MODEL_REFUSED
+        case ModelReplyInvalid():
+            return texts.MODEL_BROKE_OFF
+        case _:
+            return texts.MODEL_UNREACHABLE
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:500]

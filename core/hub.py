@@ -1,0 +1,68 @@
+"""The hub: takes responsibility for inbound events and gives every active thread its actor."""
+
+import logging
+
+from core.actors import ThreadActors
+from core.clock import Clock
+from core.conversation.judging import EventJudge, HouseRules
+from core.errors import InboxUnavailable, StoreUnavailable
+from core.messages import InboundEvent, Unreadable
+from core.ports import Acceptance, OutboxListener
+from core.store.accept import Accepted
+from core.store.base import Store
+from core.store.units import committed
+
+logger = logging.getLogger(__name__)
+
+
+class Hub:
+    """Implements the Inbox port over the store; everything it keeps is in there."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: HouseRules,
+        actors: ThreadActors,
+        listener: OutboxListener,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._actors = actors
+        self._listener = listener
+        self._clock = clock
+        self._open = False
+
+    def open(self) -> None:
+        """Start taking events: recovery has run."""
+        self._open = True
+
+    def shut(self) -> None:
+        """Take no more events; the platforms will deliver them again."""
+        self._open = False
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """See core.ports.Inbox."""
+        if not self._open:
+            raise InboxUnavailable("the hub is starting or stopping")
+        judge = EventJudge(self._rules, event, self._clock.now())
+        send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(
+            event.channel, event.address
+        )
+        try:
+            # Committed even if the platform's connection, and so this caller, goes away.
+            accepted = await committed(
+                self._store.accept_event(event, judge, send_now=send_now), self._follow
+            )
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+        logger.info("event %s: %s%s", event.key, accepted.outcome, " (again)" if accepted.duplicate else "")
+        return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
+
+    def _follow(self, accepted: Accepted) -> None:
+        if accepted.stopped_turn_id is not None:
+            self._actors.stop(accepted.stopped_turn_id)
+        if accepted.outbox:
+            self._listener.outbox_ready(accepted.outbox)
+        if accepted.started is not None:
+            self._actors.start(accepted.started)

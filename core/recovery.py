@@ -1,0 +1,134 @@
+"""Picking up, at boot, what a dead hub left unfinished."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from core import texts
+from core.actors import ThreadActors
+from core.clock import SECOND_US, Clock
+from core.consent.cards import open_card
+from core.consent.model import Option, Prompt, PromptKind, VoteRule
+from core.ids import Ids
+from core.messages import plain
+from core.ports import OutboxListener
+from core.store.base import Store
+from core.store.rows import Draft, RunningCall, TurnState, UnfinishedTurn
+from core.tools.base import ProcessInfo
+
+logger = logging.getLogger(__name__)
+
+CRASH_LIMIT = 3
+"""Starts without progress after which work is set aside (P12)."""
+SUSPECT_FROM = 2
+"""From this many on, turns are started one after the other, so that a bad one can't take others along."""
+SUSPECT_WAIT_S = 60.0
+UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400
+
+EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
+"""Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Turns that must be started one at a time, once the hub runs."""
+
+    suspects: tuple[UnfinishedTurn, ...]
+
+
+class BootRecovery:
+    """Runs once, before any channel delivers."""
+
+    def __init__(
+        self,
+        store: Store,
+        actors: ThreadActors,
+        listener: OutboxListener,
+        end_process: EndProcess,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._store = store
+        self._actors = actors
+        self._listener = listener
+        self._end_process = end_process
+        self._clock = clock
+        self._ids = ids
+
+    async def recover(self) -> Recovered:
+        """Settle interrupted effects as unknown, then start unfinished and waiting turns."""
+        found = await self._store.recover()
+        for running in found.running_calls:
+            await self._ask_about(running)
+        suspects: list[UnfinishedTurn] = []
+        for turn in found.turns:
+            if turn.attempts >= CRASH_LIMIT:
+                await self._set_aside(turn)
+            elif turn.attempts >= SUSPECT_FROM:
+                suspects.append(turn)
+            else:
+                self._actors.start(await self._store.resume_turn(turn.turn_id))
+        for thread_id in found.idle_threads_with_input:
+            await self._start_waiting(thread_id)
+        return Recovered(tuple(suspects))
+
+    async def start_suspects(self, recovered: Recovered) -> None:
+        """Start the turns that may have crashed the hub, each only when the one before came to rest."""
+        for turn in recovered.suspects:
+            logger.warning("turn %s was running at %d crashes: started alone", turn.turn_id, turn.attempts)
+            self._actors.start(await self._store.resume_turn(turn.turn_id))
+            await self._actors.join(turn.thread_id, SUSPECT_WAIT_S)
+
+    async def _ask_about(self, running: RunningCall) -> None:
+        """A surviving child is ended first: it must not act after the person has looked."""
+        call = running.call
+        if call.process is not None and await self._end_process(call.process, call.call_id):
+            logger.warning("ended what was left of call %s", call.call_id)
+        now = self._clock.now()
+        prompt = Prompt(
+            id=self._ids.prompt_id(),
+            kind=PromptKind.UNKNOWN_OUTCOME,
+            thread_id=running.thread.id,
+            turn_id=call.turn_id,
+            call_id=call.call_id,
+            requester_id=running.requester.user_id,
+            title=texts.unknown_title(call.tool),
+            detail=call.arguments,
+            options=(Option.HAPPENED, Option.RETRY, Option.SKIP),
+            rule=VoteRule(),
+            binding=call.binding or "",
+            created_at=now,
+            expires_at=now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US,
+            tool=call.tool,
+        )
+        card = Draft(
+            running.thread.channel,
+            running.thread.address,
+            open_card(prompt),
+            self._ids.row_id(),
+            prompt_id=prompt.id,
+        )
+        self._listener.outbox_ready(await self._store.mark_unknown(call.call_id, prompt, [card]))
+
+    async def _set_aside(self, turn: UnfinishedTurn) -> None:
+        thread = await self._store.thread(turn.thread_id)
+        if thread is None:
+            return
+        logger.error("turn %s is set aside: it was running at %d crashes", turn.turn_id, turn.attempts)
+        notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
+        done = await self._store.finish_turn_and_enqueue(
+            turn.turn_id,
+            TurnState.CRASHED,
+            None,
+            [notice],
+            next_turn_id=self._ids.row_id(),
+            error="crashed repeatedly",
+        )
+        self._listener.outbox_ready(done.outbox)
+        if done.next is not None:
+            self._actors.start(done.next)
+
+    async def _start_waiting(self, thread_id: str) -> None:
+        started = await self._store.start_waiting(thread_id, self._ids.row_id())
+        if started is not None:
+            self._actors.start(started)
