@@ -1,0 +1,82 @@
+"""`memory_write` and `memory_search`: notes a person asks the hub to keep, and finding them again."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Protocol
+
+from pydantic import Field
+
+from core.clock import SECOND_US
+from core.tools.base import CallContext, Data, Effect, Requirement, Tool
+from core.tools.definition import tool
+
+_NOTE_LIMIT_CHARS = 10_000
+_MOST_FOUND = 50
+
+
+class Note(Protocol):
+    """A kept note; `created_at` is microseconds UTC."""
+
+    @property
+    def text(self) -> str:
+        """What was kept."""
+        ...
+
+    @property
+    def created_at(self) -> int:
+        """When."""
+        ...
+
+
+class Notes(Protocol):
+    """Where notes are kept (the part of `core.store.base.Store` these tools need)."""
+
+    async def write_memory(self, user_id: str, key: str, text: str) -> None:
+        """Keep a note; the same `key` is kept once."""
+        ...
+
+    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[Note]:
+        """Notes containing all words of the query, newest first; an empty query finds all."""
+        ...
+
+
+def memory_tools(notes: Notes) -> tuple[Tool, Tool]:
+    """`memory_write` and `memory_search` over a store. A person reaches only their own notes."""
+    return _write_tool(notes), _search_tool(notes)
+
+
+def _write_tool(notes: Notes) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
+    async def memory_write(
+        call: CallContext,
+        text: Annotated[
+            str,
+            "the note, in words that make sense on their own later",
+            Field(min_length=1, max_length=_NOTE_LIMIT_CHARS),
+        ],
+    ) -> str:
+        """Keep a note for the person you are talking to, across conversations."""
+        await notes.write_memory(call.principal.user_id, call.idempotency_key, text)
+        return f"Noted: {text}"
+
+    return memory_write
+
+
+def _search_tool(notes: Notes) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
+    async def memory_search(
+        call: CallContext,
+        query: Annotated[str, "words that all occur in the note; empty: the newest notes"] = "",
+        limit: Annotated[int, "how many notes at most", Field(ge=1, le=_MOST_FOUND)] = 10,
+    ) -> str:
+        """Find notes kept earlier for the person you are talking to, newest first."""
+        found = await notes.search_memory(call.principal.user_id, query, limit)
+        if not found:
+            return f"No note contains {query!r}." if query else "There are no notes yet."
+        return "\n".join(f"- {_day(note.created_at)}: {note.text}" for note in found)
+
+    return memory_search
+
+
+def _day(at: int) -> str:
+    return f"{datetime.fromtimestamp(at // SECOND_US, UTC):%Y-%m-%d}"

@@ -1,0 +1,112 @@
+"""`shell`: a command line in the workspace, recorded before it can act and ended with everything it began.
+
+Nothing a command starts outlives the call (see core.tools.child for how it begins and ends).
+"""
+
+import os
+import signal
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from core.errors import ToolTimeout
+from core.safety.limits import HeadAndTail
+from core.safety.shell import ShellRating, rate_command_line
+from core.tools.base import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tools.child import GatedChild
+from core.tools.definition import tool
+from core.tools.processes import MARKER, process_info
+
+OUTPUT_LIMIT_BYTES = 64 * 1024
+TOOL_TIMEOUT_S = 120.0
+
+_OWN_SHARE_OF_DEADLINE = 0.9
+"""The command is stopped before its call is: then what it printed so far can still be told."""
+_SHELLS = ("/bin/bash", "/bin/sh")
+
+_SAFE_NAMES = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    }
+)
+_QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+"""Nobody can answer a pager or a password question."""
+
+
+def shell_tool(environment: Mapping[str, str]) -> Tool:
+    """The tool, given the hub's own environment; commands see only its harmless names.
+
+    Commands run under bash where there is one, because command lines are rated by bash's grammar.
+    """
+    safe = safe_environment(environment)
+    shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
+
+    @tool(
+        name="shell",
+        requirement=Requirement.ASK,
+        effect=Effect.EFFECT,
+        data=Data.SHARED,
+        rate=rate_shell,
+        timeout_s=TOOL_TIMEOUT_S,
+    )
+    async def run_shell(
+        call: CallContext,
+        command: Annotated[str, "the command line, as typed into bash", Field(min_length=1)],
+        timeout_s: Annotated[int, "stop it after so many seconds", Field(gt=0, le=3600)] = 30,
+    ) -> str:
+        """Run a command line in the workspace and return its exit code and output.
+
+        It has no input and no terminal; stdout and stderr come back together. When the command ends,
+        everything it left running in the background is ended too.
+        """
+        limit_s = min(float(timeout_s), call.deadline_s * _OWN_SHARE_OF_DEADLINE)
+        argv = [shell, "-c", command]
+        return await _run(call, argv, {**safe, MARKER: call.idempotency_key}, limit_s)
+
+    return run_shell
+
+
+def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a command may see of the hub's environment: never a token, whatever its name."""
+    kept = {k: v for k, v in environment.items() if k in _SAFE_NAMES or k.startswith("LC_")}
+    return {"PATH": os.defpath, **kept, **_QUIET}
+
+
+def rate_shell(arguments: Arguments) -> Risk:
+    """The risk of the command line a call asks for."""
+    rating: ShellRating = rate_command_line(str(arguments.get("command", "")))
+    requirement = Requirement.ALWAYS_ASK if rating.high else Requirement.ASK
+    return Risk(requirement, pattern=rating.pattern, blocked=rating.blocked, reason=rating.reason)
+
+
+async def _run(call: CallContext, argv: list[str], environment: dict[str, str], limit_s: float) -> str:
+    child = GatedChild(argv, environment, call.workspace, HeadAndTail(OUTPUT_LIMIT_BYTES))
+    try:
+        await child.listen()
+        await call.process_started(process_info(child.pid))
+        child.open_gate()
+        in_time = await child.exits_within(limit_s)
+    finally:
+        await child.end(call.idempotency_key)
+    if not in_time:
+        raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{child.output.text()}")
+    return _report(child.exit_code, child.output.text())
+
+
+def _report(exit_code: int, output: str) -> str:
+    if exit_code < 0:
+        return f"ended by signal {-exit_code} ({signal.strsignal(-exit_code)})\n{output}"
+    return f"exit code: {exit_code}\n{output}"

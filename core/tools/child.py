@@ -1,0 +1,176 @@
+"""A child process that cannot act before the hub has recorded it, and is gone when its call is over (P5).
+
+The child is born waiting: a small `sh` reads one line from a pipe before it becomes the command. The hub
+records the child durably, then writes that line. If the hub dies in between, the child reads the end of
+the pipe and exits without having done anything; if it dies later, the next hub knows whom to end.
+"""
+
+import asyncio
+import logging
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from core.errors import ToolFailed
+from core.safety.limits import HeadAndTail
+from core.tools.processes import end_marked, kill_group
+
+_GATE = 'IFS= read -r go || exit 125; exec "$@" </dev/null'
+_BURIAL_S = 5.0
+_LAST_OUTPUT_S = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class GatedChild:
+    """One command as the leader of its own session and process group, from birth to burial.
+
+    It is not waited for until its group was killed: until then its number cannot be given to another
+    process. The caller must call `end`, whatever happens.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], environment: Mapping[str, str], directory: str, output: HeadAndTail
+    ) -> None:
+        """Start `argv` behind its gate, in `directory`, stdout and stderr together into `output`.
+
+        Raises ToolFailed if it cannot be started. Needs a running event loop.
+        """
+        self.output = output
+        self._process, read_end = _start(argv, environment, directory)
+        self._pipe = os.fdopen(read_end, "rb", buffering=0)
+        self._pidfd = os.pidfd_open(self._process.pid)
+        self._exit = asyncio.Event()
+        self._collector = _Collector(output)
+        self._transport: asyncio.ReadTransport | None = None
+        self._ended = False
+        asyncio.get_running_loop().add_reader(self._pidfd, self._on_exit)
+
+    @property
+    def pid(self) -> int:
+        """The leader's process number, also its group's."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int:
+        """After `end`: the exit code, or minus the number of the signal that ended it."""
+        code: int | None = self._process.returncode
+        return -9 if code is None else code
+
+    async def listen(self) -> None:
+        """Begin to collect what it prints; a full pipe would hold it up."""
+        connect = asyncio.get_running_loop().connect_read_pipe
+        self._transport, _ = await connect(lambda: self._collector, self._pipe)
+
+    def open_gate(self) -> None:
+        """Let the command begin."""
+        gate = self._process.stdin
+        if gate is None:  # never: it was started with a pipe
+            return
+        try:
+            gate.write(b"go\n")
+        except BrokenPipeError:
+            pass  # somebody killed it already; its exit will tell
+        gate.close()
+
+    async def exits_within(self, limit_s: float) -> bool:
+        """Wait until the command itself is over; False if it is not in time.
+
+        What it left in the background does not count.
+        """
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._exit.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def end(self, call_id: str) -> None:
+        """Kill whatever is left of the call, bury it, take the last output. Calling again does nothing.
+
+        The group is killed before the first await, so also a second cancellation leaves nothing of it.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        kill_group(self.pid)
+        try:
+            if not await end_marked(call_id):
+                log.warning("call %s: some of its processes cannot be killed", call_id)
+            if not await self.exits_within(_BURIAL_S):
+                log.warning("call %s: process %d does not die", call_id, self.pid)
+            await self._take_last_output()
+        finally:
+            self._close()
+
+    def _on_exit(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        self._exit.set()
+
+    async def _take_last_output(self) -> None:
+        """Read to the end; a process that escaped may hold the pipe open, so not for ever."""
+        if self._transport is None:
+            return
+        try:
+            async with asyncio.timeout(_LAST_OUTPUT_S):
+                await self._collector.closed.wait()
+        except TimeoutError:
+            pass
+
+    def _close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        if self._transport is not None:
+            self._transport.close()
+        else:
+            self._pipe.close()
+        self._process.poll()
+
+
+class _Collector(asyncio.Protocol):
+    """Takes the output pipe's bytes as they come."""
+
+    def __init__(self, output: HeadAndTail) -> None:
+        self._output = output
+        self.closed = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self._output.add(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 — either way it is over
+        self.closed.set()
+
+
+def _start(
+    argv: Sequence[str], environment: Mapping[str, str], directory: str
+) -> tuple["subprocess.Popen[bytes]", int]:
+    """The child behind its gate, and the reading end of its output."""
+    read_end, write_end = os.pipe()
+    try:
+        process = subprocess.Popen(  # noqa: S603 — running commands is what this is for
+            ["/bin/sh", "-c", _GATE, "hubbub", *argv],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=write_end,
+            stderr=write_end,
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        os.close(read_end)
+        raise ToolFailed(f"The command could not be started: {_cause(error, directory)}") from error
+    finally:
+        os.close(write_end)
+    return process, read_end
+
+
+def _cause(error: OSError | ValueError, directory: str) -> str:
+    if isinstance(error, ValueError):
+        return "it contains a NUL character"
+    if not Path(directory).is_dir():
+        return f"the workspace {directory} is not a directory"
+    return error.strerror or "the system refused"
