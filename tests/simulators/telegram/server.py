@@ -1,0 +1,235 @@
+"""HTTP in front of the world: `/bot<token>/<method>`, `/file/bot<token>/<path>`, and the faults between."""
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+from aiohttp import web
+
+from tests.simulators.telegram import methods_account, methods_files, methods_messages, methods_updates
+from tests.simulators.telegram.control import ControlApi
+from tests.simulators.telegram.errors import ApiError
+from tests.simulators.telegram.faults import Fault
+from tests.simulators.telegram.limits import MAX_DOWNLOAD_BYTES
+from tests.simulators.telegram.log import RequestRecord
+from tests.simulators.telegram.params import read_params
+from tests.simulators.telegram.rates import RateLimits
+from tests.simulators.telegram.registry import Call, Method, methods_of
+from tests.simulators.telegram.state import SimulatorState
+
+Json = dict[str, Any]
+UNAUTHORIZED = ApiError(401, "Unauthorized")
+NOT_FOUND = ApiError(404, "Not Found")
+_NGINX_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body><h1>{0}</h1></body>\r\n</html>\r\n"
+METHODS = methods_of(methods_account, methods_files, methods_messages, methods_updates)
+
+
+class ApiServer:
+    """Answers the bots. ``go_down`` refuses connections on the port until ``come_up``."""
+
+    def __init__(self, sim: SimulatorState, control: ControlApi, host: str, port: int) -> None:
+        self._sim = sim
+        self._control = control
+        self._rates = RateLimits()
+        self._host = host
+        self._port = port
+        self._placeholder: socket.socket | None = None
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the API listens (also while it is down)."""
+        return f"http://{self._host}:{self._port}"
+
+    async def start(self) -> None:
+        """Reserves the port for good and listens on it."""
+        self._placeholder = self._bound_socket()
+        self._port = self._placeholder.getsockname()[1]
+        await self.come_up()
+
+    async def stop(self) -> None:
+        """Closes every connection and gives the port back."""
+        await self.go_down()
+        if self._placeholder is not None:
+            self._placeholder.close()
+            self._placeholder = None
+
+    async def come_up(self) -> None:
+        """Listens (again)."""
+        if self._runner is not None:
+            return
+        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=0)
+        await self._runner.setup()
+        await web.SockSite(self._runner, self._bound_socket(), backlog=1024).start()
+
+    async def go_down(self) -> None:
+        """Stops listening and cuts every connection; the port stays reserved, so connecting is refused."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    def _bound_socket(self) -> socket.socket:
+        bound = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((self._host, self._port))
+        return bound
+
+    # -- one request
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path
+        if path.startswith("/bot"):
+            token, _, name = path[4:].partition("/")
+            return await self._api(request, token, name)
+        if path.startswith("/file/bot"):
+            token, _, file_path = path[9:].partition("/")
+            return self._download(token, file_path)
+        if path.startswith("/_control"):
+            return await self._control.handle(request)
+        return _refusal(NOT_FOUND)
+
+    async def _api(self, request: web.BaseRequest, token: str, name: str) -> web.StreamResponse:
+        sim = self._sim
+        bot = sim.world.bots.get(token)
+        try:
+            params = await read_params(request)
+        except ApiError as error:
+            return _refusal(error)
+        if bot is None:
+            return _refusal(UNAUTHORIZED)
+        canonical, function = METHODS.get(name.lower(), (name, None))
+        record = sim.log.open(bot.id, canonical, params.logged(), sim.clock())
+        chat_id = params.values.get("chat_id")
+        if chat_id is not None:
+            record.chat_id = params.integer("chat_id") or None
+        sim.changed()
+        try:
+            return await self._execute(request, Call(sim, bot, params, record), function)
+        except asyncio.CancelledError:
+            if record.outcome in {"pending", "held"}:
+                record.outcome = "gone"
+            raise
+        finally:
+            record.finished_at = sim.clock()
+            sim.changed()
+
+    async def _execute(
+        self, request: web.BaseRequest, call: Call, function: Method | None
+    ) -> web.StreamResponse:
+        record = call.record
+        fault = self._sim.faults.hit(record)
+        if fault is None:
+            status, body = await self._take(call, function)
+            return await _send(request, record, status, body)
+        record.fault = fault.id
+        made_up = _made_up_answer(fault)
+        if made_up is not None:
+            return await _send(request, record, *made_up)
+        if fault.when == "before":
+            if not await self._trouble(request, record, fault):
+                return web.Response()
+            status, body = await self._take(call, function)
+        else:
+            status, body = await self._take(call, function)
+            if fault.kind == "garbage":
+                body = b"<!doctype html>"
+            elif not await self._trouble(request, record, fault):
+                return web.Response()
+        return await _send(request, record, status, body)
+
+    async def _take(self, call: Call, function: Method | None) -> tuple[int, bytes]:
+        """Runs the method; the answer's status and body."""
+        record = call.record
+        try:
+            if function is None:
+                raise NOT_FOUND
+            if self._sim.enforce_rate_limits:
+                self._rates.check(call)
+            result = function(call)
+            if asyncio.iscoroutine(result):
+                result = await result
+        except ApiError as error:
+            record.error = error.description
+            status, body = error.code, error.body()
+        else:
+            status, body = 200, {"ok": True, "result": result}
+        record.taken, record.status = True, status
+        self._sim.changed()
+        return status, json.dumps(body).encode()
+
+    async def _trouble(self, request: web.BaseRequest, record: RequestRecord, fault: Fault) -> bool:
+        """Plays a fault that concerns the connection; False if there is nothing to answer any more."""
+        if fault.kind == "slow":
+            await asyncio.sleep(fault.delay_s)
+            return True
+        if fault.kind == "hold":
+            released = fault.released
+            record.outcome = "held"
+            self._sim.changed()
+            await released.wait()
+            record.outcome = "pending"
+            if fault.then == "answer":
+                return True
+        if fault.kind == "silent":
+            record.outcome = "silent"
+            self._sim.changed()
+            await fault.released.wait()
+        elif request.transport is not None:
+            record.outcome = "dropped"
+        if request.transport is not None:
+            request.transport.abort()
+        return False
+
+    def _download(self, token: str, path: str) -> web.Response:
+        if token not in self._sim.world.bots:
+            return _refusal(UNAUTHORIZED)
+        stored = self._sim.files.by_path(path)
+        if stored is None or stored.size_bytes > MAX_DOWNLOAD_BYTES:
+            return _refusal(NOT_FOUND)
+        return web.Response(body=stored.read(), content_type="application/octet-stream")
+
+
+def _made_up_answer(fault: Fault) -> tuple[int, bytes] | None:
+    """The answer of faults that need no world."""
+    if fault.kind == "rate_limit":
+        error = ApiError(
+            429,
+            f"Too Many Requests: retry after {fault.retry_after_s}",
+            {"retry_after": fault.retry_after_s},
+        )
+        return 429, json.dumps(error.body()).encode()
+    if fault.kind == "server_error" and fault.html:
+        return fault.status, _NGINX_PAGE.format(f"{fault.status} {fault.description}").encode()
+    if fault.kind in {"server_error", "error"}:
+        error = ApiError(fault.status, fault.description, fault.parameters)
+        return fault.status, json.dumps(error.body()).encode()
+    if fault.kind == "garbage" and fault.when == "before":
+        return 200, b"<!doctype html>"
+    return None
+
+
+async def _send(request: web.BaseRequest, record: RequestRecord, status: int, body: bytes) -> web.Response:
+    """Writes the answer at once, so that the log knows whether it went out."""
+    record.status = record.status or status
+    html = body.startswith(b"<")
+    response = web.Response(
+        status=status, body=body, content_type="text/html" if html else "application/json"
+    )
+    if status == 429:
+        response.headers["Retry-After"] = str(json.loads(body)["parameters"]["retry_after"])
+    try:
+        await response.prepare(request)
+        await response.write_eof()
+    except ConnectionError:
+        record.outcome = "gone"
+        return response
+    connected = request.transport is not None and not request.transport.is_closing()
+    record.outcome = "answered" if connected else "gone"
+    return response
+
+
+def _refusal(error: ApiError) -> web.Response:
+    return web.json_response(error.body(), status=error.code)

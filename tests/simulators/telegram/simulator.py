@@ -1,0 +1,212 @@
+"""The simulator as one object: world, people, faults, log and the two HTTP servers."""
+
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.simulators.telegram.control import ControlApi
+from tests.simulators.telegram.faults import Fault
+from tests.simulators.telegram.inspection import Inspection
+from tests.simulators.telegram.log import UpdateRecord
+from tests.simulators.telegram.server import ApiServer
+from tests.simulators.telegram.state import operation
+from tests.simulators.telegram.updates import LongPolls, UpdateQueue
+from tests.simulators.telegram.world import Bot, User
+
+Json = dict[str, Any]
+
+
+class TelegramSimulator(Inspection):
+    """A whole Telegram. Use it as an async context manager, or with ``start`` and ``stop``."""
+
+    def __init__(
+        self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
+    ) -> None:
+        super().__init__(**settings)
+        self._control = ControlApi(self)
+        self._server = ApiServer(self, self._control, host, port)
+        self._host = host
+        self._control_port = control_port
+        self._control_runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """The base of the Bot API: requests go to ``{url}/bot<token>/<method>``."""
+        return self._server.url
+
+    @property
+    def control_url(self) -> str:
+        """The base of the control API on a port of its own, which stays up while the Bot API is down."""
+        return f"http://{self._host}:{self._control_port}/_control"
+
+    async def start(self) -> None:
+        """Listens on both ports."""
+        await self._server.start()
+        runner = web.ServerRunner(
+            web.Server(self._control.handle, handler_cancellation=True, access_log=None), shutdown_timeout=0
+        )
+        await runner.setup()
+        site = web.TCPSite(runner, self._host, self._control_port)
+        await site.start()
+        self._control_port = runner.addresses[0][1]
+        self._control_runner = runner
+
+    async def stop(self) -> None:
+        """Cuts every connection and ends every task."""
+        self.faults.clear()
+        for webhook in self.webhooks.values():
+            await webhook.close()
+        self.webhooks.clear()
+        await self._server.stop()
+        if self._control_runner is not None:
+            await self._control_runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.stop()
+
+    # -- accounts
+
+    @operation
+    def add_bot(
+        self,
+        token: str,
+        username: str | None = None,
+        first_name: str = "Bot",
+        can_read_all_group_messages: bool = False,
+        can_join_groups: bool = True,
+        first_update_id: int = 870_000_001,
+    ) -> Bot:
+        """Registers a bot; its user id is the number before the colon of the token."""
+        if token in self.world.bots:
+            raise ValueError("this bot exists already")
+        bot_id = int(token.partition(":")[0])
+        face = User(
+            id=bot_id,
+            first_name=first_name,
+            username=username or f"sim{bot_id}_bot",
+            language_code=None,
+            is_bot=True,
+        )
+        bot = Bot(
+            token=token,
+            user=face,
+            can_join_groups=can_join_groups,
+            can_read_all_group_messages=can_read_all_group_messages,
+        )
+        self.world.bots[token] = bot
+        queue = UpdateQueue(bot_id, self.log, self.clock, first_update_id)
+        polls = LongPolls(queue, pacing=self.enforce_poll_pacing, changed=self.changed)
+        queue.on_push = lambda _record: polls.wake()
+        self.queues[bot_id], self.polls[bot_id] = queue, polls
+        return bot
+
+    @operation
+    def add_user(
+        self,
+        user_id: int | None = None,
+        first_name: str = "Ann",
+        last_name: str | None = None,
+        username: str | None = None,
+        language_code: str | None = "en",
+    ) -> User:
+        """Registers a person."""
+        return self.world.add_user(
+            id=user_id,
+            first_name=first_name,
+            last_name=last_name,
+            username=username,
+            language_code=language_code,
+        )
+
+    # -- updates again, and broken ones
+
+    @operation
+    def redeliver(
+        self,
+        update_id: int | None = None,
+        bot: int | str | None = None,
+        times: int = 1,
+        new_ids: bool = False,
+    ) -> list[UpdateRecord]:
+        """Delivers a known update (the newest if None) again, under its old id whatever the offset, or
+        new.
+        """
+        account = self.bot(bot)
+        known = [r for r in self.log.updates if r.bot_id == account.id and update_id in {None, r.update_id}]
+        if not known:
+            raise LookupError(f"no update {update_id}")
+        queue = self.queues[account.id]
+        repeated: list[UpdateRecord] = []
+        for _ in range(times):
+            if new_ids:
+                repeated.append(queue.push_raw(known[-1].kind, known[-1].payload))
+            else:
+                queue.push_again(known[-1])
+                repeated.append(known[-1])
+        self.changed()
+        return repeated
+
+    @operation
+    def inject_update(
+        self, payload: Json, bot: int | str | None = None, update_id: int | None = None
+    ) -> UpdateRecord:
+        """Queues any object as an update; an ``update_id`` inside the payload goes to the bot as it is."""
+        record = self.queues[self.bot(bot).id].push_raw("raw", payload, update_id=update_id)
+        self.changed()
+        return record
+
+    # -- faults
+
+    @operation
+    def fail(
+        self,
+        kind: str,
+        method: str = "*",
+        chat_id: int | None = None,
+        bot: int | str | None = None,
+        count: int | None = None,
+        duration_s: float | None = None,
+        skip: int = 0,
+        **details: Any,
+    ) -> Fault:
+        """Arms a fault; ``details`` are the other fields of ``faults.Fault`` (``when``, ``status``, …)."""
+        bot_id = None if bot is None else self.bot(bot).id
+        return self.faults.arm(
+            kind,
+            method=method,
+            chat_id=chat_id,
+            bot_id=bot_id,
+            count=count,
+            duration_s=duration_s,
+            skip=skip,
+            **details,
+        )
+
+    @operation
+    def clear_faults(self, fault_id: int | None = None) -> None:
+        """Takes back one fault or all, releasing what they hold."""
+        self.faults.clear(fault_id)
+
+    @operation
+    def release(self, fault_id: int | None = None) -> None:
+        """Lets held requests go on; the fault stays armed."""
+        self.faults.release(fault_id)
+
+    @operation
+    def armed_faults(self) -> list[Fault]:
+        """Every fault with the numbers of the requests it hit."""
+        return self.faults.all()
+
+    @operation
+    async def go_down(self) -> None:
+        """The Bot API refuses connections and cuts open ones."""
+        await self._server.go_down()
+
+    @operation
+    async def come_up(self) -> None:
+        """The Bot API listens again, on the same port."""
+        await self._server.come_up()

@@ -1,0 +1,136 @@
+"""What all parts of the simulator share: the world, the log, the switches, and waiting for a change."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tests.simulators.telegram.faults import FaultBook
+from tests.simulators.telegram.files import FileStore
+from tests.simulators.telegram.log import Log, UpdateRecord
+from tests.simulators.telegram.privacy import sees_message
+from tests.simulators.telegram.updates import LongPolls, UpdateQueue
+from tests.simulators.telegram.webhooks import Webhook
+from tests.simulators.telegram.world import CHANNEL, PRIVATE, Bot, Message, User, World
+
+Json = dict[str, Any]
+T = TypeVar("T")
+Operation = Callable[..., Any]
+
+
+def operation(function: T) -> T:
+    """Marks a method of the simulator that the control API offers under the same name."""
+    function.is_operation = True  # type: ignore[attr-defined]
+    return function
+
+
+@dataclass(slots=True)
+class CallbackQuery:
+    """A pressed button and what the bot answered."""
+
+    id: str
+    bot_id: int
+    user_id: int
+    chat_id: int
+    message_id: int
+    data: str
+    pressed_at: float
+    answers: list[Json]
+
+    def to_json(self) -> Json:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class SimulatorState:
+    """The shared state. Everything runs on one event loop; nothing here is thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.time,
+        log_limit: int | None = None,
+        enforce_rate_limits: bool = False,
+        enforce_poll_pacing: bool = False,
+        webhook_retry_s: float = 0.2,
+    ) -> None:
+        self.clock = clock
+        self.world = World()
+        self.log = Log(log_limit)
+        self.faults = FaultBook()
+        self.files = FileStore()
+        self.enforce_rate_limits = enforce_rate_limits
+        self.enforce_poll_pacing = enforce_poll_pacing
+        self.webhook_retry_s = webhook_retry_s
+        self.queues: dict[int, UpdateQueue] = {}
+        self.polls: dict[int, LongPolls] = {}
+        self.webhooks: dict[int, Webhook] = {}
+        self.callbacks: dict[str, CallbackQuery] = {}
+        self._changed: asyncio.Future[None] | None = None
+
+    def now(self) -> int:
+        """The platform's date, in whole seconds."""
+        return int(self.clock())
+
+    # -- change and waiting
+
+    def changed(self) -> None:
+        """Wakes everyone in ``wait_for``; called after every change of the world or the log."""
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
+
+    async def wait_for(self, predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
+        """Returns the predicate's first true value, looked at now and after every change.
+
+        Raises ``TimeoutError`` after ``timeout_s``.
+        """
+        async with asyncio.timeout(timeout_s):
+            while not (value := predicate()):
+                if self._changed is None or self._changed.done():
+                    self._changed = asyncio.get_running_loop().create_future()
+                await asyncio.shield(self._changed)
+        return value
+
+    # -- looking things up
+
+    def bot(self, bot: int | str | None = None) -> Bot:
+        """A bot by token, id or username; without a name the only one. Raises ``LookupError``."""
+        bots = list(self.world.bots.values())
+        if bot is None and len(bots) == 1:
+            return bots[0]
+        for candidate in bots:
+            if bot in {candidate.token, candidate.id, candidate.user.username}:
+                return candidate
+        raise LookupError(f"no bot {bot!r}" if bot is not None else f"name one of the {len(bots)} bots")
+
+    def person(self, user_id: int) -> User:
+        """A person by id. Raises ``LookupError``."""
+        if user_id not in self.world.users:
+            raise LookupError(f"no user {user_id}")
+        return self.world.users[user_id]
+
+    # -- updates
+
+    def push_update(self, bot: Bot, kind: str, body: Json) -> UpdateRecord | None:
+        """Queues an update for a bot; None if the bot did not ask for this kind."""
+        record = self.queues[bot.id].push(kind, body)
+        self.changed()
+        return record
+
+    def deliver(self, message: Message, *, edited: bool = False) -> list[UpdateRecord]:
+        """Queues a person's message (or its edit) for every bot that may see it."""
+        chat = message.chat
+        kind = "channel_post" if chat.kind == CHANNEL else "message"
+        kind = f"edited_{kind}" if edited else kind
+        body: Json | None = None
+        records: list[UpdateRecord] = []
+        for bot in self.world.bots.values():
+            if chat.kind == PRIVATE and chat.bot_id != bot.id:
+                continue
+            if not sees_message(bot, message, self.world):
+                continue
+            body = body or message.to_json()
+            record = self.push_update(bot, kind, body)
+            if record is not None:
+                records.append(record)
+        return records
