@@ -1,1 +1,1 @@
-"""The program: configuration, construction, command line, web; the only package that knows everything."""
+"""The program: configuration, wiring, commands and the web side. The only package that knows everything."""

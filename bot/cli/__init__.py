@@ -1,0 +1,14 @@
+"""The `hubbub` command. Exit codes: 0 ok, 1 failed, 2 usage or configuration."""
+
+import sys
+
+from bot.cli.commands import app
+
+
+def main() -> None:
+    """Entry point of the `hubbub` command."""
+    app(prog_name="hubbub")
+    sys.exit(0)
+
+
+__all__ = ["main"]

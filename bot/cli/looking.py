@@ -1,0 +1,63 @@
+"""Commands that read the store, beside a running hub or without one."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bot.cli.running import FAILED, OK, USAGE, load_or_complain
+from core.clock import SECOND_US
+from core.store.rows import Explanation
+
+
+def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> int:
+    """What became of one event, or of the newest ones."""
+    loaded = load_or_complain(path)
+    if loaded is None:
+        return USAGE
+    database = loaded.config.hub.data_dir / "hub.db"
+    if not database.is_file():
+        typer.echo(
+            f"There is no database in {loaded.config.hub.data_dir} yet; start the hub first.", err=True
+        )
+        return FAILED
+    found = asyncio.run(_explanations(database, key, limit))
+    if key is not None and not found:
+        typer.echo(f"No event has the key {key}.", err=True)
+        return FAILED
+    if as_json:
+        typer.echo(json.dumps([asdict(explanation) for explanation in found], indent=2, ensure_ascii=False))
+    else:
+        Console().print(_table(found))
+    return OK
+
+
+async def _explanations(database: Path, key: str | None, limit: int) -> Sequence[Explanation]:
+    from core.store.sqlite import SqliteReader
+
+    async with SqliteReader(database) as reader:
+        if key is None:
+            return await reader.explain_recent(limit)
+        explanation = await reader.explain(key)
+        return [] if explanation is None else [explanation]
+
+
+def _table(found: Sequence[Explanation]) -> Table:
+    table = Table("when (UTC)", "event", "from", "outcome", "turn", "answer")
+    for event in found:
+        when = datetime.fromtimestamp(event.received_at / SECOND_US, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        turn = event.turn_state or ""
+        if event.turn_error:
+            turn = f"{turn}: {event.turn_error}"
+        sent = ", ".join(
+            f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
+            for delivery in event.deliveries
+        )
+        table.add_row(when, event.key, event.sender, event.outcome, turn, sent)
+    return table

@@ -1,0 +1,1 @@
+"""What the hub serves over HTTP."""

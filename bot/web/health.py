@@ -1,0 +1,40 @@
+"""`/healthz` (the process lives) and `/readyz` (it takes messages, and each channel's named state)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHealth:
+    """One channel's state and, in words, why; `since` is an ISO time."""
+
+    state: str
+    reason: str | None
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether events are taken. One channel's failure doesn't make the hub unready; the store's does."""
+
+    ready: bool
+    hub: str
+    store: str
+    channels: dict[str, ChannelHealth]
+
+
+def health_routes(readiness: Callable[[], Awaitable[Readiness]]) -> list[Route]:
+    """The two health endpoints; `/readyz` answers 503 while not ready."""
+
+    async def healthz(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_: Request) -> Response:
+        state = await readiness()
+        return JSONResponse(asdict(state), status_code=200 if state.ready else 503)
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]

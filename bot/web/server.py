@@ -1,0 +1,68 @@
+"""The HTTP server inside the hub's own event loop and under its own signal handling."""
+
+import contextlib
+import socket
+from collections.abc import Iterator, Sequence
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from bot.errors import StartError
+
+LISTEN_BACKLOG = 128
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound, listening socket; raises StartError with what to do if the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise StartError(
+            f"cannot listen on {host}:{port}: {error.strerror}; "
+            "end the program that uses the port, or set another [http] port"
+        ) from error
+    sock.listen(LISTEN_BACKLOG)
+    return sock
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the hub, which stops its parts in order."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing is captured."""
+        yield
+
+
+class WebServer:
+    """Serves routes on a socket until cancelled."""
+
+    def __init__(self, sock: socket.socket, routes: Sequence[BaseRoute]) -> None:
+        self._sock = sock
+        config = uvicorn.Config(
+            Starlette(routes=list(routes)),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+
+    @property
+    def url(self) -> str:
+        """Where the server is reached."""
+        host, port = self._sock.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        try:
+            await self._server.serve(sockets=[self._sock])
+        finally:
+            self._sock.close()

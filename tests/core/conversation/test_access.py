@@ -1,0 +1,124 @@
+"""Who may speak where: closed unless the configuration opened it."""
+
+import pytest
+
+from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
+from core.ids import RandomIds
+from core.messages import Address, ChoiceAnswer, InboundMessage, Sender
+from core.store.accept import Admitted, TurnedAway
+from core.users import Identity, Principal, Role
+
+OWNER = Principal("owner", Role.OWNER, "Olivia")
+ANN = Sender("7", "Ann")
+
+
+def message(*, direct: bool = True, addressed: bool = True, sender: Sender = ANN) -> InboundMessage:
+    return InboundMessage(
+        key="k",
+        order_key="1",
+        channel="chat",
+        address=Address("7"),
+        scope="7",
+        sender=sender,
+        text="hi",
+        sent_at=0,
+        direct=direct,
+        addressed=addressed,
+    )
+
+
+def press(*, direct: bool = True) -> ChoiceAnswer:
+    return ChoiceAnswer("k", "chat", Address("7"), ANN, "p", 0, 0, direct)
+
+
+def access(rules: ChannelAccess, owners: frozenset[tuple[str, str]] = frozenset()) -> Access:
+    return Access(OWNER, owners, {"chat": rules})
+
+
+def identity(via: str, role: Role) -> Identity:
+    return Identity("chat", "7", Principal("u1", role, "Ann"), via)
+
+
+def admit(rules: Access, event: InboundMessage | ChoiceAnswer, known: Identity | None = None) -> object:
+    return rules.admit(event, known, RandomIds())
+
+
+def test_an_unconfigured_channel_lets_nobody_in() -> None:
+    assert isinstance(admit(Access(OWNER), message()), TurnedAway)
+
+
+def test_the_owner_is_known_by_identity_whatever_the_mode() -> None:
+    rules = access(ChannelAccess(DirectMode.ALLOWLIST), frozenset({("chat", "7")}))
+    assert admit(rules, message()) == Admitted(OWNER, "config")
+
+
+def test_a_listed_person_is_a_member_and_a_stranger_is_told_once() -> None:
+    rules = access(ChannelAccess(DirectMode.ALLOWLIST, allow=frozenset({"7"})))
+    admitted = admit(rules, message())
+    assert isinstance(admitted, Admitted)
+    assert admitted.principal.role is Role.MEMBER
+    refused = admit(rules, message(sender=Sender("8", "Bob")))
+    assert isinstance(refused, TurnedAway)
+    assert refused.answer is not None
+    assert not refused.noise
+
+
+def test_open_makes_guests() -> None:
+    admitted = admit(access(ChannelAccess(DirectMode.OPEN)), message())
+    assert isinstance(admitted, Admitted)
+    assert admitted.principal.role is Role.GUEST
+
+
+def test_a_known_person_stays_the_same_user() -> None:
+    known = identity("open", Role.GUEST)
+    assert admit(access(ChannelAccess(DirectMode.OPEN)), message(), known) == Admitted(known.user, "open")
+
+
+def test_who_was_let_in_by_a_rule_leaves_with_it() -> None:
+    rules = access(ChannelAccess(DirectMode.ALLOWLIST))
+    assert isinstance(admit(rules, message(), identity("allowlist", Role.MEMBER)), TurnedAway)
+    assert isinstance(admit(rules, message(), identity("config", Role.OWNER)), TurnedAway)
+
+
+def test_who_was_paired_stays() -> None:
+    known = identity("paired", Role.MEMBER)
+    rules = access(ChannelAccess(DirectMode.ALLOWLIST))
+    assert admit(rules, message(), known) == Admitted(known.user, "paired")
+
+
+def test_a_guest_who_gets_listed_becomes_a_member_not_the_guest_again() -> None:
+    rules = access(ChannelAccess(DirectMode.OPEN, allow=frozenset({"7"})))
+    admitted = admit(rules, message(), identity("open", Role.GUEST))
+    assert isinstance(admitted, Admitted)
+    assert admitted.principal.role is Role.MEMBER
+
+
+@pytest.mark.parametrize(
+    "mode, addressed, turned_away",
+    [
+        (GroupMode.OFF, True, True),
+        (GroupMode.ADDRESSED, False, True),
+        (GroupMode.ADDRESSED, True, False),
+        (GroupMode.ALL, False, False),
+    ],
+)
+def test_groups(mode: GroupMode, *, addressed: bool, turned_away: bool) -> None:
+    rules = access(ChannelAccess(DirectMode.OPEN, mode))
+    verdict = admit(rules, message(direct=False, addressed=addressed))
+    assert isinstance(verdict, TurnedAway) is turned_away
+
+
+def test_groups_that_are_off_are_noise_but_a_press_is_answered() -> None:
+    rules = access(ChannelAccess(DirectMode.OPEN, GroupMode.OFF))
+    noise = admit(rules, message(direct=False))
+    assert isinstance(noise, TurnedAway)
+    assert noise.noise
+    refused = admit(rules, press(direct=False))
+    assert isinstance(refused, TurnedAway)
+    assert not refused.noise
+
+
+def test_a_strangers_press_is_refused_with_a_word() -> None:
+    refused = admit(access(ChannelAccess(DirectMode.ALLOWLIST)), press())
+    assert isinstance(refused, TurnedAway)
+    assert refused.word
