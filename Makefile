@@ -47,7 +47,7 @@ run: install  ## the hub, on hubbub.toml or embedded defaults
 lint: install-dev  ## ruff, pyright, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	PYTHONPATH=. $(BIN)/lint-imports --no-cache
 
 test: lint  ## lint, then the tests of profile "test" (five minutes at most)

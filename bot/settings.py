@@ -1,0 +1,282 @@
+"""What `hubbub.toml` can say: one frozen model per section, with defaults, units in the names, limits.
+
+The models judge single values; what spans sections is judged in bot.config, which also turns every refusal
+into one line with file, line, key and advice. Refusals raised here have the form "problem; what to do".
+`examples` are what an error offers for a key without a default; `restart` marks what only a new start reads.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+RESTART: dict[str, Any] = {"restart": True}
+
+_IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
+_NAME = re.compile(r"[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*")
+_BOT_TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
+_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")  # core.telegram.org/bots/api#setwebhook
+
+
+def _timezone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:  # not found; not a zone's name; a directory of zones
+        raise ValueError(
+            "is not a known time zone; write an IANA name such as Europe/Berlin or UTC"
+        ) from error
+    return name
+
+
+def _identity(text: str) -> str:
+    if not _IDENTITY.fullmatch(text):
+        raise ValueError("is not an identity; write channel:id, such as telegram:12345")
+    return text
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("is not a name; use small letters, digits, - and single _, beginning with a letter")
+    return text
+
+
+def _url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
+        raise ValueError("is not a web address; write one that begins with https:// or http://")
+    return text.rstrip("/")
+
+
+def _url_or_nothing(text: str) -> str:
+    return _url(text) if text else text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty; write a value or remove the key")
+    return text
+
+
+def _path(value: object) -> object:
+    return Path(_not_blank(value)) if isinstance(value, str) else value
+
+
+def _bot_token(secret: SecretStr) -> SecretStr:
+    if not _BOT_TOKEN.fullmatch(secret.get_secret_value()):
+        raise ValueError("is not a bot token; copy it from @BotFather, it looks like 123456:ABC-DEF")
+    return secret
+
+
+def _webhook_secret(secret: SecretStr) -> SecretStr:
+    if not _WEBHOOK_SECRET.fullmatch(secret.get_secret_value()):
+        raise ValueError("is not usable as a secret; use 1 to 256 letters, digits, _ and -")
+    return secret
+
+
+def _telegram_id(text: str) -> str:
+    if not re.fullmatch(r"-?\d+", text):
+        raise ValueError("is not a Telegram id; write the account's number, not its @name")
+    return text
+
+
+def _approvers(text: str) -> str:
+    if text not in ("requester", "owner") and not text.startswith("team:"):
+        raise ValueError('must be "requester", "owner" or "team:NAME"; NAME is a section [teams.NAME]')
+    return text
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+Name = Annotated[str, AfterValidator(_name)]
+Url = Annotated[str, AfterValidator(_url)]
+Identity = Annotated[str, AfterValidator(_identity)]
+FilePath = Annotated[Path, BeforeValidator(_path)]
+"""As written; bot.config makes it absolute, starting at the directory of the file that says it."""
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Limit = Annotated[int, Field(ge=0)]
+"""0: no limit."""
+
+
+class Section(BaseModel):
+    """Frozen, closed and without conversions: TOML is typed, so a number in quotes is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Hub(Section):
+    """The hub itself."""
+
+    data_dir: FilePath = Field(default=Path("./data"), json_schema_extra=RESTART)
+    owner: Name = Field(default="owner", json_schema_extra=RESTART)
+    owner_identities: tuple[Identity, ...] = ()
+    timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
+    locale: Literal["en"] = "en"
+    store: Literal["sqlite"] = Field(default="sqlite", json_schema_extra=RESTART)
+
+
+class Http(Section):
+    """Where the hub listens; port 0 takes any free one."""
+
+    host: Text = Field(default="127.0.0.1", json_schema_extra=RESTART)
+    port: int = Field(default=8765, ge=0, le=65535, json_schema_extra=RESTART)
+    public_url: Annotated[str, AfterValidator(_url_or_nothing)] = ""
+
+
+class Model(Section):
+    """One language model; the entries after the first are its fallbacks, in order."""
+
+    name: Name = Field(default="main", examples=["main"])
+    provider: Literal["openai", "demo"] = Field(examples=["openai"])
+    model: str = Field(default="", examples=["gpt-5-mini"])
+    base_url: Url = "https://api.openai.com/v1"
+    api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
+
+
+DEMO = Model(name="demo", provider="demo")
+
+
+class Agent(Section):
+    """How a turn is run."""
+
+    system_prompt: Text = (
+        "You are a careful assistant in a chat. Answer briefly, in the language you are spoken to. "
+        "Use a tool when it helps, say what you did, and never claim to have done what you did not."
+    )
+    while_busy: Literal["queue", "steer", "interrupt"] = "queue"
+    queue: Literal["merge", "one_by_one"] = "merge"
+    stream: bool = True
+    context_tokens: int = Field(default=100_000, ge=1000)
+    compact_at: float = Field(default=0.8, gt=0, le=1, allow_inf_nan=False)
+    reserve_tokens: Count = 4000
+    max_waiting: Count = 100
+
+
+class Approvals(Section):
+    """When a person is asked, and who."""
+
+    preset: Literal["manual", "whitelist", "auto_loop", "auto"] = "auto_loop"
+    whitelist: tuple[Name, ...] = ("time", "json", "ask_user", "memory_write", "memory_search")
+    max_rounds: Count = 5
+    max_tools: Count = 20
+    tool_timeout_s: Seconds = 30
+    tool_timeouts: Mapping[Name, Seconds] = Field(default={"shell": 120})
+    loop_timeout_s: Seconds = 300
+    dangerous_tools: tuple[Name, ...] = ("shell", "write_file", "apply_patch", "delete_file", "http")
+    dangerous_operations: tuple[Text, ...] = ("delete", "write", "execute", "modify")
+    expires_after_s: Seconds = 86400
+    approvers: Annotated[str, AfterValidator(_approvers)] = "requester"
+    quorum: Count = 1
+
+
+class MemberRole(Section):
+    """What a person let in by pairing or a list may use."""
+
+    tools: tuple[Name, ...] = ("time", "json", "ask_user", "memory_write", "memory_search")
+    ask_owner: bool = False
+
+
+class GuestRole(Section):
+    """What anybody may use where a channel is `open`."""
+
+    tools: tuple[Name, ...] = ("time", "json", "ask_user")
+    daily_model_calls: Limit = 50
+
+
+class Roles(Section):
+    """Each role is an explicit list of tools; the owner has all."""
+
+    member: MemberRole = MemberRole()
+    guest: GuestRole = GuestRole()
+
+
+class Team(Section):
+    """People who decide together."""
+
+    users: tuple[Name, ...] = Field(min_length=1, examples=[["anna", "bo"]])
+
+
+class Access(Section):
+    """Limits on what people send; the owner is never limited."""
+
+    sender_per_minute: Limit = 30
+
+
+class Workspace(Section):
+    """Where tools work."""
+
+    dir: FilePath = Field(default=Path("./workspace"), json_schema_extra=RESTART)
+
+
+class Budget(Section):
+    """Spending limits."""
+
+    daily_usd: float = Field(default=0, ge=0, allow_inf_nan=False)
+    hourly_model_calls: Limit = 0
+
+
+class Sessions(Section):
+    """How long a conversation is kept warm."""
+
+    idle_days: float = Field(default=7, gt=0, allow_inf_nan=False)
+
+
+class Log(Section):
+    """What the hub writes to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", json_schema_extra=RESTART)
+    format: Literal["plain", "json"] = Field(default="plain", json_schema_extra=RESTART)
+
+
+class TelegramChannel(Section):
+    """One bot on Telegram. `platform` is the section's name unless it says otherwise."""
+
+    platform: Literal["telegram"] = Field(examples=["telegram"])
+    direct: Literal["pairing", "allowlist", "open"] = "pairing"
+    groups: Literal["off", "addressed", "all"] = "off"
+    allow: tuple[Annotated[str, AfterValidator(_telegram_id)], ...] = ()
+    shared_threads: bool = False
+    token: Annotated[SecretStr, AfterValidator(_bot_token)] = Field(examples=["env:TELEGRAM_TOKEN"])
+    mode: Literal["polling", "webhook"] = "polling"
+    webhook_secret: Annotated[SecretStr, AfterValidator(_webhook_secret)] | None = Field(
+        default=None, examples=["env:TELEGRAM_WEBHOOK_SECRET"]
+    )
+    api_base_url: Url = "https://api.telegram.org"
+
+
+class Config(Section):
+    """The whole file."""
+
+    hub: Hub = Hub()
+    http: Http = Http()
+    models: tuple[Model, ...] = (DEMO,)
+    agent: Agent = Agent()
+    approvals: Approvals = Approvals()
+    roles: Roles = Roles()
+    teams: Mapping[Name, Team] = Field(default={})
+    access: Access = Access()
+    workspace: Workspace = Workspace()
+    budget: Budget = Budget()
+    sessions: Sessions = Sessions()
+    log: Log = Log()
+    channels: Mapping[Name, TelegramChannel] = Field(default={})
+
+
+PLANNED: tuple[tuple[str, ...], ...] = (
+    ("routines",),
+    ("heartbeat",),
+    ("jobs",),
+    ("sandbox",),
+    ("mcp",),
+    ("approvals", "rules"),
+    ("models", "thinking"),
+)
+"""Keys of later versions: refused like any unknown key, but with the reason."""
+
+PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("hub", "store"): ("postgresql",),
+    ("models", "provider"): ("anthropic", "cli"),
+    ("channels", "platform"): ("slack", "discord"),
+}
+"""Values of later versions, by key; a value is recognised by how it begins."""
