@@ -1,0 +1,104 @@
+"""What every platform adapter is: one configured bot on one platform.
+
+A channel turns what its platform says into the values of `core.messages` and shows what the hub says as
+well as its platform can. It keeps no state that matters: what must survive lives in the store. Errors are
+those of `core.errors.ChannelError`; anything else escaping from a channel is a defect and is logged as one.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from core.messages import Address, Attachment, Message, MessageRef
+from core.ports import Inbox, Posted
+
+Payload = Mapping[str, object]
+"""What one request to the platform carries: made by a channel's `render`, read by the same channel only."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as it came: header names in lower case, the body's raw bytes (signatures cover them)."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """The answer to a platform's request."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An endpoint the platform calls, below `/channels/{name}`; `path` begins with a slash."""
+
+    method: str
+    path: str
+    handle: Callable[[HttpRequest], Awaitable[HttpResponse]]
+
+
+class Channel(Protocol):
+    """One configured bot on one platform. Every method but `run` works whatever `run` is doing."""
+
+    @property
+    def name(self) -> str:
+        """Its key in the configuration, unique among the channels."""
+        ...
+
+    def routes(self, inbox: Inbox) -> Sequence[Route]:
+        """HTTP endpoints the platform calls; empty where the channel asks the platform itself."""
+        ...
+
+    async def check(self) -> None:
+        """Ask the platform whether it knows us. Raises AuthRejected or another ChannelError."""
+        ...
+
+    async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
+        """Receive until cancelled; `connected` is called when the platform is known to answer.
+
+        Everything received goes to `inbox.accept`, and is acknowledged to the platform only after that
+        returned. Short drops are resumed inside. Raises AuthRejected (final: only a person can help);
+        any other ChannelError or InboxUnavailable means: run again after a while. May be run again.
+        """
+        ...
+
+    def render(self, message: Message) -> tuple[Payload, ...]:
+        """The platform messages it takes to show this one, in order, with choices on the last; empty if
+        nothing of it is visible.
+
+        Pure and deterministic: the same message gives the same parts in every process. A prompt's card and
+        the same card with its outcome have as many parts, and differ only in the last.
+        """
+        ...
+
+    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+        """Show one rendered part. `nonce` is the same when a part is sent again, for platforms that then
+        show it once. Raises ChannelError."""
+        ...
+
+    async def edit(self, ref: MessageRef, payload: Payload) -> None:
+        """Make a shown part say this; saying so already is success. Raises ChannelError."""
+        ...
+
+    async def retract(self, ref: MessageRef) -> bool:
+        """Take a shown part away; False if the platform does not let us. Raises ChannelError."""
+        ...
+
+    async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
+        """Download a received file. Raises AttachmentTooLarge or another ChannelError."""
+        ...
+
+    def direct(self, platform_user_id: str) -> Address:
+        """Where to speak to this person alone."""
+        ...
+
+    async def close(self) -> None:
+        """Let connections go; nothing is called after it."""
+        ...

@@ -1,0 +1,111 @@
+"""Hands the ready rows of one channel to one sender per address."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from channels.channel import Channel
+from channels.notify import NotifyQueue
+from channels.sender import Outlet, Sender
+from core.clock import Clock
+from core.errors import AuthRejected, StoreUnavailable
+from core.messages import Address
+from core.ports import Outbox, OutboxRow, SendState
+
+logger = logging.getLogger(__name__)
+
+STORE_PAUSE_S = 1.0
+CRASH_PAUSE_S = 30.0
+
+
+class Dispatcher:
+    """Everything one channel has to send. Starts with what the store kept from before.
+
+    `grace_s`: how long requests that are out when it is cancelled may take to be answered and recorded;
+    what is cut off then is ambiguous at the next start.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        outbox: Outbox,
+        clock: Clock,
+        on_rejected: Callable[[AuthRejected], None],
+        grace_s: float,
+    ) -> None:
+        self._name = channel.name
+        self._outlet = Outlet(channel, on_rejected)
+        self._outbox = outbox
+        self._clock = clock
+        self._grace_s = grace_s
+        self._queue = NotifyQueue()
+        self._queue.request_reload()
+        self._senders: dict[Address, Sender] = {}
+        self._sending: dict[Address, asyncio.Task[None]] = {}
+
+    def put(self, rows: Iterable[OutboxRow]) -> None:
+        """Take notice of ready rows; never blocks."""
+        self._queue.put(rows)
+
+    def would_send_now(self, address: Address) -> bool:
+        """Whether nothing stands before a row for this address."""
+        sender = self._senders.get(address)
+        return (sender is None or sender.idle) and not self._queue.holds(address)
+
+    def use(self, channel: Channel) -> None:
+        """Send through this channel from now on."""
+        self._outlet.use(channel)
+
+    async def run(self) -> None:
+        """Until cancelled; then requests that are out are given time to be answered."""
+        async with asyncio.TaskGroup() as tasks:
+            try:
+                while True:
+                    rows, reload = await self._queue.get()
+                    self._hand_over(rows, tasks)
+                    if reload:
+                        self._hand_over(await self._unsent(), tasks)
+            finally:
+                await self._wind_down()
+
+    async def _unsent(self) -> list[OutboxRow]:
+        """What the store keeps for us. A row that is `sending` is in somebody's hands already: at the
+        hub's start, before this runs, all such rows were made `ambiguous`."""
+        while True:
+            try:
+                rows = await self._outbox.pending_outbox(self._name)
+            except StoreUnavailable as error:
+                logger.warning("the outbox of %s cannot be read: %s", self._name, error)
+                await self._clock.sleep(STORE_PAUSE_S)
+            else:
+                return [row for row in rows if row.state is not SendState.SENDING]
+
+    def _hand_over(self, rows: Iterable[OutboxRow], tasks: asyncio.TaskGroup) -> None:
+        for row in rows:
+            sender = self._senders.get(row.address)
+            if sender is None:
+                sender = Sender(row.address, self._outlet, self._outbox, self._clock, tasks)
+                self._senders[row.address] = sender
+                name = f"sender {self._name} {row.address}"
+                self._sending[row.address] = tasks.create_task(self._run(row.address, sender), name=name)
+            sender.offer(row)
+
+    async def _run(self, address: Address, sender: Sender) -> None:
+        try:
+            await sender.run()
+        except Exception:  # rows stay in the store; look at them again after a while
+            logger.exception("the sender of %s %s broke", self._name, address)
+            await self._clock.sleep(CRASH_PAUSE_S)
+            sender.forgot = True
+        finally:
+            del self._senders[address], self._sending[address]
+        if sender.forgot:
+            self._queue.request_reload()
+
+    async def _wind_down(self) -> None:
+        for address, sender in self._senders.items():
+            sender.close()
+            if not sender.busy:
+                self._sending[address].cancel()
+        if self._sending:
+            await asyncio.wait(list(self._sending.values()), timeout=self._grace_s)

@@ -1,0 +1,138 @@
+"""The one object between platform adapters and the core."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from channels.channel import Channel, Route
+from channels.dispatcher import Dispatcher
+from channels.reception import Reception
+from channels.supervisor import ChannelState, Phase, Supervisor
+from core.clock import Clock
+from core.errors import AuthRejected
+from core.messages import Address
+from core.ports import Inbox, Outbox, OutboxRow
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_GRACE_S = 1.5
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One configured channel and what serves it. `receiving`: the supervisor's task, once started."""
+
+    channel: Channel
+    supervisor: Supervisor
+    dispatcher: Dispatcher
+    receiving: asyncio.Task[None] | None = None
+
+
+class ChannelManager:
+    """All configured channels: hands what they receive to the hub, and sends what the hub enqueued.
+
+    It is the core's OutboxListener. Channels are independent: one that fails neither stops nor delays
+    another.
+    """
+
+    def __init__(
+        self, channels: Sequence[Channel], outbox: Outbox, clock: Clock, *, grace_s: float = DEFAULT_GRACE_S
+    ) -> None:
+        self._clock = clock
+        self._inbox: Inbox | None = None
+        self._receivers: asyncio.TaskGroup | None = None
+        self._slots: dict[str, _Slot] = {}
+        for channel in channels:
+            if channel.name in self._slots:
+                raise ValueError(f"two channels are named {channel.name}")
+            dispatcher = Dispatcher(
+                channel, outbox, clock, lambda error, name=channel.name: self._rejected(name, error), grace_s
+            )
+            self._slots[channel.name] = _Slot(channel, Supervisor(channel, clock), dispatcher)
+
+    # --- running -----------------------------------------------------------------------------------------
+    async def run(self, inbox: Inbox) -> None:
+        """Receive and send until cancelled, then close the channels.
+
+        To be started when the store has recovered: rows still `sending` are taken to be in hand.
+        """
+        self._inbox = Reception(inbox, self._clock)
+        try:
+            async with asyncio.TaskGroup() as senders:
+                for name, slot in self._slots.items():
+                    senders.create_task(slot.dispatcher.run(), name=f"dispatcher {name}")
+                async with asyncio.TaskGroup() as receivers:
+                    self._receivers = receivers
+                    for slot in self._slots.values():
+                        self._receive(slot)
+                    receivers.create_task(asyncio.Event().wait(), name="channels")
+        finally:
+            self._receivers = None
+            for slot in self._slots.values():
+                await self._close(slot.channel)
+
+    async def replace(self, channel: Channel) -> None:
+        """Let `channel` take the place of the one with its name. Raises ChannelError, and then changes
+        nothing, if the platform does not know the new one. Unsent rows go out through it."""
+        slot = self._slots[channel.name]
+        await channel.check()
+        if slot.receiving is not None:
+            slot.receiving.cancel()
+            await asyncio.wait([slot.receiving])
+        old, slot.channel = slot.channel, channel
+        slot.supervisor = Supervisor(channel, self._clock)
+        slot.dispatcher.use(channel)
+        self._receive(slot)
+        await self._close(old)
+
+    # --- what the core sees ------------------------------------------------------------------------------
+    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
+        """See OutboxListener. Rows of channels that are not configured stay in the store."""
+        for row in rows:
+            if (slot := self._slots.get(row.channel)) is not None:
+                slot.dispatcher.put((row,))
+
+    def may_send_now(self, channel: str, address: Address) -> bool:
+        """See OutboxListener."""
+        slot = self._slots.get(channel)
+        return (
+            slot is not None
+            and slot.supervisor.state.phase is Phase.RUNNING
+            and slot.dispatcher.would_send_now(address)
+        )
+
+    # --- what the program sees ---------------------------------------------------------------------------
+    def states(self) -> Mapping[str, ChannelState]:
+        """How every channel is doing, by name."""
+        return {name: slot.supervisor.state for name, slot in self._slots.items()}
+
+    def routes(self, inbox: Inbox) -> Mapping[str, Sequence[Route]]:
+        """The endpoints platforms call, by channel name; they hand what they get to `inbox`."""
+        reception = Reception(inbox, self._clock)
+        return {name: slot.channel.routes(reception) for name, slot in self._slots.items()}
+
+    def channel(self, name: str) -> Channel:
+        """A channel by name. Raises KeyError."""
+        return self._slots[name].channel
+
+    # --- inside ------------------------------------------------------------------------------------------
+    def _receive(self, slot: _Slot) -> None:
+        if self._receivers is not None and self._inbox is not None:
+            task = self._receivers.create_task(
+                slot.supervisor.run(self._inbox), name=f"channel {slot.channel.name}"
+            )
+            slot.receiving = task
+
+    def _rejected(self, name: str, error: AuthRejected) -> None:
+        """A send learned that the token is refused: receiving will not work either."""
+        slot = self._slots[name]
+        slot.supervisor.fail(str(error))
+        if slot.receiving is not None:
+            slot.receiving.cancel()
+
+    async def _close(self, channel: Channel) -> None:
+        try:
+            await channel.close()
+        except Exception:  # the others are still to be closed
+            logger.exception("closing channel %s failed", channel.name)

@@ -1,0 +1,100 @@
+"""Keeps one channel receiving, and knows how it is doing."""
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from channels.channel import Channel
+from core.clock import SECOND_US, Clock
+from core.errors import AuthRejected, HubError
+from core.ports import Inbox
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+
+
+class Phase(StrEnum):
+    """How a channel is doing."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    BACKING_OFF = "backing off"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """A channel's phase, since when, why, and (backing off) until when; microseconds UTC."""
+
+    phase: Phase
+    since: int
+    reason: str | None = None
+    until: int | None = None
+
+
+class Supervisor:
+    """Runs one channel again and again, pausing 1 s to 60 s with jitter, until its token is refused."""
+
+    def __init__(self, channel: Channel, clock: Clock, jitter: Callable[[], float] = random.random) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._jitter = jitter
+        self.state = ChannelState(Phase.STARTING, clock.now())
+
+    async def run(self, inbox: Inbox) -> None:
+        """Until cancelled (then the state is `stopped`) or until the token is refused (`failed`)."""
+        failures = 0
+        try:
+            while True:
+                self._enter(Phase.STARTING)
+                began_s = self._clock.monotonic_s()
+                try:
+                    reason = await self._receive(inbox)
+                except AuthRejected as error:
+                    self.fail(str(error))
+                    return
+                lasted_s = self._clock.monotonic_s() - began_s
+                failures = 1 if lasted_s > LONGEST_PAUSE_S else failures + 1
+                await self._pause(failures, reason)
+        finally:
+            if self.state.phase is not Phase.FAILED:
+                self._enter(Phase.STOPPED)
+
+    def fail(self, reason: str) -> None:
+        """The platform refuses the token; whoever learned it says so here. Only a person can help."""
+        self._enter(Phase.FAILED, reason)
+
+    async def _receive(self, inbox: Inbox) -> str:
+        """Run the channel once; returns why it ended."""
+        try:
+            await self._channel.run(inbox, self._connected)
+        except AuthRejected:
+            raise
+        except HubError as error:
+            return str(error)
+        except Exception:  # one adapter's defect must not stop the others
+            logger.exception("channel %s broke", self._channel.name)
+            return "unexpected error, see the log"
+        return "it ended by itself"
+
+    async def _pause(self, failures: int, reason: str) -> None:
+        longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
+        pause_s = max(FIRST_PAUSE_S, longest_s * (1 - 0.3 * self._jitter()))
+        self._enter(Phase.BACKING_OFF, reason, until=self._clock.now() + int(pause_s * SECOND_US))
+        await self._clock.sleep(pause_s)
+
+    def _connected(self) -> None:
+        if self.state.phase is not Phase.RUNNING:
+            self._enter(Phase.RUNNING)
+
+    def _enter(self, phase: Phase, reason: str | None = None, until: int | None = None) -> None:
+        self.state = ChannelState(phase, self._clock.now(), reason, until)
+        level = logging.WARNING if phase in (Phase.BACKING_OFF, Phase.FAILED) else logging.INFO
+        logger.log(
+            level, "channel %s: %s%s", self._channel.name, phase, f" because {reason}" if reason else ""
+        )
