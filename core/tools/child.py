@@ -20,7 +20,7 @@ _GATE = 'IFS= read -r go || exit 125; exec "$@" </dev/null'
 _BURIAL_S = 5.0
 _LAST_OUTPUT_S = 1.0
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class GatedChild:
@@ -96,10 +96,9 @@ class GatedChild:
         self._ended = True
         kill_group(self.pid)
         try:
-            if not await end_marked(call_id):
-                log.warning("call %s: some of its processes cannot be killed", call_id)
+            await end_marked(call_id)
             if not await self.exits_within(_BURIAL_S):
-                log.warning("call %s: process %d does not die", call_id, self.pid)
+                logger.warning("call %s: process %d does not die", call_id, self.pid)
             await self._take_last_output()
         finally:
             self._close()

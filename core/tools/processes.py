@@ -7,6 +7,7 @@ Read from Linux' /proc; without it nothing of a dead hub can be recognised, so n
 """
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -20,6 +21,8 @@ MARKER = "HUBBUB_CALL"
 _PROC = Path("/proc")
 _LOOKS = 500
 _BETWEEN_LOOKS_S = 0.01
+logger = logging.getLogger(__name__)
+
 _ZOMBIE_OR_DEAD = (b"Z", b"X")
 
 
@@ -40,7 +43,7 @@ def started_ticks(pid: int) -> int | None:
 def process_info(pid: int) -> ProcessInfo:
     """What to record of a child that leads its own group and was not waited for yet.
 
-    `started_ticks` is 0 where it cannot be read; `end_process` then knows that it cannot know.
+    `started_ticks` is 0 where it cannot be read: that is no process' start, so it is never killed.
     """
     return ProcessInfo(pid=pid, process_group=pid, started_ticks=started_ticks(pid) or 0)
 
@@ -58,27 +61,31 @@ def kill_group(process_group: int) -> None:
 
 
 async def end_marked(call_id: str) -> bool:
-    """Kill every process started with the call's marker; whether none is left after about 5 s."""
-    return await _until_gone(lambda: _kill_marked(call_id))
+    """Kill every process started with the call's marker, and wait until they are gone.
+
+    Returns whether there was any; see `end_process` for those that will not go.
+    """
+    return await _end(call_id, lambda: _kill_marked(call_id))
 
 
 async def end_process(process: ProcessInfo, call_id: str) -> bool:
-    """End what a dead hub left running of a call; whether it is certain that all of it is gone.
+    """End what a dead hub left running of a call, and wait until it is gone; whether there was any.
 
     `call_id`: the idempotency key the call was run with. The recorded group is killed only while its
     leader is the very process recorded: a number that was given to another process is never touched.
+    What is still there after about 5 s (another user's, or stuck in the kernel) is logged and left.
     """
-    gone = await _until_gone(lambda: _kill_recorded(process) | _kill_marked(call_id))
-    return gone and process.started_ticks != 0
+    return await _end(call_id, lambda: _kill_recorded(process) | _kill_marked(call_id))
 
 
-async def _until_gone(kill: Callable[[], bool]) -> bool:
+async def _end(call_id: str, kill: Callable[[], bool]) -> bool:
     """Repeat `kill` until it finds nothing: processes may fork meanwhile, and take a moment to go."""
-    for _ in range(_LOOKS):
+    for look in range(_LOOKS):
         if not await asyncio.to_thread(kill):
-            return True
+            return look > 0
         await asyncio.sleep(_BETWEEN_LOOKS_S)
-    return False
+    logger.warning("call %s: some of its processes cannot be ended", call_id)
+    return True
 
 
 def _kill_recorded(process: ProcessInfo) -> bool:

@@ -1,0 +1,93 @@
+"""Running one call: under its deadline, to exactly one result, whatever the tool does."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.clock import Clock
+from core.errors import InvalidArguments, StoreError, ToolDenied, ToolError, ToolTimeout
+from core.safety.fencing import fence_tool_output, sanitise
+from core.safety.limits import ResultLimits, head_and_tail
+from core.tools.base import CallContext, Tool
+from core.transcript import ResultStatus, ToolResult
+
+logger = logging.getLogger(__name__)
+
+
+async def run_call(
+    call_id: str,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    context: CallContext,
+    clock: Clock,
+    limits: ResultLimits,
+) -> ToolResult:
+    """Validate the arguments once more, run the tool, and turn whatever happens into its result.
+
+    What the tool says is sanitised, cut to `limits` (the whole of it goes to a file there) and fenced as
+    untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this returns. Raised
+    are only CancelledError, after the tool cleaned up, and StoreError: that is the hub's failure, and
+    what the tool did must then stay open.
+    """
+    started_s = clock.monotonic_s()
+    status, said, output = await _outcome(call_id, tool, arguments, context)
+    logger.debug("call %s: %s %s in %.3f s", call_id, tool.name, status, clock.monotonic_s() - started_s)
+    if output is None:
+        return ToolResult(call_id, status, said)
+    shown = fence_tool_output(tool.name, await _within(limits, call_id, sanitise(output)))
+    return ToolResult(call_id, status, f"{said}\n{shown}" if said else shown)
+
+
+async def _outcome(
+    call_id: str, tool: Tool, arguments: Mapping[str, Any], context: CallContext
+) -> tuple[ResultStatus, str, str | None]:
+    """Status, the hub's own sentence (may be empty), and what the tool said (None: nothing)."""
+    deadline = asyncio.timeout(context.deadline_s)
+    try:
+        async with deadline:
+            output = await tool.run(context, tool.validate(arguments))
+    except StoreError:
+        raise
+    except InvalidArguments as error:
+        return ResultStatus.ERROR, f"{tool.name} was not run, its arguments do not fit. {error}", None
+    except ToolDenied as error:
+        return ResultStatus.DENIED, f"{tool.name} was refused.", error.reason
+    except ToolTimeout as error:
+        return ResultStatus.ERROR, f"{tool.name} ran out of time and was stopped.", str(error)
+    except ToolError as error:
+        return ResultStatus.ERROR, f"{tool.name} failed.", str(error)
+    except Exception as error:
+        if deadline.expired() and isinstance(error, TimeoutError):
+            said = f"{tool.name} was stopped after {context.deadline_s:g} s, the time a call may take."
+            return ResultStatus.ERROR, said, None
+        logger.exception("call %s: tool %s raised", call_id, tool.name)
+        said = f"{tool.name} failed unexpectedly. The operator finds the reason in the log under {call_id}."
+        return ResultStatus.ERROR, said, None
+    return ResultStatus.OK, "", output
+
+
+async def _within(limits: ResultLimits, call_id: str, text: str) -> str:
+    """The text if it is short enough; otherwise its beginning and end, and where all of it is."""
+    shown, dropped = head_and_tail(text, limits.result_limit_chars)
+    if not dropped:
+        return text
+    path = limits.spill_dir / f"{_file_name(call_id)}.txt"
+    try:
+        await asyncio.to_thread(_write_private, path, text)
+    except OSError:
+        logger.exception("call %s: its output could not be kept in %s", call_id, path)
+        return f"{shown}\n[The whole output could not be kept.]"
+    return f"{shown}\n[The whole output, {len(text)} characters, is in the file {path}]"
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600)
+    path.write_text(text, encoding="utf-8")
+
+
+def _file_name(call_id: str) -> str:
+    """A call's id as a file name; ids are the hub's own, but a path is never built from trust."""
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:100] or "call"
