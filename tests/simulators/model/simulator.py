@@ -15,7 +15,7 @@ from tests.simulators.model.holds import Holds
 from tests.simulators.model.journal import Exchange, Journal
 from tests.simulators.model.openai_wire import OpenAIWire
 from tests.simulators.model.replies import Reply
-from tests.simulators.model.script import Answer, Choice, Entry, FaultEntry, On, Script
+from tests.simulators.model.script import Answer, Entry, FaultEntry, On, Script
 from tests.simulators.model.wire import ApiError, Provider, Wire
 
 BODY_LIMIT_BYTES = 64 * 1024 * 1024
@@ -49,6 +49,7 @@ class ModelSimulator:
         self.port = port
         self._openai = OpenAIWire(self.provider)
         self._runner: web.AppRunner | None = None
+        self._being_answered: dict[int, tuple[Exchange, asyncio.Transport | None]] = {}
 
     # -------------------------------------------------------------- life
 
@@ -77,7 +78,7 @@ class ModelSimulator:
         app.add_routes(control_routes(self))
         app.router.add_route("*", "/{path:.*}", self._unknown_path)
         # Cancelling handlers is how a client that went away is noticed while its request is held.
-        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0)
+        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, self.host, self.port, backlog=1024, reuse_address=True).start()
         self._runner = runner
@@ -86,6 +87,10 @@ class ModelSimulator:
     async def stop(self) -> None:
         if self._runner is not None:
             runner, self._runner = self._runner, None
+            for exchange, transport in list(self._being_answered.values()):
+                self.log.mark(exchange, "dropped")
+                if transport is not None:
+                    transport.abort()
             await runner.cleanup()
 
     # -------------------------------------------------------------- scripting
@@ -165,6 +170,7 @@ class ModelSimulator:
         choice = self.script.choose(prompt)
         exchange.reply, exchange.fault = choice.reply, choice.fault
         self.log.changed()
+        self._being_answered[exchange.number] = (exchange, request.transport)
         try:
             return await Delivery(request, exchange, self.log, self.holds, wire).deliver(
                 choice.reply, prompt, choice.fault
@@ -176,11 +182,9 @@ class ModelSimulator:
                 self.log.mark(exchange, "client_gone")
             raise
         finally:
-            self._settle(exchange, choice)
-
-    def _settle(self, exchange: Exchange, choice: Choice) -> None:
-        if exchange.state != "answered":
-            self.script.undo(choice)
+            del self._being_answered[exchange.number]
+            if exchange.state != "answered":
+                self.script.undo(choice)
 
     async def _list_models(self, request: web.Request) -> web.Response:
         return self._free_of_script(request, self._openai.models)
