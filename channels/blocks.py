@@ -1,0 +1,142 @@
+"""Formatted text as plain values: blocks that hold texts, texts that hold spans. No platform is named here.
+
+Positions in spans count code points. The texts hold no character that a chat cannot carry: see `showable`.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+
+class Mark(Enum):
+    """How a run of text stands out."""
+
+    BOLD = "bold"
+    ITALIC = "italic"
+    STRIKE = "strike"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A run of text that opens `url`, an http, https or mailto address."""
+
+    url: str
+
+
+Style = Mark | Link
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`style` from `start` up to, not including, `end`. Spans of one text nest; they never partly overlap."""
+
+    start: int
+    end: int
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of text; a line break is "\\n". Spans come in the order of their starts, outer ones first."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text."""
+
+    content: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title; `level` is 1 (highest) to 6."""
+
+    level: int
+    content: Text
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """Code without its closing line break; `language` is one word, or empty."""
+
+    code: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What somebody else said."""
+
+    children: "tuple[Block, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Items, each of blocks; numbered from `start`, or bulleted where it is None.
+
+    `tight`: written without empty lines between the items.
+    """
+
+    items: "tuple[tuple[Block, ...], ...]"
+    start: int | None = None
+    tight: bool = True
+
+
+Alignment = Literal["left", "center", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`alignments`, `header` and each of `rows` have one entry per column."""
+
+    alignments: tuple[Alignment, ...]
+    header: tuple[Text, ...]
+    rows: tuple[tuple[Text, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line across."""
+
+
+Block = Paragraph | Heading | CodeBlock | Quote | List | Table | Rule
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_REPLACEMENTS: dict[int, str | None] = {
+    **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters are dropped, but for:
+    0x00: "\ufffd",  # as CommonMark asks
+    0x09: "\t",
+    0x0A: "\n",
+    0x0B: " ",
+    0x0C: " ",
+    0x0D: "\n",
+    0x85: "\n",
+    0x2028: "\n",
+    0x2029: "\n",
+}
+
+
+def showable(text: str) -> str:
+    """`text` without what no chat can show; never raises.
+
+    NUL and lone surrogates become U+FFFD. Carriage return ("\\r\\n" counts once), next line and the line and
+    paragraph separators become line breaks; vertical tab and form feed a space; other control characters but
+    the tab are dropped.
+    """
+    if not _UNSHOWABLE.search(text):
+        return text
+    return mend_surrogates(text).replace("\r\n", "\n").translate(_REPLACEMENTS)
+
+
+def mend_surrogates(text: str) -> str:
+    """`text` fit for UTF-8 and UTF-16: surrogate pairs become their character, lone ones U+FFFD."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

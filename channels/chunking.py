@@ -1,0 +1,183 @@
+"""Cutting a laid-out text into messages that a platform accepts.
+
+The cut falls at the best place that fits, in this order: between blocks, between lines, between words,
+between graphemes. What fits in one message alone is not cut: a block only if it is larger than a message, and
+so on down to a grapheme, which is cut between two code points. A style that is cut goes on in the next
+message: a block of code is opened again with its language.
+
+Only whitespace is ever lost, and only at a cut:
+- the end of every chunk is trimmed, and chunks of nothing but whitespace are left out;
+- outside preformatted text, whitespace after the cut goes too;
+- inside preformatted text, just the one line break at which it was cut.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import regex
+
+from channels.text_layout import FlatSpan, FlatText, Preformatted
+
+_GRAPHEME = regex.compile(r"\X")
+_SPACE = regex.compile(r"\s")
+_LAST_SPACE = regex.compile(r"(?r)\s")
+_LAST_BREAK_BEFORE_UNINDENTED = regex.compile(r"(?r)\n(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One message's worth: `spans` as in FlatText, within `text`, none of them empty."""
+
+    text: str
+    spans: tuple[FlatSpan, ...]
+
+
+Fits = Callable[[Chunk], bool]
+"""Whether the platform takes a chunk as one message, escapes and markup counted. What fits must still fit
+with its end cut off."""
+
+
+def split(flat: FlatText, max_chars: int, fits: Fits) -> tuple[Chunk, ...]:
+    """The chunks of `flat`, in order; each fits, unless a single code point does not.
+
+    `max_chars`: more code points than this never fit (on no platform does a character count less than one
+    unit); it bounds the search, so a text as long as a book costs time in proportion to its length.
+    """
+    return _Cutter(flat, max_chars, fits).cut()
+
+
+class _Cutter:
+    """Goes through the text once, front to back."""
+
+    def __init__(self, flat: FlatText, max_chars: int, fits: Fits) -> None:
+        self._text = flat.text
+        self._spans = flat.spans
+        self._block_starts = flat.block_starts
+        self._code = [span for span in flat.spans if isinstance(span.style, Preformatted)]
+        self._code_starts = [span.start for span in self._code]
+        self._max_chars = max_chars
+        self._fits = fits
+        self._reached: list[FlatSpan] = []  # spans begun before the current chunk that go on in it
+        self._next_span = 0  # the first span that begins in the current chunk or later
+
+    def cut(self) -> tuple[Chunk, ...]:
+        chunks: list[Chunk] = []
+        start = self._skip_space(0)
+        while start < len(self._text):
+            self._advance_spans(start)
+            furthest = self._furthest(start)
+            end = furthest if furthest == len(self._text) else self._best_cut(start, furthest)
+            chunk = self._chunk(start, end)
+            if chunk.text:
+                chunks.append(chunk)
+            start = self._skip_space(end)
+        return tuple(chunks)
+
+    # ------------------------------------------------------------ where to cut
+
+    def _furthest(self, start: int) -> int:
+        """The last position up to which the text from `start` fits; at least one code point on."""
+        last = min(len(self._text), start + self._max_chars)
+        if self._fits(self._chunk(start, last)):
+            return last
+        ends = range(start + 1, last)
+        too_far = bisect_left(ends, True, key=lambda end: not self._fits(self._chunk(start, end)))
+        return max(start + too_far, start + 1)
+
+    def _best_cut(self, start: int, furthest: int) -> int:
+        for cut, unit_start, unit_end in (
+            self._block_cut(start, furthest),
+            self._line_cut(start, furthest),
+            self._word_cut(start, furthest),
+        ):
+            if cut > start and self._fits_alone(unit_start, unit_end):
+                return cut
+        return self._grapheme_cut(start, furthest)
+
+    def _block_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
+        """The last cut between blocks, and the block after it; a cut at `start` means that there is none."""
+        after = bisect_right(self._block_starts, furthest)
+        cut = self._block_starts[after - 1] if after else start
+        end = self._block_starts[after] if after < len(self._block_starts) else len(self._text)
+        return cut, cut, end
+
+    def _line_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
+        """The last line break, and the line after it.
+
+        In code a line that begins at the margin is preferred, if the message is filled by half: platforms
+        trim the spaces at a message's beginning.
+        """
+        cut = self._text.rfind("\n", start + 1, furthest + 1)
+        if cut >= 0 and self._in_code(cut):
+            middle = (start + furthest) // 2
+            unindented = _LAST_BREAK_BEFORE_UNINDENTED.search(self._text, middle, furthest + 2)
+            cut = unindented.start() if unindented else cut
+        end = self._text.find("\n", cut + 1, furthest + self._max_chars + 1)
+        return cut, cut + 1, len(self._text) if end < 0 else end
+
+    def _word_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
+        """The last whitespace, and the word after it."""
+        space = _LAST_SPACE.search(self._text, start + 1, furthest + 1)
+        if space is None:
+            return start, start, start
+        cut = space.start()
+        end = _SPACE.search(self._text, cut + 1, furthest + self._max_chars + 1)
+        return cut, cut + 1, end.start() if end else len(self._text)
+
+    def _grapheme_cut(self, start: int, furthest: int) -> int:
+        cut = start
+        for grapheme in _GRAPHEME.finditer(self._text, start):
+            if grapheme.end() > furthest:
+                break
+            cut = grapheme.end()
+        return cut if cut > start else furthest
+
+    def _fits_alone(self, start: int, end: int) -> bool:
+        return end - start <= self._max_chars and self._fits(self._chunk(start, end))
+
+    # ------------------------------------------------------------ what is there
+
+    def _skip_space(self, position: int) -> int:
+        """Where the next chunk begins after a cut at `position`."""
+        if self._in_code(position):
+            at_break = position and self._in_code(position - 1) and self._text[position] == "\n"
+            return position + 1 if at_break else position
+        while position < len(self._text) and self._text[position].isspace() and not self._in_code(position):
+            position += 1
+        return position
+
+    def _in_code(self, position: int) -> bool:
+        """Whether the character at `position` belongs to preformatted text."""
+        before = bisect_right(self._code_starts, position)
+        return before > 0 and position < self._code[before - 1].end
+
+    def _advance_spans(self, start: int) -> None:
+        begun = self._next_span
+        while self._next_span < len(self._spans) and self._spans[self._next_span].start < start:
+            self._next_span += 1
+        passed = (*self._reached, *self._spans[begun : self._next_span])
+        self._reached = [span for span in passed if span.end > start]
+
+    def _chunk(self, start: int, end: int) -> Chunk:
+        """The text from `start` to `end`, trimmed, with its part of the spans.
+
+        `start` must not lie before the current chunk.
+        """
+        text = self._text[start:end].rstrip()
+        end = start + len(text)
+        spans: list[FlatSpan] = []
+        for span in self._reached:
+            _add_part(spans, span, start, end)
+        for index in range(self._next_span, len(self._spans)):
+            span = self._spans[index]
+            if span.start >= end:
+                break
+            _add_part(spans, span, start, end)
+        return Chunk(text, tuple(spans))
+
+
+def _add_part(parts: list[FlatSpan], span: FlatSpan, start: int, end: int) -> None:
+    first, last = max(span.start, start), min(span.end, end)
+    if first < last:
+        parts.append(FlatSpan(first - start, last - start, span.style))

@@ -1,0 +1,248 @@
+"""Markdown, read once into blocks that every platform draws in its own way.
+
+`parse` promises: every piece of text that a CommonMark reader (with tables and strikethrough) shows is in the
+blocks, in order, exactly once; raw HTML is text. It never raises, whatever the input.
+
+A link leads to an http, https or mailto address. Anything else that Markdown calls a link (relative paths,
+`javascript:`, `tg:`) leads nowhere from a chat, so only its text is kept.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from channels.blocks import (
+    Alignment,
+    Block,
+    CodeBlock,
+    Heading,
+    Link,
+    List,
+    Mark,
+    Paragraph,
+    Quote,
+    Rule,
+    Span,
+    Style,
+    Table,
+    Text,
+    mend_surrogates,
+    showable,
+)
+from core import messages
+
+MAX_NESTING = 100
+"""Levels of nested blocks that are drawn; a document nested deeper is shown as it was written."""
+
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+_PARSER.enable(["table", "strikethrough"])
+
+_OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
+_LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
+
+
+def read(said: Iterable[messages.Block]) -> tuple[Block, ...]:
+    """What the hub says, as blocks to draw: Markdown is parsed, plain text and code are taken as they are."""
+    blocks: list[Block] = []
+    for part in said:
+        match part:
+            case messages.Markdown(text):
+                blocks.extend(parse(text))
+            case messages.Plain(text):
+                blocks.append(Paragraph(Text(showable(text))))
+            case messages.Code(text, language):
+                blocks.append(CodeBlock(showable(text), _language(language)))
+            case _:
+                assert_never(part)
+    return tuple(blocks)
+
+
+def parse(source: str) -> tuple[Block, ...]:
+    """The blocks of a Markdown document. Never raises."""
+    try:
+        tokens = _PARSER.parse(mend_surrogates(source))
+    except RecursionError:
+        return (Paragraph(Text(showable(source))),)
+    if any(token.nesting == 1 and token.level >= MAX_NESTING - 1 for token in tokens):
+        return (Paragraph(Text(showable(source))),)  # the parser leaves out what lies deeper
+    return _BlockReader(tokens).read()
+
+
+# ---------------------------------------------------------------- blocks
+
+
+class _BlockReader:
+    """Walks the parser's tokens once, front to back."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+        self._position = 0
+
+    def read(self, closing: str = "") -> tuple[Block, ...]:
+        """The blocks up to the token `closing`, which is passed over, or up to the end."""
+        blocks: list[Block] = []
+        while self._position < len(self._tokens):
+            token = self._next()
+            if token.type == closing:
+                break
+            blocks.append(self._block(token))
+        return tuple(blocks)
+
+    def _next(self) -> Token:
+        token = self._tokens[self._position]
+        self._position += 1
+        return token
+
+    def _block(self, token: Token) -> Block:
+        match token.type:
+            case "heading_open":
+                return Heading(int(token.tag[1:]), self._inline())
+            case "fence" | "code_block":
+                code = token.content.removesuffix("\n")
+                return CodeBlock(showable(code), _language(token.info))
+            case "blockquote_open":
+                return Quote(self.read("blockquote_close"))
+            case "bullet_list_open":
+                return self._list("bullet_list_close", None)
+            case "ordered_list_open":
+                return self._list("ordered_list_close", int(token.attrs.get("start", 1)))
+            case "table_open":
+                return self._table()
+            case "hr":
+                return Rule()
+            case "paragraph_open":
+                return Paragraph(self._inline())
+            case _:
+                return Paragraph(Text(showable(token.content)))
+
+    def _inline(self) -> Text:
+        """The content of a leaf block whose opening token was just read; its closing token is passed over."""
+        content = _inline_text(self._next())
+        self._position += 1
+        return content
+
+    def _list(self, closing: str, start: int | None) -> List:
+        items: list[tuple[Block, ...]] = []
+        tight = True
+        while self._next().type != closing:
+            first = self._position
+            items.append(self.read("list_item_close"))
+            tight = tight and not self._has_open_paragraph(first)
+        return List(tuple(items), start, tight)
+
+    def _has_open_paragraph(self, first: int) -> bool:
+        """Whether the item from token `first` up to here has a paragraph set off by empty lines."""
+        level = self._tokens[first].level
+        return any(
+            token.type == "paragraph_open" and token.level == level and not token.hidden
+            for token in self._tokens[first : self._position]
+        )
+
+    def _table(self) -> Table:
+        alignments: list[Alignment] = []
+        rows: list[list[Text]] = []
+        while (token := self._next()).type != "table_close":
+            match token.type:
+                case "tr_open":
+                    rows.append([])
+                case "th_open":
+                    alignments.append(_alignment(token))
+                    rows[-1].append(self._inline())
+                case "td_open":
+                    rows[-1].append(self._inline())
+                case _:
+                    pass
+        return Table(tuple(alignments), tuple(rows[0]), tuple(tuple(row) for row in rows[1:]))
+
+
+def _alignment(token: Token) -> Alignment:
+    match token.attrs.get("style"):
+        case "text-align:right":
+            return "right"
+        case "text-align:center":
+            return "center"
+        case _:
+            return "left"
+
+
+def _language(info: str) -> str:
+    match = _LANGUAGE.match(showable(info).strip())
+    return match.group() if match else ""
+
+
+# ---------------------------------------------------------------- spans
+
+
+def _inline_text(token: Token) -> Text:
+    reader = _InlineReader()
+    reader.read(token.children or [])
+    return reader.text()
+
+
+class _InlineReader:
+    """Collects text and spans of one leaf block; a span takes its place in the order when it opens."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._spans: list[Span | None] = []
+        self._open: list[tuple[int, int, Style | None]] = []
+
+    def text(self) -> Text:
+        return Text("".join(self._parts), tuple(span for span in self._spans if span is not None))
+
+    def read(self, tokens: Sequence[Token]) -> None:
+        for token in tokens:
+            match token.type:
+                case "strong_open":
+                    self._enter(Mark.BOLD)
+                case "em_open":
+                    self._enter(Mark.ITALIC)
+                case "s_open":
+                    self._enter(Mark.STRIKE)
+                case "link_open":
+                    self._enter(_link(token.attrs.get("href")))
+                case "strong_close" | "em_close" | "s_close" | "link_close":
+                    self._leave()
+                case "softbreak" | "hardbreak":
+                    self._write("\n")
+                case "code_inline":
+                    self._enter(Mark.CODE)
+                    self._write(token.content)
+                    self._leave()
+                case "image":
+                    self._image(token)
+                case _:
+                    self._write(token.content)
+
+    def _image(self, token: Token) -> None:
+        """A picture is a link to it under its description, or under its address if it has none."""
+        link = _link(token.attrs.get("src"))
+        inside_link = any(isinstance(style, Link) for _, _, style in self._open)
+        self._enter(None if inside_link else link)
+        if token.children:
+            self.read(token.children)
+        elif link is not None:
+            self._write(link.url)
+        self._leave()
+
+    def _enter(self, style: Style | None) -> None:
+        self._open.append((len(self._spans), self._length, style))
+        self._spans.append(None)
+
+    def _leave(self) -> None:
+        place, start, style = self._open.pop()
+        if style is not None and start < self._length:
+            self._spans[place] = Span(start, self._length, style)
+
+    def _write(self, text: str) -> None:
+        text = showable(text)
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def _link(url: object) -> Link | None:
+    return Link(url) if isinstance(url, str) and _OPENABLE.match(url) else None

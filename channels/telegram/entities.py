@@ -1,0 +1,228 @@
+"""One Telegram message: text with entities, as the Bot API takes them, by the rules that it sets.
+
+Offsets and lengths count UTF-16 code units. Nested entities follow the Bot API ("Formatting options"): two
+entities are apart or one lies in the other; bold, italic and strikethrough may lie anywhere but in code;
+`code` and `pre` hold nothing; a quotation never lies in another one.
+
+Nothing said here can notify anybody. There is no entity that names a user, no link but to http and https
+(`tg://user?id=` is one way to mention), and an "@" that would begin a username gets an invisible U+2060 WORD
+JOINER behind it: Telegram turns `@name` in a bot's text into a mention by itself, but only where a Latin
+letter, digit or underscore follows the "@" directly. In code, where Telegram looks for no mentions, nothing
+is inserted, so that what is copied from there works. An "@" after a Latin letter or digit (a mail address)
+is no mention either and stays as it is.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+from channels.blocks import Link, Mark
+from channels.chunking import Chunk
+from channels.text_layout import FlatSpan, FlatStyle, Preformatted, Quoted, Title
+
+EntityType = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
+
+WORD_JOINER = "\u2060"
+MAX_ENTITIES = 100
+"""Telegram silently ignores the entities of a message after the hundredth."""
+
+MAX_ENTITIES_BYTES = 8000
+"""Telegram refuses (ENTITIES_TOO_LONG) a message whose entities take more than about 9,500 bytes."""
+
+MAX_LINK_BYTES = 2048
+"""A longer address is not made a link, for all entities of a message share MAX_ENTITIES_BYTES."""
+
+_ENTITY_BYTES = 20  # constructor, offset, length and the length of a string
+_INTERRUPTED: tuple[EntityType, ...] = ("bold", "italic", "strikethrough")
+
+_MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])")
+_HTTP = re.compile(
+    r"https?://(?:[\w-]+\.)+[\w-]+\.?(?::(?P<port>\d{1,5}))?(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramEntity:
+    """The Bot API's MessageEntity: `offset` and `length` in UTF-16 code units.
+
+    `url` is set for `text_link`, `language` for `pre` if known.
+    """
+
+    type: EntityType
+    offset: int
+    length: int
+    url: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramText:
+    """`text` and `entities` of one sendMessage or editMessageText; no parse mode belongs to it."""
+
+    text: str
+    entities: tuple[TelegramEntity, ...] = ()
+
+
+def compose(chunk: Chunk) -> TelegramText:
+    """The chunk as one message. Entities come in the order of their offsets, outer before inner."""
+    entities = _allowed(chunk)
+    joiners = _joiners(chunk.text, entities)
+    if joiners:
+        entities = [entity.shifted(joiners) for entity in entities]
+    text = _inserted(chunk.text, joiners)
+    return TelegramText(text, tuple(_in_units(text, entities)))
+
+
+def fits(chunk: Chunk, limit_units: int) -> bool:
+    """Whether Telegram takes the composed chunk as one message of at most `limit_units`."""
+    units = utf16_units(chunk.text)
+    if units > limit_units:
+        return False
+    entities = _allowed(chunk)
+    size_bytes = sum(_ENTITY_BYTES + len(e.url or "") + len(e.language or "") for e in entities)
+    return (
+        len(entities) <= MAX_ENTITIES
+        and size_bytes <= MAX_ENTITIES_BYTES
+        and units + len(_joiners(chunk.text, entities)) <= limit_units
+    )
+
+
+def utf16_units(text: str) -> int:
+    """The length of `text` as Telegram counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def would_mention(text: str) -> bool:
+    """Whether `text` holds an "@" that gets a word joiner."""
+    return _MENTION.search(text) is not None
+
+
+def is_linkable(url: str) -> bool:
+    """Whether Telegram takes `url` for a link: it refuses a message with a link it cannot read.
+
+    It wants a host with a dot and a possible port; `tg:`, `mailto:` and `localhost` are not among them.
+    """
+    match = _HTTP.fullmatch(url)
+    if match is None or len(url.encode()) > MAX_LINK_BYTES:
+        return False
+    return match["port"] is None or 0 < int(match["port"]) < 65536
+
+
+@dataclass(frozen=True, slots=True)
+class _Entity:
+    """An entity in code points, from `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+    type: EntityType
+    url: str | None = None
+    language: str | None = None
+
+    def shifted(self, inserted_at: Sequence[int]) -> "_Entity":
+        """Where the entity lies once a character is inserted at each position; never one at its own edge."""
+        return replace(
+            self,
+            start=self.start + bisect_right(inserted_at, self.start),
+            end=self.end + bisect_left(inserted_at, self.end),
+        )
+
+
+def _allowed(chunk: Chunk) -> list[_Entity]:
+    """The chunk's spans as entities that keep Telegram's rules."""
+    kept: list[_Entity] = []
+    around: list[_Entity] = []  # the kept ones that hold the current span
+    for span in chunk.spans:
+        while around and around[-1].end <= span.start:
+            around.pop()
+        entity = _entity(span)
+        if entity is None or any(_excludes(outer.type, entity.type) for outer in around):
+            continue
+        around.append(entity)
+        kept.append(entity)
+    shown = [entity for entity in _outside_code(kept) if chunk.text[entity.start : entity.end].strip()]
+    return sorted(shown, key=lambda entity: (entity.start, -entity.end))
+
+
+def _excludes(outer: EntityType, inner: EntityType) -> bool:
+    return outer == inner or outer in ("code", "pre") or (outer == "text_link" and inner == "code")
+
+
+def _entity(span: FlatSpan) -> _Entity | None:
+    style: FlatStyle = span.style
+    match style:
+        case Mark.BOLD | Title():
+            return _Entity(span.start, span.end, "bold")
+        case Mark.ITALIC:
+            return _Entity(span.start, span.end, "italic")
+        case Mark.STRIKE:
+            return _Entity(span.start, span.end, "strikethrough")
+        case Mark.CODE:
+            return _Entity(span.start, span.end, "code")
+        case Link(url):
+            return _Entity(span.start, span.end, "text_link", url=url) if is_linkable(url) else None
+        case Preformatted(language):
+            return _Entity(span.start, span.end, "pre", language=language or None)
+        case Quoted():
+            return _Entity(span.start, span.end, "blockquote")
+        case _:
+            assert_never(style)
+
+
+def _outside_code(entities: Sequence[_Entity]) -> Iterator[_Entity]:
+    """The same, with bold, italic and strikethrough interrupted wherever there is code."""
+    code = [entity for entity in entities if entity.type in ("code", "pre")]
+    code_starts = [entity.start for entity in code]
+    for entity in entities:
+        first = bisect_left(code_starts, entity.start)
+        if first == len(code) or code_starts[first] >= entity.end or entity.type not in _INTERRUPTED:
+            yield entity
+            continue
+        start = entity.start
+        for hole in code[first : bisect_left(code_starts, entity.end)]:
+            yield replace(entity, start=start, end=hole.start)
+            start = hole.end
+        yield replace(entity, start=start)
+
+
+def _joiners(text: str, entities: Sequence[_Entity]) -> list[int]:
+    """Where word joiners go into `text`, in rising order."""
+    mentions = list(_MENTION.finditer(text))
+    code = [entity for entity in entities if entity.type in ("code", "pre")] if mentions else []
+    code_starts = [entity.start for entity in code]
+
+    def is_in_code(match: re.Match[str]) -> bool:
+        before = bisect_right(code_starts, match.start())
+        return before > 0 and match.end() < code[before - 1].end
+
+    return [match.end() for match in mentions if not is_in_code(match)]
+
+
+def _inserted(text: str, positions: Iterable[int]) -> str:
+    parts: list[str] = []
+    done = 0
+    for position in positions:
+        parts += (text[done:position], WORD_JOINER)
+        done = position
+    return "".join((*parts, text[done:]))
+
+
+def _in_units(text: str, entities: Sequence[_Entity]) -> Iterator[TelegramEntity]:
+    units = _unit_offsets(text, {edge for entity in entities for edge in (entity.start, entity.end)})
+    for entity in entities:
+        offset = units[entity.start]
+        length = units[entity.end] - offset
+        yield TelegramEntity(entity.type, offset, length, entity.url, entity.language)
+
+
+def _unit_offsets(text: str, positions: Iterable[int]) -> dict[int, int]:
+    """For each of the code point positions in `text` its offset in UTF-16 units."""
+    offsets: dict[int, int] = {}
+    done = total = 0
+    for position in sorted(positions):
+        total += utf16_units(text[done:position])
+        offsets[position] = total
+        done = position
+    return offsets
