@@ -33,6 +33,11 @@ class Hub:
         self._clock = clock
         self._open = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether events are taken."""
+        return self._open
+
     def open(self) -> None:
         """Start taking events: recovery has run."""
         self._open = True

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from core import texts
 from core.actors import ThreadActors
-from core.clock import SECOND_US, Clock
+from core.clock import Clock
 from core.consent.cards import open_card
-from core.consent.model import Option, Prompt, PromptKind, VoteRule
+from core.consent.opening import unknown_outcome_prompt
 from core.ids import Ids
 from core.messages import plain
 from core.ports import OutboxListener
@@ -23,7 +23,6 @@ CRASH_LIMIT = 3
 SUSPECT_FROM = 2
 """From this many on, turns are started one after the other, so that a bad one can't take others along."""
 SUSPECT_WAIT_S = 60.0
-UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
 """Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
@@ -84,22 +83,8 @@ class BootRecovery:
         call = running.call
         if call.process is not None and await self._end_process(call.process, call.call_id):
             logger.warning("ended what was left of call %s", call.call_id)
-        now = self._clock.now()
-        prompt = Prompt(
-            id=self._ids.prompt_id(),
-            kind=PromptKind.UNKNOWN_OUTCOME,
-            thread_id=running.thread.id,
-            turn_id=call.turn_id,
-            call_id=call.call_id,
-            requester_id=running.requester.user_id,
-            title=texts.unknown_title(call.tool),
-            detail=call.arguments,
-            options=(Option.HAPPENED, Option.RETRY, Option.SKIP),
-            rule=VoteRule(),
-            binding=call.binding or "",
-            created_at=now,
-            expires_at=now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US,
-            tool=call.tool,
+        prompt = unknown_outcome_prompt(
+            call, running.thread.id, running.requester.user_id, self._clock.now(), self._ids
         )
         card = Draft(
             running.thread.channel,

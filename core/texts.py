@@ -89,9 +89,9 @@ STATUS_RUNNING = "I am working on your message"
 STATUS_WAITING = "I am waiting for a decision."
 
 
-def approval_title(tool: str) -> str:
-    """Headline of an approval card."""
-    return f"May I run {tool}?"
+def approval_title(tool: str, reason: str) -> str:
+    """Headline of an approval card; `reason`: why a person is asked."""
+    return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
 
 
 def unknown_title(tool: str) -> str:

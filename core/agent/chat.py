@@ -13,11 +13,13 @@ from core.agent.prompt import PromptFacts, system_prompt
 from core.clock import SECOND_US, Clock
 from core.consent.cards import open_card
 from core.consent.model import Option, Prompt, PromptKind, VoteRule
+from core.consent.opening import unknown_outcome_prompt
 from core.conversation.context import build_conversation
 from core.errors import ModelReplyInvalid
 from core.events import Step, StepState, TextDelta, TurnEvent, TurnListener
 from core.ids import Ids
 from core.model.base import Model, ModelReply, ModelRequest, ToolSpec
+from core.model.streams import closing
 from core.ports import OutboxListener, OutboxRow
 from core.store.base import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall
@@ -46,6 +48,7 @@ class ChatSettings:
     reserve_tokens: int
     prompt_expires_after_s: int
     rule: VoteRule
+    owner_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,12 @@ class ChatDelegate:
     async def _settle(self, call: CallRow) -> ToolResult | Paused:
         match call.state:
             case CallState.DENIED:
-                return _result(call, ResultStatus.DENIED, f"Not run: denied by {call.answered_by or 'nobody'}.")
-            case CallState.UNKNOWN | CallState.RUNNING if call.answer is not Option.RETRY:
+                return _result(
+                    call, ResultStatus.DENIED, f"Not run: denied by {call.answered_by or 'nobody'}."
+                )
+            case CallState.RUNNING:
+                return await self._ask_what_happened(call)
+            case CallState.UNKNOWN if call.answer is not Option.RETRY:
                 return _unknown(call)
             case CallState.ENDED:
                 return _result(call, ResultStatus.CANCELLED, "Not run.")
@@ -160,21 +167,36 @@ class ChatDelegate:
     # --- people ----------------------------------------------------------------------------------------
 
     async def _ask_about(self, call: CallRow, asked: NeedsPerson) -> Paused:
-        options = [Option.APPROVE, Option.DENY]
-        if asked.ask.allow_always:
-            options.append(Option.ALWAYS)
-        prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name), tuple(options))
+        settings, ask = self._settings, asked.ask
+        rule = VoteRule(approvers=(settings.owner_id,)) if ask.owner_only else settings.rule
+        always = (Option.ALWAYS,) if ask.allow_always and rule.quorum == 1 else ()
+        options = (Option.APPROVE, Option.DENY, *always)
+        prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name, ask.reason), options)
         await self._open(
             replace(
                 prompt,
                 call_id=call.call_id,
                 detail=asked.detail,
+                rule=rule,
                 binding=asked.binding,
                 tool=asked.tool.name,
                 pattern=asked.ask.pattern,
             )
         )
         self._tell(Step(call.call_id, asked.tool.name, StepState.WAITING))
+        return Paused()
+
+    async def _ask_what_happened(self, call: CallRow) -> Paused:
+        """The call was started and its outcome never recorded: the journal could not be written."""
+        services = self._services
+        prompt = unknown_outcome_prompt(
+            call, self._thread.id, self._start.principal.user_id, services.clock.now(), services.ids
+        )
+
+        async def ask() -> tuple[OutboxRow, ...]:
+            return await services.store.mark_unknown(call.call_id, prompt, [self._card(prompt)])
+
+        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
         return Paused()
 
     def limit_reached(self) -> str | None:
@@ -208,26 +230,28 @@ class ChatDelegate:
         )
 
     async def _open(self, prompt: Prompt) -> None:
-        services, thread = self._services, self._thread
-        card = Draft(
-            thread.channel, thread.address, open_card(prompt), services.ids.row_id(), prompt_id=prompt.id
-        )
+        services = self._services
 
         async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.ask_person(prompt, [card])
+            return await services.store.ask_person(prompt, [self._card(prompt)])
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+
+    def _card(self, prompt: Prompt) -> Draft:
+        thread, nonce = self._thread, self._services.ids.row_id()
+        return Draft(thread.channel, thread.address, open_card(prompt), nonce, prompt_id=prompt.id)
 
     # --- the model -------------------------------------------------------------------------------------
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
         request = self._request(with_tools=with_tools)
-        async for piece in self._services.model.reply(request):
-            if isinstance(piece, ModelReply):
-                return piece
-            self._tell(TextDelta(self._shown_chars, piece.text))
-            self._shown_chars += len(piece.text)
+        async with closing(self._services.model.reply(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, ModelReply):
+                    return piece
+                self._tell(TextDelta(self._shown_chars, piece.text))
+                self._shown_chars += len(piece.text)
         raise ModelReplyInvalid("the model adapter ended without a reply")
 
     def _request(self, *, with_tools: bool) -> ModelRequest:
@@ -262,17 +286,13 @@ class ChatDelegate:
         ]
         said = AssistantSaid(reply.text, reply.origin)
         turn_id = self._start.turn_id
-        await patiently(
-            lambda: services.store.record_reply_and_intents(turn_id, said, calls), services.clock
-        )
+        await patiently(lambda: services.store.record_reply_and_intents(turn_id, said, calls), services.clock)
         self._budget.rounds += 1
         self._append(said)
         for call in calls:
             self._append(ToolCalled(call.call_id, call.tool, call.arguments))
             self._open_calls.append(
-                CallRow(
-                    call.call_id, turn_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect
-                )
+                CallRow(call.call_id, turn_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect)
             )
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:

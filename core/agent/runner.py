@@ -57,8 +57,7 @@ class ChatTurnRunner:
     async def run(self, start: TurnStart) -> TurnStart | None:
         """See core.actors.TurnRunner."""
         try:
-            loaded = await self._store.load_turn(start)
-            outcome = await run_agentic_loop(self._delegates(loaded))
+            outcome = await patiently(lambda: self._go_on(start), self._clock)
         except StaleTurn:
             return await self.end_stopped(start)
         except ModelError as error:
@@ -68,6 +67,11 @@ class ChatTurnRunner:
             logger.exception("turn %s failed, reference %s", start.turn_id, reference)
             return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
         return await self._end(start, outcome)
+
+    async def _go_on(self, start: TurnStart) -> LoopOutcome:
+        """From the journal's end; again from there if the database fails on the way."""
+        loaded = await self._store.load_turn(start)
+        return await run_agentic_loop(self._delegates(loaded))
 
     async def end_stopped(self, start: TurnStart) -> TurnStart | None:
         """See core.actors.TurnRunner. The stop was already answered when it was accepted."""

@@ -1,0 +1,168 @@
+"""Builds every object once and runs the hub until it is told to stop."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from bot.config import Loaded
+from bot.errors import StartError
+from bot.parts import build_channels, build_chat, build_rules, open_models, open_store
+from bot.web.health import ChannelHealth, Readiness, health_routes
+from bot.web.server import WebServer, listen
+from channels.manager import ChannelManager
+from core.actors import ThreadActors
+from core.agent.runner import ChatTurnRunner
+from core.clock import SECOND_US, Clock, SystemClock
+from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
+from core.events import SilentListener, TurnListener
+from core.expiry import PromptExpiry
+from core.hub import Hub
+from core.ids import Ids, RandomIds
+from core.model.base import Model
+from core.recovery import BootRecovery
+from core.store.base import Store
+from core.store.lock import DataDirectoryLock
+from core.tools.processes import end_process
+from core.users import Principal, Role
+
+logger = logging.getLogger(__name__)
+
+MAX_CONCURRENT_TURNS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """Where a program around the hub may put something of its own in between."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=RandomIds)
+    turns: TurnListener = field(default_factory=SilentListener)
+    store: Callable[[Store], Store] = lambda store: store
+    model: Callable[[Model], Model] = lambda model: model
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The running parts, for the web side and the program's end."""
+
+    url: str
+    store: Store
+    hub: Hub
+    actors: ThreadActors
+    manager: ChannelManager
+    web: WebServer
+    expiry: PromptExpiry
+    recovery: BootRecovery
+
+
+async def serve(
+    loaded: Loaded, seams: Seams | None = None, ready: Callable[[App], None] | None = None
+) -> None:
+    """Run the hub until SIGINT or SIGTERM. Raises StartError if it cannot start.
+
+    `ready` is called once the hub serves.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with build(loaded, seams or Seams()) as app:
+            await _run(app, stop, ready)
+    except (StoreLocked, SchemaTooNew, StoreUnavailable) as error:
+        raise StartError(str(error)) from error
+    logger.info("stopped")
+
+
+async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
+    suspects = await app.recovery.recover()
+    async with asyncio.TaskGroup() as group:
+        app.hub.open()
+        running = [
+            group.create_task(app.manager.run(app.hub), name="channels"),
+            group.create_task(app.expiry.run(), name="prompt expiry"),
+            group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
+            group.create_task(app.web.run(), name="web"),
+        ]
+        logger.info("serving on %s", app.url)
+        if ready is not None:
+            ready(app)
+        await stop.wait()
+        logger.info("stopping")
+        app.hub.shut()
+        for task in running:
+            task.cancel()
+
+
+@contextlib.asynccontextmanager
+async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
+    """Construct everything; what was opened is closed in reverse order on leaving."""
+    config = loaded.config
+    async with contextlib.AsyncExitStack() as opened:
+        opened.enter_context(DataDirectoryLock(config.hub.data_dir))
+        sock = listen(config.http.host, config.http.port)
+        opened.callback(sock.close)
+        store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        models = seams.model(await opened.enter_async_context(open_models(config, seams.clock)))
+        yield await _assemble(loaded, seams, opened, store, models, owner, sock)
+
+
+async def _assemble(
+    loaded: Loaded,
+    seams: Seams,
+    opened: contextlib.AsyncExitStack,
+    store: Store,
+    models: Model,
+    owner: Principal,
+    sock: socket.socket,
+) -> App:
+    clock, ids = seams.clock, seams.ids
+    manager = ChannelManager(build_channels(loaded.config, clock), store, clock)
+    delegates = build_chat(loaded, store, models, manager, seams.turns, clock, ids)
+    runner = ChatTurnRunner(store, delegates, manager, seams.turns, clock, ids)
+    actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
+    hub = Hub(store, build_rules(loaded.config, owner, ids), actors, manager, clock)
+    web = WebServer(sock, health_routes(lambda: _readiness(store, hub, manager)))
+    return App(
+        url=web.url,
+        store=store,
+        hub=hub,
+        actors=actors,
+        manager=manager,
+        web=web,
+        expiry=PromptExpiry(store, actors, manager, clock),
+        recovery=BootRecovery(store, actors, manager, end_process, clock, ids),
+    )
+
+
+@contextlib.asynccontextmanager
+async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[ThreadActors]:
+    """Turns cut short by stopping in good order are no crashes."""
+    unfinished: list[str] = []
+    async with actors:
+        yield actors
+        unfinished = list(actors.unfinished())
+    if unfinished:
+        await store.release_turns(unfinished)
+
+
+async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readiness:
+    healthy = await store.healthy()
+    channels = {
+        name: ChannelHealth(
+            state.phase.value, state.reason, datetime.fromtimestamp(state.since / SECOND_US, UTC).isoformat()
+        )
+        for name, state in manager.states().items()
+    }
+    return Readiness(
+        ready=hub.is_open and healthy,
+        hub="open" if hub.is_open else "shut",
+        store="ok" if healthy else "takes no writes: nothing is accepted until it does",
+        channels=channels,
+    )

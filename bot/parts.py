@@ -1,0 +1,187 @@
+"""Builds the parts from the configuration. Platforms are imported only when they are configured."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from bot.config import Loaded
+from bot.keys import hub_key
+from bot.settings import Config, Model as ModelSettings, TelegramChannel
+from channels.channel import Channel
+from core import texts
+from core.agent.budget import LoopLimits
+from core.agent.chat import ChatDelegate, ChatServices, ChatSettings
+from core.agent.runner import DelegateFactory
+from core.clock import Clock
+from core.consent.decide import Policy, Preset
+from core.consent.model import VoteRule
+from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
+from core.conversation.judging import HouseRules
+from core.conversation.sessions import SessionManager
+from core.events import TurnListener
+from core.ids import Ids
+from core.model.base import Model
+from core.model.demo import DemoModel
+from core.model.failover import FailoverModel
+from core.model.retry import RetryingModel
+from core.ports import OutboxListener
+from core.safety.limits import ResultLimits
+from core.store.base import Store
+from core.store.rows import LoadedTurn
+from core.store.sqlite import SqliteStore
+from core.tools.access import RolePolicy
+from core.tools.builtin.clock import time_tool
+from core.tools.builtin.memory import memory_tools
+from core.tools.builtin.shell import shell_tool
+from core.tools.pipeline import CallPipeline, PipelineSettings
+from core.tools.registry import ToolRegistry
+from core.users import Principal
+
+DATABASE_NAME = "hub.db"
+SPILL_NAME = "outputs"
+
+
+@contextlib.asynccontextmanager
+async def open_store(config: Config, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
+    """The database in the data directory."""
+    store = await SqliteStore.open(config.hub.data_dir / DATABASE_NAME, clock, ids, queue=config.agent.queue)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@contextlib.asynccontextmanager
+async def open_models(config: Config, clock: Clock) -> AsyncIterator[Model]:
+    """The configured models in order, each retried, on one HTTP client."""
+    async with contextlib.AsyncExitStack() as opened:
+        models = [await _model(settings, opened, clock) for settings in config.models]
+        yield models[0] if len(models) == 1 else FailoverModel("models", models)
+
+
+async def _model(settings: ModelSettings, opened: contextlib.AsyncExitStack, clock: Clock) -> Model:
+    if settings.provider == "demo":
+        return DemoModel(settings.name)
+    from core.model.http import model_client
+    from core.model.openai import OpenAIModel
+
+    client = await opened.enter_async_context(model_client())
+    model = OpenAIModel(
+        name=settings.name,
+        model=settings.model,
+        base_url=settings.base_url,
+        api_key=settings.api_key.get_secret_value(),
+        client=client,
+        clock=clock,
+    )
+    return RetryingModel(model, clock)
+
+
+def build_channels(config: Config, clock: Clock) -> list[Channel]:
+    """One adapter per configured channel."""
+    return [_channel(name, settings, clock) for name, settings in config.channels.items()]
+
+
+def _channel(name: str, settings: TelegramChannel, clock: Clock) -> Channel:
+    from channels.telegram.channel import TelegramChannel as Telegram
+
+    return Telegram(
+        name=name,
+        token=settings.token.get_secret_value(),
+        api_base_url=settings.api_base_url,
+        commands=texts.COMMANDS,
+        clock=clock,
+    )
+
+
+def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
+    """Who may speak where, and how much may wait."""
+    identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
+    access = Access(
+        owner=owner,
+        owner_identities=frozenset((channel, person) for channel, person in identities),
+        channels={
+            name: ChannelAccess(
+                DirectMode(channel.direct), GroupMode(channel.groups), frozenset(channel.allow)
+            )
+            for name, channel in config.channels.items()
+        },
+    )
+    return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting)
+
+
+def build_chat(
+    loaded: Loaded,
+    store: Store,
+    model: Model,
+    outbox: OutboxListener,
+    turns: TurnListener,
+    clock: Clock,
+    ids: Ids,
+) -> DelegateFactory:
+    """What makes the delegate of every chat turn."""
+    config = loaded.config
+    config.workspace.dir.mkdir(parents=True, exist_ok=True)
+    tools = ToolRegistry(
+        [
+            time_tool(clock, config.hub.timezone),
+            *memory_tools(store),
+            shell_tool(loaded.child_environment),
+        ]
+    )
+    pipeline = CallPipeline(tools, _pipeline_settings(config), clock)
+    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids)
+    settings = _chat_settings(config)
+
+    def delegate(turn: LoadedTurn) -> ChatDelegate:
+        return ChatDelegate(services, settings, turn)
+
+    return delegate
+
+
+def _pipeline_settings(config: Config) -> PipelineSettings:
+    approvals = config.approvals
+    policy = Policy(
+        preset=Preset(approvals.preset),
+        whitelist=frozenset(approvals.whitelist),
+        dangerous_tools=frozenset(approvals.dangerous_tools),
+        dangerous_operations=frozenset(approvals.dangerous_operations),
+        roles=RolePolicy(
+            member=config.roles.member.tools,
+            guest=config.roles.guest.tools,
+            member_asks_owner=config.roles.member.ask_owner,
+        ),
+    )
+    return PipelineSettings(
+        policy=policy,
+        binding_key=hub_key(config.hub.data_dir),
+        workspace=str(config.workspace.dir),
+        tool_timeout_s=approvals.tool_timeout_s,
+        tool_timeouts_s=dict(approvals.tool_timeouts),
+        result_limits=ResultLimits(config.hub.data_dir / SPILL_NAME),
+    )
+
+
+def _chat_settings(config: Config) -> ChatSettings:
+    approvals = config.approvals
+    return ChatSettings(
+        limits=LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s)),
+        system_prompt=config.agent.system_prompt,
+        timezone=config.hub.timezone,
+        context_tokens=config.agent.context_tokens,
+        reserve_tokens=config.agent.reserve_tokens,
+        prompt_expires_after_s=int(approvals.expires_after_s),
+        rule=_vote_rule(config),
+        owner_id=config.hub.owner,
+    )
+
+
+def _vote_rule(config: Config) -> VoteRule:
+    approvals = config.approvals
+    match approvals.approvers:
+        case "requester":
+            people: tuple[str, ...] = ()
+        case "owner":
+            people = (config.hub.owner,)
+        case team:
+            people = config.teams[team.removeprefix("team:")].users
+    return VoteRule(approvers=people, quorum=approvals.quorum)

@@ -1,0 +1,239 @@
+"""The one path of every call: lookup, validate, decide, and at execution all of it again.
+
+A refusal at any point is the call's result, in words the model can use; nothing is skipped on the way
+back from a person.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from core.clock import Clock
+from core.consent.binding import binding_hash, same_binding
+from core.consent.decide import (
+    Allow,
+    Ask,
+    CallFacts,
+    Decision,
+    Deny,
+    Interactive,
+    Policy,
+    ToolFacts,
+    decide,
+)
+from core.consent.model import Grant, Option
+from core.errors import InvalidArguments, ToolNotFound
+from core.model.base import ToolSpec
+from core.safety.limits import ResultLimits
+from core.store.base import RunCheck
+from core.store.rows import CallRow, CallState
+from core.tools.base import Arguments, Effect, ProcessInfo, Tool
+from core.tools.execution import run_call
+from core.tools.registry import ToolRegistry
+from core.transcript import ResultStatus, ToolResult
+from core.users import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The call may run, or a person agreed to exactly this."""
+
+    tool: Tool
+    arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPerson:
+    """A person must agree first. `binding` names exactly what; `detail` shows it."""
+
+    tool: Tool
+    ask: Ask
+    binding: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The call does not run; its result says why."""
+
+    result: ToolResult
+
+
+Prepared = Ready | NeedsPerson | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """`tool_timeouts_s` beats a tool's own limit, which beats `tool_timeout_s`. `binding_key`: secret."""
+
+    policy: Policy
+    binding_key: bytes
+    workspace: str
+    tool_timeout_s: float
+    tool_timeouts_s: dict[str, float]
+    result_limits: ResultLimits
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """What a tool sees of its call; implements core.tools.base.CallContext."""
+
+    principal: Principal
+    thread_id: str
+    idempotency_key: str
+    workspace: str
+    deadline_s: float
+    record_process: Callable[[ProcessInfo], Awaitable[None]]
+
+    async def process_started(self, process: ProcessInfo) -> None:
+        """See CallContext."""
+        await self.record_process(process)
+
+
+class CallPipeline:
+    """Prepares, checks and runs calls."""
+
+    def __init__(self, registry: ToolRegistry, settings: PipelineSettings, clock: Clock) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._clock = clock
+
+    def offered(self, principal: Principal) -> Sequence[ToolSpec]:
+        """The tools a model working for `principal` is told about."""
+        policy = self._settings.policy
+        return self._registry.specs(principal, policy.roles, policy.disabled)
+
+    def effect_of(self, name: str) -> Effect:
+        """What running a call of this name twice would mean; a tool that doesn't exist has no effect."""
+        try:
+            return self._registry.lookup(name).effect
+        except ToolNotFound:
+            return Effect.NONE
+
+    def prepare(
+        self, call: CallRow, principal: Principal, thread_id: str, grants: Sequence[Grant]
+    ) -> Prepared:
+        """What is to be done with a call now, on what a person may already have said about it."""
+        try:
+            tool, arguments = self._read(call)
+        except ToolNotFound as error:
+            return Refused(_result(call, ResultStatus.ERROR, str(error)))
+        except InvalidArguments as error:
+            text = f"{call.tool} was not run, its arguments do not fit. {error}"
+            return Refused(_result(call, ResultStatus.ERROR, text))
+        decision = self._decide(tool, arguments, principal, thread_id, grants)
+        match decision:
+            case Deny():
+                return Refused(_result(call, ResultStatus.DENIED, decision.text))
+            case Allow():
+                return Ready(tool, arguments)
+            case Ask():
+                if self._agreed(call, tool, arguments, principal, thread_id):
+                    return Ready(tool, arguments)
+                binding = self._binding(tool, arguments, principal, thread_id)
+                return NeedsPerson(tool, decision, binding, _detail(tool, arguments))
+
+    def recheck(self, thread_id: str) -> RunCheck:
+        """The same judgement inside the transaction that marks the call running, on what is true then."""
+
+        def check(call: CallRow, principal: Principal, grants: Sequence[Grant]) -> str | None:
+            match self.prepare(call, principal, thread_id, grants):
+                case Ready():
+                    return None
+                case Refused(result):
+                    return result.text
+                case NeedsPerson():
+                    return "the consent given does not cover the call as it would run now"
+
+        return check
+
+    async def run(
+        self,
+        call: CallRow,
+        ready: Ready,
+        principal: Principal,
+        thread_id: str,
+        process_started: Callable[[ProcessInfo], Awaitable[None]],
+    ) -> ToolResult:
+        """Run a prepared call to its one result. Raises StoreError if a record could not be written."""
+        settings, tool = self._settings, ready.tool
+        timeout_s = settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
+        context = RunningCall(
+            principal, thread_id, call.call_id, settings.workspace, timeout_s, process_started
+        )
+        return await run_call(
+            call.call_id, tool, ready.arguments, context, self._clock, settings.result_limits
+        )
+
+    def _read(self, call: CallRow) -> tuple[Tool, Arguments]:
+        tool = self._registry.lookup(call.tool)
+        try:
+            arguments: Any = json.loads(call.arguments or "{}")
+        except ValueError as error:
+            raise InvalidArguments(f"They are not JSON: {error}") from error
+        if not isinstance(arguments, dict):
+            raise InvalidArguments("They are not a JSON object.")
+        return tool, tool.validate(cast("dict[str, Any]", arguments))
+
+    def _decide(
+        self,
+        tool: Tool,
+        arguments: Arguments,
+        principal: Principal,
+        thread_id: str,
+        grants: Sequence[Grant],
+    ) -> Decision:
+        operation, method = arguments.get("operation"), arguments.get("method")
+        facts = CallFacts(
+            tool=ToolFacts(tool.name, tool.requirement, tool.data, rated=tool.rate is not None),
+            thread_id=thread_id,
+            now=self._clock.now(),
+            risk=tool.rate(arguments) if tool.rate is not None else None,
+            operation=operation if isinstance(operation, str) else "",
+            method=method if isinstance(method, str) else None,
+            grants=tuple(grants),
+        )
+        return decide(facts, principal, Interactive(), self._settings.policy)
+
+    def _agreed(
+        self, call: CallRow, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
+    ) -> bool:
+        """Whether a person agreed to this very call: the same arguments, for the same person, here."""
+        if call.answer is Option.RETRY and call.state is CallState.UNKNOWN:
+            return True
+        if call.answer not in {Option.APPROVE, Option.ALWAYS} or call.binding is None:
+            return False
+        return same_binding(call.binding, self._binding(tool, arguments, principal, thread_id))
+
+    def _binding(self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str) -> str:
+        return binding_hash(
+            self._settings.binding_key,
+            tool=tool.name,
+            version=tool.version,
+            arguments=arguments,
+            principal=principal.user_id,
+            thread_id=thread_id,
+            working_dir=self._settings.workspace,
+        )
+
+
+def _detail(tool: Tool, arguments: Arguments) -> str:
+    """The arguments as a person should see them: one text alone as it is, otherwise a line each."""
+    shown = {
+        name: "•••" if name in tool.sensitive else value
+        for name, value in arguments.items()
+        if value is not None
+    }
+    texts = [value for value in shown.values() if isinstance(value, str)]
+    if len(shown) == 1 and len(texts) == 1:
+        return texts[0]
+    lines = (
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in shown.items()
+    )
+    return "\n".join(lines)
+
+
+def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:
+    return ToolResult(call.call_id, status, text)
