@@ -1,0 +1,124 @@
+"""What the demo model understands, and the sentences it answers with."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.model.reading import as_object, as_text
+from core.safety.fencing import unfence
+from core.transcript import ResultStatus, ToolResult
+
+TEXT_LIMIT_CHARS = 1500
+"""How much of a person's text or of a tool's output is repeated."""
+
+PREPARED = frozenset({"http", "write_file", "read_file"})
+"""Asked for only where the tool is on offer; without it the request is words like any other."""
+
+HOW_TO_GO_ON = (
+    "I am the built-in demo model. I understand “what time is it”, “note: …”, "
+    "“what do you remember about …” and “run: …”. To talk to a real model, add an [[models]] entry "
+    "with its provider, model and api_key to hubbub.toml and start the hub again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A request that amounts to one tool call."""
+
+    tool: str
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+_FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
+    (r"what time is it(?: now)?[\s?!.]*", "time", {}),
+    (r"what do you remember(?: about\s+(?P<query>.+?))?[\s?!.]*", "memory_search", {}),
+    (r"(?:note:\s*|remember:?\s+)(?P<text>.+)", "memory_write", {}),
+    (r"run:\s*(?P<command>.+)", "shell", {}),
+    (r"fetch:?\s+(?P<url>https?://\S+)", "http", {"method": "GET"}),
+    (r"write\s+(?P<path>[^\s:]+):\s*(?P<content>.*)", "write_file", {}),
+    (r"read:?\s+(?P<path>\S+)", "read_file", {}),
+)
+_PATTERNS = tuple((re.compile(form, re.IGNORECASE | re.DOTALL), tool, fixed) for form, tool, fixed in _FORMS)
+
+
+def understand(text: str) -> Wish | None:
+    """The tool call a request in plain words amounts to; None if it is none of those understood."""
+    for pattern, tool, fixed in _PATTERNS:
+        if found := pattern.fullmatch(text.strip()):
+            return Wish(tool, {**fixed, **{name: value or "" for name, value in found.groupdict().items()}})
+    return None
+
+
+def introduction(texts: Sequence[str]) -> str:
+    """The answer to what was not understood."""
+    if not texts:
+        return HOW_TO_GO_ON
+    repeated = "\n".join(_clipped(text) for text in texts)
+    return f"You said: {repeated}\n\n{HOW_TO_GO_ON}"
+
+
+def not_on_offer(wish: Wish) -> str:
+    """The answer to a request whose tool may not be used."""
+    return f"I would need the tool `{wish.tool}` for this, and it is not on offer to me here."
+
+
+def told(tool: str, arguments: str, result: ToolResult | None) -> str:
+    """What a call came to, in a sentence or two and without making anything better than it is."""
+    what = _what(tool, arguments)
+    if result is None:
+        return f"There is no recorded outcome of {what}; I do not know whether it was run."
+    text = _clipped(unfence(result.text).strip())
+    match result.status:
+        case ResultStatus.OK:
+            return _told_success(tool, what, text)
+        case ResultStatus.ERROR:
+            return f"I tried {what}, and it failed: {text}"
+        case ResultStatus.DENIED:
+            return f"I did not run {what}, because it was denied. {text}"
+        case ResultStatus.CANCELLED:
+            return f"I did not finish {what}, because it was cancelled. {text}"
+        case ResultStatus.SKIPPED:
+            return f"I did not run {what}; it was skipped. {text}"
+        case ResultStatus.UNKNOWN:
+            return f"I do not know whether {what} took effect. {text}"
+
+
+def _told_success(tool: str, what: str, text: str) -> str:
+    match tool:
+        case "time":
+            return f"It is {text}."
+        case "memory_write":
+            return text
+        case "memory_search":
+            return f"This is what I remember:\n\n{text}" if text.startswith("- ") else text
+        case "shell":
+            return f"I ran {what}. It ended with:\n\n{_block(text)}"
+        case _:
+            return f"I used {what}. It returned:\n\n{_block(text)}" if text else f"I used {what}."
+
+
+def _what(tool: str, arguments: str) -> str:
+    """A call as a person would name it."""
+    if tool != "shell":
+        return f"the tool `{tool}`"
+    try:
+        command = as_text(as_object(json.loads(arguments)).get("command"))
+    except (ValueError, RecursionError):
+        command = ""
+    command = " ".join(_clipped(command).split())
+    ticks = "`" * (_longest_run(command) + 1)
+    return f"{ticks} {command} {ticks}" if len(ticks) > 1 else f"`{command}`"
+
+
+def _block(text: str) -> str:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= TEXT_LIMIT_CHARS else f"{text[:TEXT_LIMIT_CHARS]}…"

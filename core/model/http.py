@@ -1,0 +1,51 @@
+"""The one HTTP client all model calls share: httpx's interface over aiohttp's connections.
+
+httpx's own transport costs about twice the CPU per call and its pool slows down with every idle connection;
+aiohttp's does not, so hundreds of calls that each last minutes can share one pool.
+"""
+
+import ssl
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+CONNECT_TIMEOUT_S = 10.0
+"""TCP and TLS to one address of the provider."""
+OPEN_TIMEOUT_S = 20.0
+"""A usable connection altogether: name look-up, every address tried, a free place in the pool."""
+READ_TIMEOUT_S = 60.0
+"""Silence before the answer's headers, and between any two pieces of its body. There is no total limit."""
+MAX_CONNECTIONS = 1000
+KEEPALIVE_S = 60.0
+
+
+def model_client(*, tls: ssl.SSLContext | None = None, user_agent: str = "hubbub") -> httpx.AsyncClient:
+    """Build the client. Whoever calls this closes it (`aclose`).
+
+    It follows no redirects (a key must not travel to another host), keeps no cookies, takes no proxy and no
+    credentials from the environment. `tls`: a context shared with other clients, else `tls_context()`.
+    """
+    context = tls if tls is not None else tls_context()
+
+    def session() -> aiohttp.ClientSession:
+        """Called by the transport at the first request: a session belongs to the running event loop."""
+        connector = aiohttp.TCPConnector(ssl=context, limit=MAX_CONNECTIONS, keepalive_timeout=KEEPALIVE_S)
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    return httpx.AsyncClient(
+        transport=AiohttpTransport(verify=context, client=session),
+        timeout=httpx.Timeout(
+            connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S, write=None, pool=OPEN_TIMEOUT_S
+        ),
+        follow_redirects=False,
+        trust_env=False,
+        headers={"User-Agent": user_agent},
+    )
+
+
+def tls_context() -> ssl.SSLContext:
+    """Trust the public authorities and, beside them, those installed on this machine."""
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return context

@@ -1,0 +1,168 @@
+"""Models behind the OpenAI-compatible chat completions API: OpenAI itself and the many that speak like it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import aiohttp
+import httpx
+
+from core.clock import Clock
+from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
+from core.model.base import ModelReply, ModelRequest, ReplyDelta
+from core.model.openai_reply import ReplyAssembler
+from core.model.openai_wire import Dialect, encoded, request_body
+from core.model.provider_errors import model_error, read_error_body, retry_after_s
+from core.model.reading import parse
+from core.model.sse import SseParser
+from core.model.streams import closing
+
+ERROR_LIMIT_BYTES = 64 * 1024
+BODY_LIMIT_BYTES = 16 * 1024 * 1024
+WHOLE_REPLY_TIMEOUT_S = 600.0
+"""Without streaming nothing comes before the whole reply is written; OpenAI's own clients wait as long."""
+DRAIN_TIMEOUT_S = 0.25
+"""How long to wait, after the end mark, for the end of the body that lets the connection be used again."""
+
+
+class OpenAIModel:
+    """One model at one provider. Holds no connection of its own; `client` belongs to whoever built it.
+
+    What the provider is found not to take (usage in streams, the old name of the output limit, …) is left
+    out from then on. Waits nothing out and repeats nothing: that is RetryingModel's part.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        model: str,
+        base_url: str,
+        api_key: str,
+        client: httpx.AsyncClient,
+        clock: Clock,
+        stream: bool = True,
+    ) -> None:
+        """`base_url` includes `/v1`; `api_key` may be empty. Raises ValueError where one cannot be used."""
+        url = httpx.URL(f"{base_url.rstrip('/')}/chat/completions")
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ValueError(f"model {name}: base_url must be an http or https URL")
+        api_key = api_key.strip()
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ValueError(f"model {name}: api_key holds characters no key has")
+        self._name = name
+        self._model = model
+        self._url = url
+        self._api_key = api_key
+        self._client = client
+        self._clock = clock
+        self._stream = stream
+        self._dialect = Dialect()
+        self._headers = {"Content-Type": "application/json"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        if stream:  # a gateway that compresses a stream holds its events back
+            self._headers |= {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+
+    @property
+    def name(self) -> str:
+        """The name it has in the configuration."""
+        return self._name
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model.reply. Closing the iterator ends the request at the provider."""
+        assembler = ReplyAssembler(
+            name=self._name, model=self._model, host=self._url.host, api_key=self._api_key
+        )
+        with self._transport_errors():
+            async with self._answer(request) as response:
+                if self._is_stream(response):
+                    async with closing(self._read_stream(response, assembler)) as texts:
+                        async for text in texts:
+                            yield ReplyDelta(text)
+                else:
+                    body = await _read_up_to(response, BODY_LIMIT_BYTES + 1)
+                    if len(body) > BODY_LIMIT_BYTES:
+                        raise ModelReplyInvalid(
+                            f"model {self._name}: a reply of over {BODY_LIMIT_BYTES} bytes"
+                        )
+                    assembler.add_object(parse(body))
+        yield assembler.finish()
+
+    @asynccontextmanager
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[httpx.Response]:
+        """The successful answer to the request, its body unread. Raises ModelError for any other."""
+        dialect = self._dialect
+        while True:
+            response = await self._post(request, dialect)
+            try:
+                if response.status_code == 200:
+                    yield response
+                    return
+                error = read_error_body(response.status_code, await _read_up_to(response, ERROR_LIMIT_BYTES))
+            finally:
+                await response.aclose()
+            adapted = dialect.after(error)
+            if adapted is None:
+                wait_s = retry_after_s(response.headers, self._clock)
+                raise model_error(error, model=self._name, api_key=self._api_key, retry_after_s=wait_s)
+            self._dialect = dialect = adapted
+
+    async def _post(self, request: ModelRequest, dialect: Dialect) -> httpx.Response:
+        body = request_body(request, dialect, model=self._model, host=self._url.host, stream=self._stream)
+        timeout = self._client.timeout
+        if not self._stream:
+            timeout = httpx.Timeout(timeout, read=WHOLE_REPLY_TIMEOUT_S)
+        sent = self._client.build_request(
+            "POST", self._url, content=encoded(body), headers=self._headers, timeout=timeout
+        )
+        return await self._client.send(sent, stream=True)
+
+    def _is_stream(self, response: httpx.Response) -> bool:
+        """Some servers answer in one piece although a stream was asked for, errors most of all."""
+        return self._stream and "json" not in response.headers.get("content-type", "")
+
+    async def _read_stream(self, response: httpx.Response, assembler: ReplyAssembler) -> AsyncIterator[str]:
+        """The text of the reply as it arrives, one piece for everything that arrived together."""
+        parser = SseParser()
+        async with closing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                text = "".join([assembler.add(data) for data in parser.feed(chunk)])
+                if text:
+                    yield text
+                if assembler.done:
+                    break
+            await _drain(chunks)
+
+    @contextmanager
+    def _transport_errors(self) -> Generator[None]:
+        """Whatever goes wrong between here and the provider, as a ModelError."""
+        try:
+            yield
+        except httpx.UnsupportedProtocol as error:
+            raise ModelRejected(f"model {self._name}: base_url cannot be used: {error}") from error
+        except (httpx.RequestError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            what = str(error) or "no answer in time"
+            raise ModelUnavailable(f"model {self._name}: {type(error).__name__}: {what}") from error
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read to the end of the body if that is near: only then is the connection used again."""
+    try:
+        async with asyncio.timeout(DRAIN_TIMEOUT_S):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, httpx.RequestError):
+        pass  # the reply is complete; the connection is given up
+
+
+async def _read_up_to(response: httpx.Response, limit_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    size_bytes = 0
+    async with closing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            parts.append(chunk)
+            size_bytes += len(chunk)
+            if size_bytes >= limit_bytes:
+                break
+    return b"".join(parts)[:limit_bytes]

@@ -1,0 +1,198 @@
+"""OpenAI-compatible replies, assembled from a stream's chunks or read whole (API reference, Chat).
+
+What providers are known to do differently is understood too: calls without an index, several calls on one
+index, arguments as an object, content in parts, no `[DONE]`, errors inside a stream that began with 200.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
+from core.model.base import CallRequest, ModelReply, Usage
+from core.model.provider_errors import model_error, read_error
+from core.model.reading import as_array, as_count, as_object, as_text, parse, storable
+from core.transcript import Origin
+
+PROVIDER = "openai"
+DONE = "[DONE]"
+REPLY_LIMIT_CHARS = 4 * 1024 * 1024
+CALLS_LIMIT = 128
+"""OpenAI's own limit of calls in one message, and so of what can be replayed."""
+
+_CUT_REASONS = frozenset({"length", "max_tokens"})
+_FILTER_REASONS = frozenset({"content_filter", "sensitive"})
+_FAILED_REASONS = frozenset({"error", "network_error"})
+
+
+@dataclass(slots=True)
+class _Call:
+    call_id: str
+    tool: str = ""
+    arguments: str = ""
+    extra: Mapping[str, Any] | None = None
+
+
+class ReplyAssembler:
+    """One reply in the making. Every method raises ModelError and nothing else, whatever it is fed.
+
+    `host` is noted beside what the provider wants replayed to itself. Not reusable.
+    """
+
+    def __init__(self, *, name: str, model: str, host: str, api_key: str = "") -> None:
+        self._name = name
+        self._model = model
+        self._host = host
+        self._api_key = api_key
+        self._text: list[str] = []
+        self._half = ""
+        self._reasoning: list[str] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._usage = Usage()
+        self._finish = ""
+        self._size_chars = 0
+        self.done = False
+        """Whether the provider said that nothing more will come."""
+
+    def add(self, data: str) -> str:
+        """Take one event of the stream; the text it adds to the reply."""
+        if data == DONE:
+            self.done = True
+            return ""
+        return self.add_object(parse(data))
+
+    def add_object(self, value: Any) -> str:
+        """Take one chunk, or a whole completion; the text it adds to the reply."""
+        chunk = as_object(value)
+        if chunk.get("error") or chunk.get("object") == "error":
+            raise model_error(read_error(chunk), model=self._name, api_key=self._api_key)
+        if usage := as_object(chunk.get("usage")):
+            self._usage = _usage(usage)
+        for value in as_array(chunk.get("choices")):
+            choice = as_object(value)
+            if not as_count(choice.get("index")):
+                return self._add_choice(choice)
+        return ""
+
+    def finish(self) -> ModelReply:
+        """The whole reply, once the stream has ended.
+
+        The end mark is the finish reason, which comes with the last piece of content; `[DONE]` adds nothing
+        to it. Without one the reply broke off: ModelReplyInvalid.
+        """
+        text = storable("".join([*self._text, self._half]))
+        if not self._finish:
+            raise ModelReplyInvalid(f"model {self._name}: the reply broke off before its end")
+        if self._finish in _FAILED_REASONS:
+            raise ModelUnavailable(f"model {self._name}: the provider gave up during the reply")
+        if not text and not self._calls:
+            self._refuse_empty()
+        truncated = self._finish in _CUT_REASONS | _FILTER_REASONS
+        calls = tuple(self._call_request(n, call, truncated) for n, call in enumerate(self._calls))
+        origin = Origin(PROVIDER, self._model, self._opaque())
+        return ModelReply(text, calls, self._usage, origin, truncated)
+
+    def _refuse_empty(self) -> None:
+        if self._finish in _FILTER_REASONS:
+            raise ModelRejected(f"model {self._name}: the provider's content filter withheld the reply")
+        if self._finish == "tool_calls":
+            raise ModelReplyInvalid(f"model {self._name}: the reply announced tool calls and held none")
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> str:
+        delta = as_object(choice.get("delta")) or as_object(choice.get("message"))
+        reasoning = as_text(delta.get("reasoning_content"))
+        if reasoning:
+            self._grow(reasoning)
+            self._reasoning.append(reasoning)
+        for call in as_array(delta.get("tool_calls")):
+            self._add_call(as_object(call))
+        self._finish = as_text(choice.get("finish_reason")) or self._finish
+        return self._add_text(_content(delta.get("content")) + as_text(delta.get("refusal")))
+
+    def _add_text(self, piece: str) -> str:
+        if not piece:
+            return ""
+        self._grow(piece)
+        piece = self._half + piece
+        self._half = ""
+        if "\ud800" <= piece[-1] <= "\udbff":  # the other half of this character comes with the next chunk
+            piece, self._half = piece[:-1], piece[-1]
+        piece = storable(piece)
+        self._text.append(piece)
+        return piece
+
+    def _add_call(self, delta: Mapping[str, Any]) -> None:
+        function = as_object(delta.get("function"))
+        tool = as_text(function.get("name"))
+        call = self._call_for(delta.get("index"), as_text(delta.get("id")), tool)
+        arguments = function.get("arguments")
+        piece = arguments if isinstance(arguments, str) else _as_json(arguments)
+        self._grow(tool + piece)
+        call.tool = call.tool or tool
+        call.arguments += piece
+        call.extra = as_object(delta.get("extra_content")) or call.extra
+
+    def _call_for(self, index: Any, call_id: str, tool: str) -> _Call:
+        """The call a delta belongs to: its index says so, unless it brings another id than that one has."""
+        if isinstance(index, int):
+            known = self._by_index.get(index)
+        else:
+            known = None if call_id or tool or not self._calls else self._calls[-1]
+            known = known or next((c for c in self._calls if call_id and c.call_id == call_id), None)
+        if known is None or (call_id and known.call_id and call_id != known.call_id):
+            if len(self._calls) >= CALLS_LIMIT:
+                raise ModelReplyInvalid(f"model {self._name}: more than {CALLS_LIMIT} calls in one reply")
+            known = _Call(call_id)
+            self._calls.append(known)
+        known.call_id = known.call_id or call_id
+        if isinstance(index, int):
+            self._by_index[index] = known
+        return known
+
+    def _call_request(self, position: int, call: _Call, truncated: bool) -> CallRequest:
+        if not call.tool and not truncated:
+            raise ModelReplyInvalid(f"model {self._name}: a tool call without a name")
+        # No arguments at all mean "none", unless the reply was cut: then they are missing.
+        arguments = call.arguments if call.arguments.strip() or truncated else "{}"
+        return CallRequest(
+            storable(call.call_id) or f"call_{position}", storable(call.tool), storable(arguments)
+        )
+
+    def _opaque(self) -> str:
+        """What this provider wants back with the calls it made: its reasoning, its marks on the calls."""
+        kept: dict[str, Any] = {}
+        if self._calls and self._reasoning:
+            kept["reasoning_content"] = storable("".join(self._reasoning))
+        if any(call.extra for call in self._calls):
+            kept["extra_content"] = [call.extra for call in self._calls]
+        return json.dumps({"host": self._host, **kept}) if kept else ""
+
+    def _grow(self, piece: str) -> None:
+        self._size_chars += len(piece)
+        if self._size_chars > REPLY_LIMIT_CHARS:
+            raise ModelReplyInvalid(
+                f"model {self._name}: a reply of more than {REPLY_LIMIT_CHARS} characters"
+            )
+
+
+def _content(content: Any) -> str:
+    """Text, or the text parts of a list (Mistral's reasoning models send such)."""
+    if isinstance(content, str):
+        return content
+    parts = (as_object(part) for part in as_array(content))
+    return "".join(as_text(part.get("text")) for part in parts if part.get("type") == "text")
+
+
+def _as_json(arguments: Any) -> str:
+    return json.dumps(arguments, ensure_ascii=False) if arguments else ""
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    cached = as_object(usage.get("prompt_tokens_details")).get("cached_tokens")
+    return Usage(
+        input_tokens=as_count(usage.get("prompt_tokens")),
+        output_tokens=as_count(usage.get("completion_tokens")),
+        cached_input_tokens=as_count(cached) or as_count(usage.get("prompt_cache_hit_tokens")),
+    )

@@ -1,0 +1,174 @@
+"""What a provider's refusal means to the caller: HTTP statuses and error objects as ModelErrors.
+
+A typed code decides first; the wording is looked at only where a provider sends no code. The codes and
+phrases are those OpenAI, Azure, Anthropic, Mistral, llama.cpp, vLLM and their like answer with.
+"""
+
+import http
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from core.clock import SECOND_US, Clock
+from core.errors import ContextOverflow, ModelAuthRejected, ModelError, ModelRejected, ModelUnavailable
+from core.model.reading import as_array, as_object, as_text, excerpt
+
+RETRY_AFTER_LIMIT_S = 3600.0
+
+OVERFLOW_CODES = frozenset(
+    {
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "model_context_window_exceeded",
+        "exceed_context_size_error",
+        "request_too_large",
+        "tokens_limit_reached",
+    }
+)
+TRANSIENT_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "rate_limit_error",
+        "overloaded_error",
+        "server_error",
+        "api_error",
+        "timeout_error",
+        "internal_server_error",
+        "service_unavailable",
+    }
+)
+AUTH_CODES = frozenset({"invalid_api_key", "authentication_error", "permission_error"})
+
+_OVERFLOW = re.compile(
+    r"maximum context length|context length exceeded|exceeds? (?:the )?(?:available |model'?s? )?context"
+    r"|exceeds? the (?:maximum|model'?s?) (?:context|input)|(?:longer|greater) than the (?:model'?s )?context"
+    r"|context (?:window|size|length) (?:of|is|has been) .{0,40}exceeded|prompt is too long|prompt too long"
+    r"|too many (?:input )?tokens|input (?:is|token count) .{0,60}(?:too long|exceeds)|request too large"
+    r"|payload too large|maximum number of tokens|上下文.{0,12}(?:超|过长)|(?:超出|超过).{0,12}上下文",
+    re.IGNORECASE,
+)
+_NOT_OVERFLOW = re.compile(r"rate limit|per min|quota|\btpm\b|too many requests", re.IGNORECASE)
+
+_TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+_BAD_KEY = re.compile(
+    r"api key (?:is )?(?:not valid|invalid|expired)|(?:incorrect|invalid) api key", re.IGNORECASE
+)
+_MASKED_KEY = re.compile(r"\S*\*{3,}\S*")
+_KEY_HEAD_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """A provider's error as it can be read. `status` is 0 where there was no HTTP status, as in a stream."""
+
+    status: int
+    message: str
+    codes: frozenset[str] = frozenset()
+    param: str = ""
+
+    def names(self, *words: str) -> bool:
+        """Whether the error is about one of these parameters."""
+        return any(word == self.param.split(".")[0] or word in self.message for word in words)
+
+
+def read_error_body(status: int, body: bytes) -> ProviderError:
+    """Read an answer that is not a success; anything goes, also HTML from a gateway or nothing at all."""
+    try:
+        parsed: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        text = excerpt(body)
+        return ProviderError(status, "" if text.startswith("<") else text)
+    first = as_array(parsed)
+    return read_error(first[0] if first else parsed, status)
+
+
+def read_error(parsed: Any, status: int = 0) -> ProviderError:
+    """Read an error object: `{"error": {…} | "…"}`, or the fields themselves, or FastAPI's `detail`."""
+    outer = as_object(parsed)
+    inner: Any = outer.get("error", outer)
+    error = as_object(inner)
+    message = as_text(inner) or as_text(error.get("message")) or as_text(error.get("detail"))
+    if not message and (detail := as_array(error.get("detail"))):
+        message = json.dumps(detail, ensure_ascii=False)
+    code: Any = error.get("code")
+    codes = {as_text(value).lower() for value in (code, error.get("type"), error.get("status"))}
+    in_body = int(code) if re.fullmatch(r"[45]\d\d", str(code), re.ASCII) else 0
+    return ProviderError(status or in_body, message, frozenset(codes - {""}), as_text(error.get("param")))
+
+
+def model_error(
+    error: ProviderError, *, model: str, api_key: str = "", retry_after_s: float | None = None
+) -> ModelError:
+    """The ModelError to raise. Its text names `model`, is short, and never holds the key."""
+    what = f"model {model}: {_described(error, api_key)}"
+    if _is_overflow(error):
+        return ContextOverflow(what)
+    if _is_about_the_key(error):
+        return ModelAuthRejected(what)
+    if _is_transient(error):
+        return ModelUnavailable(what, retry_after_s)
+    return ModelRejected(what)
+
+
+def retry_after_s(headers: Mapping[str, str], clock: Clock) -> float | None:
+    """The provider's `Retry-After` (RFC 9110 §10.2.3) in seconds from now, 0 to 3600, if it says any."""
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII):
+        wait_s = float(value)
+    else:
+        try:
+            at = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        wait_s = at.replace(tzinfo=at.tzinfo or UTC).timestamp() - clock.now() / SECOND_US
+    return min(max(wait_s, 0.0), RETRY_AFTER_LIMIT_S)
+
+
+def _is_overflow(error: ProviderError) -> bool:
+    if error.status == 413 or error.codes & OVERFLOW_CODES:
+        return True
+    if error.status not in (0, 400, 422, 500):  # some servers call an overlong prompt their own fault
+        return False
+    return bool(_OVERFLOW.search(error.message)) and not _NOT_OVERFLOW.search(error.message)
+
+
+def _is_about_the_key(error: ProviderError) -> bool:
+    if error.status in (401, 403):
+        return True
+    if error.status not in (0, 400):  # Google and xAI answer 400 to a wrong key
+        return False
+    return bool(error.codes & AUTH_CODES) or bool(_BAD_KEY.search(error.message))
+
+
+def _is_transient(error: ProviderError) -> bool:
+    if error.status:
+        return error.status >= 500 or error.status in _TRANSIENT_STATUSES
+    # Inside a stream the request was already accepted: what is not typed is the provider's own trouble.
+    return bool(error.codes & TRANSIENT_CODES) or "invalid_request_error" not in error.codes
+
+
+def _described(error: ProviderError, api_key: str) -> str:
+    parts: list[str] = []
+    if error.status:
+        try:
+            parts.append(f"{error.status} {http.HTTPStatus(error.status).phrase}")
+        except ValueError:
+            parts.append(str(error.status))
+    message = excerpt(without_key(error.message, api_key))
+    parts.append(message or ", ".join(sorted(error.codes)) or "no reason given")
+    if 300 <= error.status < 400:
+        parts.append("redirects are not followed; check base_url")
+    return ": ".join(parts)
+
+
+def without_key(text: str, api_key: str) -> str:
+    """The text without the key and without what providers print of it (`sk-ab****wxyz`)."""
+    if api_key:
+        text = text.replace(api_key, "[key]")
+    if len(api_key) > _KEY_HEAD_CHARS:
+        text = re.sub(re.escape(api_key[:_KEY_HEAD_CHARS]) + r"\S*", "[key]", text)
+    return _MASKED_KEY.sub("[key]", text)

@@ -1,0 +1,71 @@
+"""Reading what a provider sent without trusting its shape: JSON that is missing, odd or hostile."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from core.errors import ModelReplyInvalid
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def parse(text: str | bytes) -> Any:
+    """Parse JSON. Raises ModelReplyInvalid, whatever is wrong with it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelReplyInvalid(f"the provider sent something that is not JSON: {excerpt(text)}") from error
+
+
+def is_object(text: str) -> bool:
+    """Whether the text is one JSON object, without the NaN and Infinity that only Python takes."""
+    try:
+        return isinstance(json.loads(text, parse_constant=_refuse), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else _NOTHING
+
+
+def as_array(value: Any) -> Sequence[Any]:
+    """The value if it is a JSON array, else an empty one."""
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
+
+
+def as_text(value: Any) -> str:
+    """The value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: Any) -> int:
+    """The value if it is a whole number that counts something, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
+
+
+def storable(text: str) -> str:
+    """The text without what no database or platform takes: NUL and half characters (lone surrogates).
+
+    Halves that meet, as when a provider cuts an emoji between two chunks, become the whole character.
+    """
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def excerpt(text: str | bytes, limit_chars: int = 300) -> str:
+    """The beginning of a text on one line, for a message to an operator."""
+    if isinstance(text, bytes):
+        text = text[: limit_chars * 4].decode("utf-8", "replace")
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: limit_chars * 4]).split())
+    return line if len(line) <= limit_chars else f"{line[: limit_chars - 1]}…"

@@ -1,0 +1,52 @@
+"""Server-sent events, as providers stream replies (WHATWG HTML §9.2): bytes in, the data of events out."""
+
+from core.errors import ModelReplyInvalid
+
+EVENT_LIMIT_BYTES = 4 * 1024 * 1024
+"""No provider comes near this in one event; beyond it the other side is not speaking the protocol."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class SseParser:
+    """Reads a stream cut at any byte. Only `data` matters here; comments and other fields are skipped."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._size_bytes = 0
+        self._at_start = True
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The data of the events this chunk completes. Raises ModelReplyInvalid for an oversized event.
+
+        An event the stream ends in the middle of is never returned.
+        """
+        lines = self._lines(chunk)
+        events: list[str] = []
+        for line in lines:
+            if not line:
+                if self._data:
+                    events.append(b"\n".join(self._data).decode("utf-8", "replace"))
+                    self._data.clear()
+                self._size_bytes = 0
+            elif line.startswith(b"data:"):
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._size_bytes += len(line)
+        if self._size_bytes + len(self._rest) > EVENT_LIMIT_BYTES:
+            raise ModelReplyInvalid(f"the provider sent an event of more than {EVENT_LIMIT_BYTES} bytes")
+        return events
+
+    def _lines(self, chunk: bytes) -> list[bytes]:
+        """The lines `chunk` completes; they may end in LF, CR LF or CR."""
+        text = self._rest + chunk
+        held = b""
+        if b"\r" in text:
+            if text.endswith(b"\r"):  # perhaps the first half of CR LF
+                text, held = text[:-1], b"\r"
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = text.split(b"\n")
+        self._rest = lines.pop() + held
+        if lines and self._at_start:
+            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+            self._at_start = False
+        return lines
