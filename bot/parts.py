@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 from bot.config import Loaded
 from bot.keys import hub_key
-from bot.settings import Config, Model as ModelSettings, TelegramChannel
+from bot.settings import Config, TelegramChannel
+from bot.settings import Model as ModelSettings
 from channels.channel import Channel
 from core import texts
 from core.agent.budget import LoopLimits
