@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from channels.channel import Channel
 from core.clock import SECOND_US, Clock
-from core.errors import AuthRejected, HubError
+from core.errors import AuthRejected, HubError, RateLimited
 from core.ports import Inbox
 
 logger = logging.getLogger(__name__)
@@ -54,13 +54,13 @@ class Supervisor:
                 self._enter(Phase.STARTING)
                 began_s = self._clock.monotonic_s()
                 try:
-                    reason = await self._receive(inbox)
+                    reason, least_s = await self._receive(inbox)
                 except AuthRejected as error:
                     self.fail(str(error))
                     return
                 lasted_s = self._clock.monotonic_s() - began_s
                 failures = 1 if lasted_s > LONGEST_PAUSE_S else failures + 1
-                await self._pause(failures, reason)
+                await self._pause(failures, reason, least_s)
         finally:
             if self.state.phase is not Phase.FAILED:
                 self._enter(Phase.STOPPED)
@@ -69,22 +69,24 @@ class Supervisor:
         """The platform refuses the token; whoever learned it says so here. Only a person can help."""
         self._enter(Phase.FAILED, reason)
 
-    async def _receive(self, inbox: Inbox) -> str:
-        """Run the channel once; returns why it ended."""
+    async def _receive(self, inbox: Inbox) -> tuple[str, float]:
+        """Run the channel once; returns why it ended, and how long the platform wants to be left alone."""
         try:
             await self._channel.run(inbox, self._connected)
         except AuthRejected:
             raise
+        except RateLimited as error:
+            return str(error), error.retry_after_s
         except HubError as error:
-            return str(error)
+            return str(error), 0
         except Exception:  # one adapter's defect must not stop the others
             logger.exception("channel %s broke", self._channel.name)
-            return "unexpected error, see the log"
-        return "it ended by itself"
+            return "unexpected error, see the log", 0
+        return "it ended by itself", 0
 
-    async def _pause(self, failures: int, reason: str) -> None:
+    async def _pause(self, failures: int, reason: str, least_s: float) -> None:
         longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
-        pause_s = max(FIRST_PAUSE_S, longest_s * (1 - 0.3 * self._jitter()))
+        pause_s = max(FIRST_PAUSE_S, least_s, longest_s * (1 - 0.3 * self._jitter()))
         self._enter(Phase.BACKING_OFF, reason, until=self._clock.now() + int(pause_s * SECOND_US))
         await self._clock.sleep(pause_s)
 

@@ -1,0 +1,168 @@
+"""Requests to the Bot API through python-telegram-bot's `Bot`, on aiohttp connections.
+
+Parameters and results stay plain JSON: building and parsing the library's objects costs more than the rest
+of a request, and what comes in is checked by `wire` anyway.
+"""
+
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import httpx
+from httpx_aiohttp import AiohttpTransport
+from telegram import Bot
+from telegram.error import TelegramError
+from telegram.request import HTTPXRequest
+
+from channels.telegram.errors import channel_error
+from channels.telegram.inbound import ALLOWED_UPDATES, Account
+from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
+
+POLL_TIMEOUT_S: Final = 30
+POLL_READ_TIMEOUT_S: Final = 45.0
+"""Longer than a poll lasts; a connection that went silent is given up after it."""
+
+READ_TIMEOUT_S: Final = 20.0
+CONNECT_TIMEOUT_S: Final = 10.0
+SEND_CONNECTIONS: Final = 256
+KEEP_ALIVE_S: Final = 30.0
+
+GET_ME: Final = "get_Me"
+GET_UPDATES: Final = "get_Updates"
+DELETE_WEBHOOK: Final = "delete_Webhook"
+GET_MY_COMMANDS: Final = "get_My_Commands"
+SET_MY_COMMANDS: Final = "set_My_Commands"
+SEND_MESSAGE: Final = "send_Message"
+EDIT_MESSAGE_TEXT: Final = "edit_Message_Text"
+DELETE_MESSAGE: Final = "delete_Message"
+ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
+"""Spelt so because `Bot.do_api_request`, asked for a method the library has parsed results for, warns each
+time; it writes all of these in camel case."""
+
+
+class BotClient:
+    """One bot's requests. Every method raises ChannelError and nothing else.
+
+    `tls`: shared with other clients, since making one takes tens of milliseconds.
+    """
+
+    def __init__(self, token: str, api_base_url: str, tls: ssl.SSLContext | None = None) -> None:
+        base_url = api_base_url.rstrip("/")
+        tls = tls or httpx.create_ssl_context()
+        self._requests = (
+            _request(tls, 1, POLL_READ_TIMEOUT_S),
+            _request(tls, SEND_CONNECTIONS, READ_TIMEOUT_S),
+        )
+        polling, sending = self._requests
+        self._bot = Bot(
+            token,
+            base_url=f"{base_url}/bot",
+            base_file_url=f"{base_url}/file/bot",
+            get_updates_request=polling,
+            request=sending,
+        )
+
+    async def me(self) -> Account:
+        """Who we are."""
+        me = await self._call(GET_ME)
+        try:
+            return Account(int(me["id"]), str(me.get("username", "")))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Unanswered("Telegram's answer about the bot could not be read") from error
+
+    async def updates(self, offset: int | None) -> list[object]:
+        """Wait up to POLL_TIMEOUT_S for updates; confirms all before `offset`."""
+        params: dict[str, object] = {"timeout": POLL_TIMEOUT_S, "allowed_updates": list(ALLOWED_UPDATES)}
+        if offset is not None:
+            params["offset"] = offset
+        updates = await self._call(GET_UPDATES, params)
+        if not isinstance(updates, list):
+            raise Unanswered("Telegram's answer with updates could not be read")
+        return cast("list[object]", updates)
+
+    async def delete_webhook(self) -> None:
+        """Let updates be asked for; none is dropped."""
+        await self._call(DELETE_WEBHOOK)
+
+    async def send(self, params: Mapping[str, object]) -> int:
+        """sendMessage; returns the message's id."""
+        message = await self._call(SEND_MESSAGE, params)
+        try:
+            return int(message["message_id"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise Unanswered("Telegram's answer to a message could not be read") from error
+
+    async def edit(self, params: Mapping[str, object]) -> None:
+        """editMessageText; a message that says so already is fine."""
+        try:
+            await self._call(EDIT_MESSAGE_TEXT, params)
+        except MessageRejected as error:
+            if "message is not modified" not in str(error):
+                raise
+
+    async def delete(self, chat_id: int, message_id: int) -> bool:
+        """deleteMessage; False if Telegram does not let us (too old, gone, not ours)."""
+        try:
+            await self._call(DELETE_MESSAGE, {"chat_id": chat_id, "message_id": message_id})
+        except MessageRejected:
+            return False
+        return True
+
+    async def answer_press(self, query_id: str, text: str | None, *, alert: bool) -> None:
+        """answerCallbackQuery: ends the waiting shown on the button, with a word if there is one."""
+        params: dict[str, object] = {"callback_query_id": query_id}
+        if text:
+            params |= {"text": text, "show_alert": alert}
+        await self._call(ANSWER_CALLBACK_QUERY, params)
+
+    async def commands(self) -> list[tuple[str, str]]:
+        """The menu as Telegram has it: names and descriptions."""
+        commands = await self._call(GET_MY_COMMANDS)
+        try:
+            return [(command["command"], command["description"]) for command in commands]
+        except (KeyError, TypeError) as error:
+            raise Unanswered("Telegram's answer with the menu could not be read") from error
+
+    async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+        """Replace the menu."""
+        menu = [{"command": name, "description": description} for name, description in commands]
+        await self._call(SET_MY_COMMANDS, {"commands": menu})
+
+    async def download(self, file_id: str, limit_bytes: int) -> bytes:
+        """A file people sent. Telegram itself gives none over 20 MB."""
+        try:
+            file = await self._bot.get_file(file_id)
+            if (file.file_size or 0) > limit_bytes:
+                raise AttachmentTooLarge(f"the file has {file.file_size} bytes, more than {limit_bytes}")
+            content = bytes(await file.download_as_bytearray())
+        except TelegramError as error:
+            if "file is too big" in error.message:
+                raise AttachmentTooLarge("Telegram gives no file of this size") from None
+            raise channel_error(error) from None
+        if len(content) > limit_bytes:
+            raise AttachmentTooLarge(f"the file has {len(content)} bytes, more than {limit_bytes}")
+        return content
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for request in self._requests:
+            await request.shutdown()
+
+    async def _call(self, method: str, params: Mapping[str, object] | None = None) -> Any:
+        try:
+            return await self._bot.do_api_request(method, dict(params) if params else None)
+        except TelegramError as error:
+            raise channel_error(error) from None  # its own text may hold the token
+        except (KeyError, TypeError, AttributeError) as error:  # JSON, but not as documented
+            raise Unanswered("Telegram's answer could not be read") from error
+
+
+def _request(tls: ssl.SSLContext, connections: int, read_timeout_s: float) -> HTTPXRequest:
+    limits = httpx.Limits(max_connections=connections, keepalive_expiry=KEEP_ALIVE_S)
+    transport = AiohttpTransport(verify=tls, limits=limits)
+    return HTTPXRequest(
+        read_timeout=read_timeout_s,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        pool_timeout=CONNECT_TIMEOUT_S,  # with this transport it covers waiting and connecting
+        httpx_kwargs={"transport": transport},
+    )

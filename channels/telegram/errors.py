@@ -1,0 +1,94 @@
+"""python-telegram-bot's errors as the hub's, told apart by whether the request was taken.
+
+The library's messages may quote the address asked, which holds the token: of failed connections only the
+kind of failure is passed on.
+"""
+
+from datetime import timedelta
+
+import aiohttp
+from telegram import error as ptb
+
+from core.errors import (
+    AddressGone,
+    AuthRejected,
+    ChannelError,
+    MessageRejected,
+    RateLimited,
+    Unanswered,
+    Unavailable,
+)
+
+_NEVER_SENT = (
+    aiohttp.ClientConnectorError,  # refused, unreachable, no such host, TLS
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.InvalidURL,
+    aiohttp.NonHttpUrlClientError,
+)
+"""The transport's own errors decide. httpx-aiohttp turns a connection lost after the request into
+httpx.ConnectTimeout, by which the library's error would say that nothing was sent."""
+
+_GONE = (
+    "chat not found",
+    "chat_write_forbidden",
+    "have no rights to send a message",
+    "message thread not found",
+    "not enough rights to send",
+    "peer_id_invalid",
+    "topic_closed",
+    "topic_deleted",
+    "user not found",
+)
+"""Of descriptions of a 400, in lower case."""
+
+_ANSWER_UNREADABLE = ". Parsing the server response"
+
+
+class WebhookSet(ChannelError):
+    """Telegram sends the updates to a webhook, and so does not let us ask for them."""
+
+
+def channel_error(error: ptb.TelegramError) -> ChannelError:
+    """What the caller can do about a failed request."""
+    text = error.message.partition(_ANSWER_UNREADABLE)[0]
+    if isinstance(error.__cause__, ptb.TelegramError):  # an HTTP error whose body is not Telegram's
+        return _answered(text)
+    match error:
+        case ptb.RetryAfter():
+            wait = error.retry_after
+            return RateLimited(wait.total_seconds() if isinstance(wait, timedelta) else float(wait))
+        case ptb.InvalidToken() | ptb.EndPointNotFound():
+            return AuthRejected("Telegram does not know this token")
+        case ptb.Forbidden():
+            return AddressGone(text)
+        case ptb.ChatMigrated():
+            return AddressGone(f"the group became the supergroup {error.new_chat_id}")
+        case ptb.Conflict():
+            if "webhook is active" in text:
+                return WebhookSet(text)
+            return ChannelError(f"another process polls this token ({text})")
+        case ptb.BadRequest():
+            gone = any(words in text.lower() for words in _GONE)
+            return AddressGone(text) if gone else MessageRejected(text)
+        case ptb.NetworkError():
+            return _answered(text) if error.__cause__ is None else _lost(error.__cause__)
+        case _:
+            return Unanswered(f"Telegram's answer could not be read: {text}")
+
+
+def _answered(text: str) -> ChannelError:
+    """An HTTP status that is not about the request: whoever answered did not take it."""
+    if text.startswith("Gateway Timeout"):  # its gateway gave up on a request that is still under way
+        return Unanswered(text)
+    if text.startswith("Request Entity Too Large"):
+        return MessageRejected(text)
+    return Unavailable(text)
+
+
+def _lost(cause: BaseException) -> ChannelError:
+    """No answer at all. `cause` is httpx's error, and its cause the transport's."""
+    root = cause.__cause__ or cause
+    if isinstance(root, _NEVER_SENT):
+        return Unavailable(f"Telegram cannot be reached ({type(root).__name__})")
+    return Unanswered(f"no answer from Telegram ({type(root).__name__})")

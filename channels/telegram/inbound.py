@@ -1,0 +1,222 @@
+"""Telegram's updates as the hub's values. Pure; whatever an update holds, reading it does not raise.
+
+Event keys: `tg:<bot>:m:<chat>:<message>`, with `:e<edit date>` for an edited text, `tg:<bot>:cb:<query>` for
+a pressed button, and `tg:<bot>:u:<update>` for an update in which none of these can be made out.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import ValidationError
+
+from channels.telegram.places import address_of, order_key_of, ref_of
+from channels.telegram.wire import CallbackQuery, Entity, Media, Message, Update, User
+from core.clock import SECOND_US
+from core.messages import (
+    Attachment,
+    ChoiceAnswer,
+    InboundEvent,
+    InboundMessage,
+    Sender,
+    Unreadable,
+)
+
+ALLOWED_UPDATES = ("message", "callback_query")
+"""What the hub asks Telegram for. Edits are read below, and asked for once the hub can tell them apart."""
+
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
+
+_NOT_UNDERSTOOD = (
+    "animation", "checklist", "contact", "dice", "game", "giveaway", "invoice", "live_photo", "location",
+    "paid_media", "poll", "sticker", "story", "venue", "video_note",
+)  # fmt: skip
+"""Things people send that the hub cannot read; what is in no such field either is a service message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The bot as Telegram knows it."""
+
+    id: int
+    username: str
+
+
+def read_update(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
+    """The event in an update; None for kinds nobody here is interested in. `now`: microseconds UTC."""
+    try:
+        update = Update.model_validate(payload)
+    except ValidationError as error:
+        return Unreadable(_update_key(payload, account), channel, _summary(error), now)
+    if update.callback_query is not None:
+        return _read_press(update.callback_query, account, channel, now)
+    message = update.message or update.edited_message
+    if message is None or message.sender is None or message.sender_chat is not None or message.sender.is_bot:
+        return None
+    key = f"tg:{account.id}:m:{message.chat.id}:{message.message_id}"
+    if update.message is None:
+        key += f":e{message.edit_date or 0}"
+    return _read_message(message, message.sender, key, account, channel) or _not_understood(
+        payload, key, channel, now
+    )
+
+
+def update_id_of(payload: object) -> int | None:
+    """The update's id, however broken the rest is."""
+    value = _field(payload, "update_id")
+    return value if type(value) is int and 0 <= value <= 2**53 else None
+
+
+def press_id_of(payload: object) -> str | None:
+    """The id under which a pressed button waits for an answer, however broken the rest is."""
+    value = _field(_field(payload, "callback_query"), "id")
+    return value if isinstance(value, str) else None
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _read_message(
+    message: Message, sender: User, key: str, account: Account, channel: str
+) -> InboundMessage | None:
+    attachments = _attachments(message)
+    text = message.text if message.text is not None else message.caption
+    if text is None and not attachments:
+        return None
+    entities = message.entities or message.caption_entities
+    direct = message.chat.type == "private"
+    text, addressed = _address(text or "", entities, account)
+    reply = message.reply_to_message if message.reply_to_message else None
+    if reply is not None and reply.forum_topic_created is not None:
+        reply = None
+    replied_to_us = reply is not None and reply.sender is not None and reply.sender.id == account.id
+    address = address_of(message.chat.id, message.topic_id)
+    return InboundMessage(
+        key=key,
+        order_key=order_key_of(message.message_id),
+        channel=channel,
+        address=address,
+        scope=address,
+        sender=_sender(sender),
+        text=_clean(text),
+        sent_at=(message.edit_date or message.date) * SECOND_US,
+        direct=direct,
+        addressed=direct or addressed or replied_to_us,
+        attachments=attachments,
+        reply_to=ref_of(message.chat.id, reply.message_id) if reply is not None else None,
+    )
+
+
+def _address(text: str, entities: list[Entity], account: Account) -> tuple[str, bool]:
+    """The text without `@username` behind its command, and whether it calls the bot by name or command."""
+    username = account.username.casefold()
+    addressed = False
+    for entity in entities:
+        match entity.type:
+            case "mention" if _covered(text, entity).casefold() == f"@{username}":
+                addressed = True
+            case "text_mention" if entity.user is not None and entity.user.id == account.id:
+                addressed = True
+            case _:
+                pass
+    first = next((e for e in entities if e.type == "bot_command" and e.offset == 0), None)
+    if first is not None:
+        said = _covered(text, first)
+        command, _, to = said.partition("@")
+        if to.casefold() in ("", username):
+            return command + text[len(said) :], True
+    return text, addressed
+
+
+def _covered(text: str, entity: Entity) -> str:
+    units = text.encode("utf-16-le")[2 * entity.offset : 2 * (entity.offset + entity.length)]
+    return units.decode("utf-16-le", "replace")
+
+
+def _attachments(message: Message) -> tuple[Attachment, ...]:
+    found: list[Attachment] = []
+    if message.photo:  # the sizes of one photo, the largest last
+        found.append(_attachment(message.photo[-1], "photo.jpg", "image/jpeg"))
+    for media, name, media_type in (
+        (message.document, "document", "application/octet-stream"),
+        (message.audio, "audio.mp3", "audio/mpeg"),
+        (message.voice, "voice.ogg", "audio/ogg"),
+        (message.video, "video.mp4", "video/mp4"),
+    ):
+        if media is not None:
+            found.append(_attachment(media, name, media_type))
+    return tuple(found)
+
+
+def _attachment(media: Media, name: str, media_type: str) -> Attachment:
+    return Attachment(
+        handle=_clean(media.file_id),
+        name=_clean(media.file_name or name),
+        media_type=_clean(media.mime_type or media_type),
+        size_bytes=media.file_size,
+    )
+
+
+def _sender(user: User) -> Sender:
+    name = " ".join(part for part in (user.first_name, user.last_name) if part)
+    return Sender(
+        str(user.id), _clean(name or str(user.id)), _clean(user.username) if user.username else None
+    )
+
+
+# ---------------------------------------------------------------- presses
+
+
+def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) -> ChoiceAnswer | Unreadable:
+    key = f"tg:{account.id}:cb:{_clean(query.id)}"
+    choice = _CHOICE.fullmatch(query.data or "")
+    pressed = query.message
+    if choice is None or pressed is None:
+        return Unreadable(key, channel, "a button that is not ours", now)
+    topic_id = pressed.message_thread_id if pressed.is_topic_message else None
+    return ChoiceAnswer(
+        key=key,
+        channel=channel,
+        address=address_of(pressed.chat.id, topic_id),
+        sender=_sender(query.sender),
+        prompt_id=choice[1],
+        choice=int(choice[2]),
+        sent_at=now,
+        direct=pressed.chat.type == "private",
+    )
+
+
+# ---------------------------------------------------------------- what cannot be read
+
+
+def _not_understood(payload: object, key: str, channel: str, now: int) -> Unreadable | None:
+    message = _field(payload, "message") or _field(payload, "edited_message")
+    kind = next((kind for kind in _NOT_UNDERSTOOD if _field(message, kind) is not None), None)
+    return Unreadable(key, channel, f"not understood: {kind}", now) if kind is not None else None
+
+
+def _update_key(payload: object, account: Account) -> str:
+    update_id = update_id_of(payload)
+    if update_id is not None:
+        return f"tg:{account.id}:u:{update_id}"
+    content = json.dumps(payload, sort_keys=True, default=repr).encode()
+    return f"tg:{account.id}:u:{hashlib.sha256(content).hexdigest()}"
+
+
+def _summary(error: ValidationError) -> str:
+    """What is wrong and where; never what was there."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where or 'update'}: {first['msg']}"
+
+
+def _field(value: object, name: str) -> object:
+    return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
+
+
+def _clean(text: str) -> str:
+    """Without NUL, which not every database keeps."""
+    return text.replace("\0", "\ufffd")

@@ -1,0 +1,73 @@
+"""What the hub says as the parameters of sendMessage and editMessageText. Pure and deterministic."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from channels.channel import Payload
+from channels.telegram.entities import TelegramEntity, TelegramText
+from channels.telegram.rendering import MAX_TEXT_UNITS, render_blocks, render_plain
+from core.messages import Choice, Message
+
+OUTCOME_UNITS = 300
+"""Kept free on every part of a card, so that its outcome never moves its text into another part."""
+
+CHOICES_PER_ROW = 3
+MAX_CALLBACK_DATA_BYTES = 64
+"""Bot API, InlineKeyboardButton: "callback_data … 1-64 bytes"."""
+
+_GAP = "\n\n"
+
+
+def render(message: Message) -> tuple[Payload, ...]:
+    """One payload per Telegram message it takes; see Channel.render. Raises ValueError for choices without
+    a prompt."""
+    is_card = message.prompt_id is not None or message.outcome is not None
+    limit = MAX_TEXT_UNITS - OUTCOME_UNITS if is_card else MAX_TEXT_UNITS
+    texts = list(render_blocks(message.blocks, limit))
+    if message.outcome is not None:
+        texts[-1:] = [_with_outcome(texts[-1] if texts else None, message.outcome)]
+    payloads = [_payload(text) for text in texts]
+    if message.choices and message.outcome is None and payloads:
+        payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message.prompt_id, message.choices)}
+    return tuple(payloads)
+
+
+def _with_outcome(text: TelegramText | None, outcome: str) -> TelegramText:
+    lines = render_plain(outcome, OUTCOME_UNITS - len(_GAP) - 1)
+    if not lines:
+        return text or TelegramText("…")
+    line = lines[0] if len(lines) == 1 else replace(lines[0], text=lines[0].text + "…")
+    return line if text is None else TelegramText(text.text + _GAP + line.text, text.entities)
+
+
+def _payload(text: TelegramText) -> dict[str, object]:
+    payload: dict[str, object] = {"text": text.text, "link_preview_options": {"is_disabled": True}}
+    if text.entities:
+        payload["entities"] = [_entity(entity) for entity in text.entities]
+    return payload
+
+
+def _entity(entity: TelegramEntity) -> dict[str, object]:
+    body: dict[str, object] = {"type": entity.type, "offset": entity.offset, "length": entity.length}
+    if entity.url is not None:
+        body["url"] = entity.url
+    if entity.language is not None:
+        body["language"] = entity.language
+    return body
+
+
+def _keyboard(prompt_id: str | None, choices: Sequence[Choice]) -> list[list[dict[str, str]]]:
+    if prompt_id is None:
+        raise ValueError("choices without a prompt cannot be answered")
+    buttons = [
+        {"text": choice.label, "callback_data": _callback_data(prompt_id, index)}
+        for index, choice in enumerate(choices)
+    ]
+    return [buttons[start : start + CHOICES_PER_ROW] for start in range(0, len(buttons), CHOICES_PER_ROW)]
+
+
+def _callback_data(prompt_id: str, index: int) -> str:
+    data = f"p:{prompt_id}:{index}"
+    if len(data.encode()) > MAX_CALLBACK_DATA_BYTES:
+        raise ValueError(f"callback data of {len(data.encode())} bytes: {data}")
+    return data

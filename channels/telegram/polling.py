@@ -1,0 +1,120 @@
+"""Asking Telegram for updates, and confirming to it only what the inbox has taken.
+
+An update is confirmed by asking for those after it (https://core.telegram.org/bots/api#getupdates), so the
+offset is where "accepted means kept" is decided: it never passes an update that was not accepted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from channels.telegram.client import BotClient
+from channels.telegram.errors import WebhookSet
+from channels.telegram.inbound import Account, press_id_of, read_update, update_id_of
+from core.clock import Clock
+from core.errors import ChannelError, InboxUnavailable, Unanswered, Unavailable
+from core.messages import InboundEvent, Unreadable
+from core.ports import Acceptance, Inbox
+
+logger = logging.getLogger(__name__)
+
+OnPress = Callable[[str, Acceptance], None]
+"""Told the id of a pressed button and what became of it; must not block."""
+
+
+class UpdatePoller:
+    """The long poll of one bot. Remembers how far everything was accepted, across runs."""
+
+    def __init__(self, client: BotClient, channel: str, clock: Clock) -> None:
+        self._client = client
+        self._channel = channel
+        self._clock = clock
+        self._offset: int | None = None
+
+    async def run(self, account: Account, inbox: Inbox, on_press: OnPress) -> None:
+        """Poll until cancelled. Raises ChannelError or InboxUnavailable; to be run again then.
+
+        One poll that is lost is repeated at once; two in a row are a failure.
+        """
+        resumed = False
+        webhook_deleted = False
+        while True:
+            try:
+                updates = await self._client.updates(self._offset)
+            except (Unanswered, Unavailable) as error:
+                if resumed:
+                    raise
+                logger.info("a poll of %s was lost: %s", self._channel, error)
+                resumed = True
+                continue
+            except WebhookSet:
+                if webhook_deleted:
+                    raise
+                logger.warning("the bot of %s had a webhook; polling takes its place", self._channel)
+                await self._client.delete_webhook()
+                webhook_deleted = True
+                continue
+            resumed = False
+            await self._take(updates, account, inbox, on_press)
+
+    async def _take(
+        self, updates: Sequence[object], account: Account, inbox: Inbox, on_press: OnPress
+    ) -> None:
+        """Accept a batch: in order within a chat, chats beside each other (a batch has at most 100
+        updates). Raises InboxUnavailable after confirming what came before the first that was not taken."""
+        batch = Batch(updates, account, self._channel, self._clock.now())
+        failure = await batch.accept(inbox, on_press)
+        progress = False
+        for payload in batch.accepted_prefix():
+            update_id = update_id_of(payload)
+            if update_id is not None:
+                self._offset = update_id + 1
+                progress = True
+        if failure is not None:
+            raise failure
+        if updates and not progress:
+            raise ChannelError("Telegram delivers updates without an id")
+
+
+class Batch:
+    """Updates that came together. Those of one chat form a lane."""
+
+    def __init__(self, updates: Sequence[object], account: Account, channel: str, now: int) -> None:
+        self._updates = updates
+        self._accepted = [False] * len(updates)
+        self._lanes: dict[str, list[tuple[int, InboundEvent]]] = {}
+        for index, payload in enumerate(updates):
+            event = read_update(payload, account, channel, now)
+            if event is None:
+                self._accepted[index] = True  # nothing to keep
+            else:
+                self._lanes.setdefault(_lane(event), []).append((index, event))
+
+    async def accept(self, inbox: Inbox, on_press: OnPress) -> InboxUnavailable | None:
+        """Hand everything in; a lane ends at the first event that is not taken. Returns such a refusal."""
+        refusals: list[InboxUnavailable] = []
+
+        async def accept_lane(lane: Sequence[tuple[int, InboundEvent]]) -> None:
+            try:
+                for index, event in lane:
+                    acceptance = await inbox.accept(event)
+                    self._accepted[index] = True
+                    press_id = press_id_of(self._updates[index])
+                    if press_id is not None:
+                        on_press(press_id, acceptance)
+            except InboxUnavailable as refusal:
+                refusals.append(refusal)
+
+        async with asyncio.TaskGroup() as tasks:
+            for name, lane in self._lanes.items():
+                tasks.create_task(accept_lane(lane), name=f"accept {name}")
+        return refusals[0] if refusals else None
+
+    def accepted_prefix(self) -> Sequence[object]:
+        """The updates before the first that was not accepted."""
+        end = self._accepted.index(False) if False in self._accepted else len(self._accepted)
+        return self._updates[:end]
+
+
+def _lane(event: InboundEvent) -> str:
+    return event.key if isinstance(event, Unreadable) else event.address.partition(":")[0]
