@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from bot.config import Loaded
 from bot.errors import StartError
 from bot.parts import build_channels, build_chat, build_rules, open_models, open_store
+from bot.web.channels import channel_routes
 from bot.web.health import ChannelHealth, Readiness, health_routes
 from bot.web.server import WebServer, listen
 from channels.manager import ChannelManager
@@ -128,7 +129,8 @@ async def _assemble(
     runner = ChatTurnRunner(store, delegates, manager, seams.turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
     hub = Hub(store, build_rules(loaded.config, owner, ids), actors, manager, clock)
-    web = WebServer(sock, health_routes(lambda: _readiness(store, hub, manager)))
+    health = health_routes(lambda: _readiness(store, hub, manager))
+    web = WebServer(sock, [*health, *channel_routes(manager.routes(hub))])
     return App(
         url=web.url,
         store=store,
@@ -145,11 +147,15 @@ async def _assemble(
 async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[ThreadActors]:
     """Turns cut short by stopping in good order are no crashes."""
     unfinished: list[str] = []
-    async with actors:
-        yield actors
-        unfinished = list(actors.unfinished())
-    if unfinished:
-        await store.release_turns(unfinished)
+    try:
+        async with actors:
+            try:
+                yield actors
+            finally:
+                unfinished = list(actors.unfinished())
+    finally:
+        if unfinished:
+            await store.release_turns(unfinished)
 
 
 async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readiness:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from bot.config import ConfigError, Loaded, load
+from bot.config import ConfigError, Loaded, load, secret_values
 from bot.errors import StartError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -40,11 +40,32 @@ def run_hub(path: Path | None) -> int:
     loaded = load_or_complain(path)
     if loaded is None:
         return USAGE
-    from bot.app import serve
+    from bot.app import App, serve
+    from bot.logs import configure
+
+    configure(loaded.config.log.level, loaded.config.log.format, secrets=secret_values(loaded.config))
+
+    def ready(app: App) -> None:
+        typer.echo(_banner(app.url, loaded))
 
     try:
-        asyncio.run(serve(loaded))
+        asyncio.run(serve(loaded, ready=ready))
     except StartError as error:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
     return OK
+
+
+def _banner(url: str, loaded: Loaded) -> str:
+    """What runs, and what to do next."""
+    lines = [f"hubbub serves on {url} (state: {url}/readyz). Models: {_models(loaded)}."]
+    if loaded.config.channels:
+        lines.append(f"Channels: {', '.join(loaded.config.channels)}. Write to the bot. Ctrl-C ends the hub.")
+    else:
+        lines += [
+            "No channel is configured, so nobody can write to it yet. Next:",
+            f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep what you need,",
+            "  2. put a bot token under [channels.telegram] and your account under [hub] owner_identities,",
+            "  3. start again. To try everything without an account: python -m tests.simulators",
+        ]
+    return "\n".join(lines)
