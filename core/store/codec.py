@@ -1,0 +1,185 @@
+"""Values as databases keep them: short JSON for what is read as a whole, columns for what is searched.
+
+The stored form is a format of its own: it is read by later versions of the hub, so field names here change
+only together with a migration.
+"""
+
+import json
+from typing import Any, assert_never, cast
+
+from core.messages import (
+    Attachment,
+    Block,
+    Choice,
+    Code,
+    File,
+    InboundMessage,
+    Markdown,
+    Message,
+    MessageRef,
+    Plain,
+)
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    Origin,
+    ResultStatus,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+SaidColumns = tuple[str, str, str | None, str | None, str | None]
+"""kind, text, call_id, name, extra: the columns of an entry that depend on its kind."""
+
+
+def storable(text: str) -> str:
+    """The text with lone surrogates replaced: no database takes them, and platforms do deliver them."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+# --- messages -------------------------------------------------------------------------------------------
+
+
+def message_to_json(message: Message) -> str:
+    """A message for the outbox; what is empty is left out."""
+    stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
+    if message.choices:
+        stored["choices"] = [choice.label for choice in message.choices]
+    if message.prompt_id is not None:
+        stored["prompt_id"] = message.prompt_id
+    if message.outcome is not None:
+        stored["outcome"] = message.outcome
+    if message.files:
+        stored["files"] = [[file.path, file.name, file.media_type] for file in message.files]
+    return storable(_encode(stored))
+
+
+def message_from_json(text: str) -> Message:
+    """The message that `message_to_json` stored."""
+    stored = cast("dict[str, Any]", json.loads(text))
+    return Message(
+        blocks=tuple(_block_from_json(block) for block in stored["blocks"]),
+        choices=tuple(Choice(label) for label in stored.get("choices", ())),
+        prompt_id=stored.get("prompt_id"),
+        outcome=stored.get("outcome"),
+        files=tuple(File(*file) for file in stored.get("files", ())),
+    )
+
+
+def _block_to_json(block: Block) -> list[str]:
+    match block:
+        case Code():
+            return [block.kind, block.text, block.language]
+        case Markdown() | Plain():
+            return [block.kind, block.text]
+        case _:
+            assert_never(block)
+
+
+def _block_from_json(stored: list[str]) -> Block:
+    kind, text = stored[0], stored[1]
+    match kind:
+        case "markdown":
+            return Markdown(text)
+        case "plain":
+            return Plain(text)
+        case "code":
+            return Code(text, stored[2])
+        case _:
+            raise ValueError(f"unknown block kind {kind!r}")
+
+
+def refs_to_json(refs: tuple[MessageRef, ...]) -> str:
+    """The messages a row became."""
+    return _encode(refs) if refs else "[]"
+
+
+def refs_from_json(text: str) -> tuple[MessageRef, ...]:
+    """The messages a row became."""
+    return () if text == "[]" else tuple(MessageRef(ref) for ref in json.loads(text))
+
+
+def strings_to_json(strings: tuple[str, ...]) -> str:
+    """A list of plain strings."""
+    return _encode(strings) if strings else "[]"
+
+
+def strings_from_json(text: str) -> tuple[str, ...]:
+    """A list of plain strings."""
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+# --- events ---------------------------------------------------------------------------------------------
+
+
+def event_extra_to_json(event: InboundMessage) -> str | None:
+    """What a message carries beside its text; None for most messages."""
+    if not event.attachments and event.reply_to is None:
+        return None
+    stored: dict[str, Any] = {}
+    if event.reply_to is not None:
+        stored["reply_to"] = event.reply_to
+    if event.attachments:
+        stored["attachments"] = [_attachment_to_json(attachment) for attachment in event.attachments]
+    return storable(_encode(stored))
+
+
+def _attachment_to_json(attachment: Attachment) -> list[str | int]:
+    return [attachment.handle, attachment.name, attachment.media_type, attachment.size_bytes]
+
+
+# --- transcript -----------------------------------------------------------------------------------------
+
+
+def said_to_columns(said: Said) -> SaidColumns:
+    """An entry's own columns; see `SaidColumns`."""
+    match said:
+        case UserSaid():
+            return said.kind, storable(said.text), None, storable(said.sender) or None, None
+        case AssistantSaid():
+            extra = None if said.origin is None else _origin_to_json(said.origin)
+            return said.kind, storable(said.text), None, None, extra
+        case ToolCalled():
+            return said.kind, storable(said.arguments), said.call_id, storable(said.tool), None
+        case ToolResult():
+            return said.kind, storable(said.text), said.call_id, said.status.value, None
+        case Summary():
+            return said.kind, storable(said.text), None, None, str(said.covers_to_seq)
+        case Note():
+            return said.kind, storable(said.text), None, None, None
+        case _:
+            assert_never(said)
+
+
+def said_from_columns(kind: str, text: str, call_id: str | None, name: str | None, extra: str | None) -> Said:
+    """What `said_to_columns` stored."""
+    match kind:
+        case "user":
+            return UserSaid(text, name or "")
+        case "assistant":
+            return AssistantSaid(text, None if extra is None else Origin(*json.loads(extra)))
+        case "call":
+            return ToolCalled(call_id or "", name or "", text)
+        case "result":
+            return ToolResult(call_id or "", ResultStatus(name or ""), text)
+        case "summary":
+            return Summary(text, int(extra or 0))
+        case "note":
+            return Note(text)
+        case _:
+            raise ValueError(f"unknown entry kind {kind!r}")
+
+
+def _origin_to_json(origin: Origin) -> str:
+    return storable(_encode([origin.provider, origin.model, origin.opaque]))

@@ -1,0 +1,217 @@
+"""Accepting an inbound event: everything that follows from it, in the one transaction that keeps it."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import uuid
+from typing import assert_never
+
+from core.conversation.thread_key import scope_of
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable
+from core.store.accept import (
+    Accepted,
+    AcceptView,
+    Admitted,
+    Judge,
+    PromptView,
+    ShownCard,
+    ThreadCandidate,
+    TurnedAway,
+    Verdict,
+)
+from core.store.codec import refs_from_json
+from core.store.rows import Draft, ThreadRow, TurnState
+from core.store.sqlite import people, prompts
+from core.store.sqlite.effects import Effects
+from core.store.sqlite.inbox import NewEvent, record
+from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
+from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.transaction import Transaction
+from core.users import Principal
+
+UNREADABLE = "failed: unreadable"
+
+Person = InboundMessage | ChoiceAnswer
+"""An event with somebody behind it."""
+
+
+def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
+    """See Store.accept_event."""
+    seen = tx.one("SELECT outcome, answer, thread_id FROM inbox WHERE key = ?", event.key)
+    if seen is not None:
+        return Accepted(seen[0], seen[1], duplicate=True, thread_id=seen[2])
+    if isinstance(event, Unreadable):
+        record(tx, NewEvent(event, UNREADABLE))
+        return Accepted(UNREADABLE, None, duplicate=False)
+    identity = people.identity(tx, event.channel, event.sender.platform_user_id)
+    admission = judge.admit(event, identity)
+    match admission:
+        case Admitted(principal, via):
+            people.bind_identity(tx, event.channel, event.sender, identity, principal, via)
+            return _decide(tx, event, judge, principal, send_now=send_now)
+        case TurnedAway():
+            return _turn_away(tx, event, admission, send_now=send_now)
+        case _:
+            assert_never(admission)
+
+
+def _decide(
+    tx: Transaction, event: Person, judge: Judge, principal: Principal, *, send_now: bool
+) -> Accepted:
+    view = _view(tx, event, judge, principal)
+    verdict = judge.decide(event, view)
+    effects = Effects(tx, event, principal, view.thread, waiting=view.waiting)
+    for effect in verdict.effects:
+        effects.apply(effect)
+    return _keep(tx, event, principal, verdict, effects, send_now=send_now)
+
+
+def _keep(
+    tx: Transaction,
+    event: Person,
+    principal: Principal,
+    verdict: Verdict,
+    effects: Effects,
+    *,
+    send_now: bool,
+) -> Accepted:
+    outcome = effects.outcome or verdict.outcome
+    thread_id = effects.thread_id
+    event_id = record(
+        tx,
+        NewEvent(event, outcome, verdict.answer, principal.user_id, thread_id, effects.turn_id),
+    )
+    said = enqueue(tx, effects.said, Cause(event_id=event_id), send_now=send_now) if effects.said else ()
+    return Accepted(
+        outcome,
+        verdict.answer,
+        duplicate=False,
+        thread_id=thread_id,
+        started=effects.started,
+        stopped_turn_id=effects.stopped_turn_id,
+        outbox=(*effects.card_changes, *said),
+    )
+
+
+def _turn_away(tx: Transaction, event: Person, refusal: TurnedAway, *, send_now: bool) -> Accepted:
+    if refusal.noise:
+        _count_noise(tx, event, refusal.outcome)
+        return Accepted(refusal.outcome, refusal.word, duplicate=False)
+    event_id = record(tx, NewEvent(event, refusal.outcome, refusal.word))
+    rows = ()
+    if refusal.answer is not None and _first_refusal(tx, event, refusal.outcome):
+        draft = Draft(event.channel, event.address, refusal.answer, tx.ids.row_id())
+        rows = enqueue(tx, (draft,), Cause(event_id=event_id), send_now=send_now)
+    return Accepted(refusal.outcome, refusal.word, duplicate=False, outbox=rows)
+
+
+def _first_refusal(tx: Transaction, event: Person, outcome: str) -> bool:
+    changed = tx.run(
+        "INSERT INTO refusals (channel, platform_user_id, outcome, answered_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        event.channel,
+        event.sender.platform_user_id,
+        outcome,
+        tx.clock.now(),
+    )
+    return changed > 0
+
+
+def _count_noise(tx: Transaction, event: Person, reason: str) -> None:
+    now = tx.clock.now()
+    tx.run(
+        "INSERT INTO noise (channel, address, platform_user_id, reason, seen, first_at, last_at)"
+        " VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET seen = seen + 1, last_at = excluded.last_at",
+        event.channel,
+        event.address,
+        event.sender.platform_user_id,
+        reason,
+        now,
+        now,
+    )
+
+
+# --- the state an event is judged on --------------------------------------------------------------------
+
+
+def _view(tx: Transaction, event: Person, judge: Judge, principal: Principal) -> AcceptView:
+    named = prompts.view(tx, judge.prompt_id) if judge.prompt_id is not None else None
+    if isinstance(event, ChoiceAnswer):
+        # A press says nothing of a conversation's key: it belongs to the prompt's thread.
+        thread, running_since, waiting = (
+            (None, None, 0) if named is None else _thread_by_id(tx, named.prompt.thread_id)
+        )
+        candidate = None
+    else:
+        thread, running_since, waiting = _thread_by_key(tx, event, principal)
+        candidate = _candidate(tx, event.scope, principal) if thread is None else None
+    open_prompts: tuple[PromptView, ...] = ()
+    if thread is not None and thread.active_turn_state is TurnState.WAITING:
+        open_prompts = prompts.open_in_thread(tx, thread.id)
+    return AcceptView(
+        principal=principal,
+        thread=thread,
+        candidate=candidate,
+        waiting=waiting,
+        running_since=running_since,
+        open_prompts=open_prompts,
+        prompt=named,
+        cards=_cards(tx, event, open_prompts) if open_prompts else (),
+    )
+
+
+_THREAD_STATE = (
+    f"{THREAD}, a.running_since,"
+    " (SELECT count(*) FROM inbox w WHERE w.thread_id = t.id AND w.outcome = 'waiting')"
+)
+
+
+def _thread_by_key(
+    tx: Transaction, event: InboundMessage, principal: Principal
+) -> tuple[ThreadRow | None, int | None, int]:
+    row = tx.one(
+        f"SELECT {_THREAD_STATE} FROM thread_keys k JOIN threads t ON t.id = k.thread_id {ACTIVE_TURN}"
+        " WHERE k.owner_id = ? AND k.channel = ? AND k.scope = ?",
+        principal.user_id,
+        event.channel,
+        scope_of(event.scope),
+    )
+    return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
+
+
+def _thread_by_id(tx: Transaction, thread_id: str) -> tuple[ThreadRow | None, int | None, int]:
+    row = tx.one(f"SELECT {_THREAD_STATE} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
+    return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
+
+
+def _candidate(tx: Transaction, scope: str | None, principal: Principal) -> ThreadCandidate | None:
+    thread_id = _thread_id_in(scope)
+    if thread_id is None:
+        return None
+    owner = tx.one("SELECT owner_id FROM threads WHERE id = ?", thread_id)
+    mapped = tx.one("SELECT 1 FROM thread_keys WHERE thread_id = ? LIMIT 1", thread_id)
+    own = owner is not None and owner[0] == principal.user_id
+    return ThreadCandidate(thread_id, own=own, taken=owner is not None, mapped=mapped is not None)
+
+
+def _thread_id_in(scope: str | None) -> str | None:
+    """The thread id that an external id may stand for: a UUID, dashed or plain, in its dashed form."""
+    if scope is None or len(scope) not in {32, 36}:
+        return None
+    try:
+        return str(uuid.UUID(scope))
+    except ValueError:
+        return None
+
+
+def _cards(tx: Transaction, event: Person, open_prompts: tuple[PromptView, ...]) -> tuple[ShownCard, ...]:
+    shown: list[ShownCard] = []
+    for one in open_prompts:
+        rows = tx.all(
+            "SELECT refs, order_key FROM outbox WHERE prompt_id = ? AND channel = ? AND address = ?"
+            " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
+            one.prompt.id,
+            event.channel,
+            event.address,
+        )
+        shown.extend(ShownCard(one.prompt.id, refs_from_json(row[0]), row[1]) for row in rows)
+    return tuple(shown)

@@ -1,0 +1,183 @@
+"""What a verdict asks for, done in order within the transaction that accepts its event."""
+
+from typing import assert_never
+
+from core.conversation.thread_key import scope_of
+from core.messages import ChoiceAnswer, InboundMessage
+from core.ports import OutboxRow
+from core.store.accept import (
+    CastVote,
+    ClosePrompt,
+    Effect,
+    QueueInput,
+    RebindThread,
+    RecordGrant,
+    Say,
+    StopThread,
+)
+from core.store.codec import storable
+from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
+from core.store.sqlite import people, prompts
+from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.turns import end_turn, input_of, outcome_of, start_turn, thread
+from core.users import Principal
+
+WAITING = "waiting"
+STOPPED = "stopped"
+TITLE_LIMIT_CHARS = 80
+
+
+class Effects:
+    """Carries out effects and remembers what the hub has to do once they are committed.
+
+    `outcome`: None unless an effect decides it; `said`: messages to the event's own conversation, which go
+    to the outbox when the event itself is recorded.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        event: InboundMessage | ChoiceAnswer,
+        principal: Principal,
+        on: ThreadRow | None,
+        *,
+        waiting: int,
+    ) -> None:
+        self._tx = tx
+        self._event = event
+        self._principal = principal
+        self._thread = on
+        self._waiting = waiting
+        self.outcome: str | None = None
+        self.turn_id: str | None = None
+        self.started: TurnStart | None = None
+        self.stopped_turn_id: str | None = None
+        self.card_changes: list[OutboxRow] = []
+        self.said: list[Draft] = []
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread the event belongs to, if any."""
+        return None if self._thread is None else self._thread.id
+
+    def apply(self, effect: Effect) -> None:
+        """Do one thing."""
+        match effect:
+            case QueueInput():
+                self._queue_input(effect)
+            case RebindThread(new_thread_id):
+                self._thread, self._waiting = self._new_thread(new_thread_id), 0
+            case StopThread(outcome_text):
+                self._stop(outcome_text)
+            case CastVote(prompt_id, option):
+                prompts.cast_vote(self._tx, prompt_id, self._principal, option)
+            case ClosePrompt():
+                self._close_prompt(effect)
+            case RecordGrant(grant):
+                people.record_grant(self._tx, grant)
+            case Say(message):
+                draft = Draft(self._event.channel, self._event.address, message, self._tx.ids.row_id())
+                self.said.append(draft)
+            case _:
+                assert_never(effect)
+
+    # --- input -----------------------------------------------------------------------------------------
+
+    def _queue_input(self, effect: QueueInput) -> None:
+        event = self._event
+        if not isinstance(event, InboundMessage):
+            raise TypeError("only a message can be input")
+        if self._thread is None:
+            adopted = effect.adopt and self._adopt(effect.new_thread_id)
+            self._thread = adopted or self._new_thread(effect.new_thread_id)
+        on = self._thread
+        if on.active_turn_id is not None or self._waiting:
+            self.outcome = WAITING
+            return
+        said = input_of(event.text, event.sender.name, direct=event.direct)
+        start = start_turn(
+            self._tx, on, self._principal, effect.turn_id, (said,), event.channel, event.address
+        )
+        self.started, self.turn_id, self.outcome = start, start.turn_id, outcome_of(start)
+        self._thread = start.thread
+
+    def _adopt(self, thread_id: str) -> ThreadRow:
+        self._lead_key_to(thread_id)
+        return thread(self._tx, thread_id)
+
+    def _new_thread(self, thread_id: str) -> ThreadRow:
+        event, now = self._event, self._tx.clock.now()
+        scope, title = scope_of(None), ""
+        if isinstance(event, InboundMessage):
+            scope, title = scope_of(event.scope), _title(event.text)
+        self._tx.run(
+            "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            thread_id,
+            self._principal.user_id,
+            event.channel,
+            scope,
+            event.address,
+            title,
+            now,
+            now,
+        )
+        self._lead_key_to(thread_id)
+        return ThreadRow(
+            thread_id, self._principal.user_id, event.channel, scope, event.address, title, now, now
+        )
+
+    def _lead_key_to(self, thread_id: str) -> None:
+        event, user_id = self._event, self._principal.user_id
+        scope = scope_of(event.scope if isinstance(event, InboundMessage) else None)
+        self._tx.run(
+            "INSERT INTO thread_keys (owner_id, channel, scope, thread_id) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (owner_id, channel, scope) DO UPDATE SET thread_id = excluded.thread_id",
+            user_id,
+            event.channel,
+            scope,
+            thread_id,
+        )
+        people.set_active_thread(self._tx, user_id, thread_id)
+
+    # --- control ---------------------------------------------------------------------------------------
+
+    def _stop(self, outcome_text: str) -> None:
+        on = self._thread
+        if on is None:
+            return
+        self._tx.run(
+            "UPDATE inbox SET outcome = ? WHERE thread_id = ? AND outcome = 'waiting'", STOPPED, on.id
+        )
+        self._waiting = 0
+        if on.active_turn_id is None:
+            return
+        if on.active_turn_state is TurnState.RUNNING:
+            self._tx.run("UPDATE turns SET stop_requested = 1 WHERE id = ?", on.active_turn_id)
+            self.stopped_turn_id = on.active_turn_id
+            return
+        end_turn(self._tx, on.id, on.active_turn_id, TurnState.STOPPED)
+        self.card_changes.extend(prompts.cancel_of_turn(self._tx, on.active_turn_id, outcome_text))
+        self._thread = thread(self._tx, on.id)
+
+    def _close_prompt(self, effect: ClosePrompt) -> None:
+        prompts.cast_vote(self._tx, effect.prompt_id, self._principal, effect.outcome)
+        closed = prompts.close(
+            self._tx,
+            effect.prompt_id,
+            effect.outcome,
+            effect.outcome_text,
+            effect.card,
+            self._principal,
+        )
+        if closed is None:
+            return
+        self.card_changes.extend(closed.outbox)
+        if closed.started is not None:
+            self.started = closed.started
+
+
+def _title(text: str) -> str:
+    """A thread is called by the first words said in it."""
+    first_line = text.strip().partition("\n")[0]
+    return storable(first_line[:TITLE_LIMIT_CHARS])

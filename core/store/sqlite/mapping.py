@@ -1,0 +1,166 @@
+"""Rows of the database as values. Each list of columns stands beside the function that reads it."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from core.consent.model import (
+    Grant,
+    GrantScope,
+    Option,
+    Prompt,
+    PromptKind,
+    PromptState,
+    Vote,
+    VoteRule,
+)
+from core.messages import Address
+from core.ports import OutboxRow, SendState
+from core.store.accept import PromptView
+from core.store.codec import message_from_json, refs_from_json, said_from_columns, strings_from_json
+from core.store.rows import CallRow, CallState, ThreadRow, TurnState
+from core.store.sqlite.transaction import Row
+from core.tools.base import Effect, ProcessInfo
+from core.transcript import Entry
+from core.users import Principal, Role
+
+ACTIVE = "('running', 'waiting')"
+"""States of a turn that is its thread's active one. Spelled as in the index, which is used only then."""
+
+THREAD = (
+    "t.id, t.owner_id, t.channel, t.scope, t.address, t.title, t.created_at, t.last_active_at,"
+    " a.id, a.state, t.preset"
+)
+ACTIVE_TURN = f"LEFT JOIN turns a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
+
+
+def thread_of(row: Row) -> ThreadRow:
+    """From the columns `THREAD`."""
+    return ThreadRow(
+        id=row[0],
+        owner_id=row[1],
+        channel=row[2],
+        scope=row[3],
+        address=Address(row[4]),
+        title=row[5],
+        created_at=row[6],
+        last_active_at=row[7],
+        active_turn_id=row[8],
+        active_turn_state=None if row[9] is None else TurnState(row[9]),
+        preset=row[10],
+    )
+
+
+PRINCIPAL = "u.id, u.role, u.name"
+
+
+def principal_of(row: Row) -> Principal:
+    """From the columns `PRINCIPAL`."""
+    return Principal(row[0], Role(row[1]), row[2])
+
+
+ENTRY = "seq, turn_id, at, kind, text, call_id, name, extra"
+
+
+def entry_of(row: Row) -> Entry:
+    """From the columns `ENTRY`."""
+    return Entry(row[0], row[1], row[2], said_from_columns(*row[3:8]))
+
+
+CALL = (
+    "c.id, c.turn_id, c.seq, c.tool, e.text, c.state, c.effect, c.binding, c.prompt_id, c.answer,"
+    " c.answered_by, c.pid, c.process_group, c.started_ticks"
+)
+CALL_FROM = "calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
+
+
+def call_of(row: Row) -> CallRow:
+    """From the columns `CALL`."""
+    return CallRow(
+        call_id=row[0],
+        turn_id=row[1],
+        seq=row[2],
+        tool=row[3],
+        arguments=row[4],
+        state=CallState(row[5]),
+        effect=Effect(row[6]),
+        binding=row[7],
+        prompt_id=row[8],
+        answer=None if row[9] is None else Option(row[9]),
+        answered_by=row[10],
+        process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13]),
+    )
+
+
+PROMPT = (
+    "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
+    " p.approvers, p.quorum, p.not_requester, p.binding, p.created_at, p.expires_at, p.tool, p.pattern,"
+    " p.state, p.outcome, p.outcome_text"
+)
+
+
+def prompt_of(row: Row) -> Prompt:
+    """From the columns `PROMPT`."""
+    return Prompt(
+        id=row[0],
+        kind=PromptKind(row[1]),
+        thread_id=row[2],
+        turn_id=row[3],
+        call_id=row[4],
+        requester_id=row[5],
+        title=row[6],
+        detail=row[7],
+        options=tuple(Option(option) for option in row[8].split()),
+        rule=VoteRule(strings_from_json(row[9]), row[10], bool(row[11])),
+        binding=row[12],
+        created_at=row[13],
+        expires_at=row[14],
+        tool=row[15],
+        pattern=row[16],
+        state=PromptState(row[17]),
+        outcome=None if row[18] is None else Option(row[18]),
+        outcome_text=row[19],
+    )
+
+
+PROMPT_VIEW = f"{PROMPT}, {THREAD}, v.user_id, v.name, v.option, v.at"
+PROMPT_VIEW_FROM = (
+    f"prompts p JOIN threads t ON t.id = p.thread_id {ACTIVE_TURN} LEFT JOIN votes v ON v.prompt_id = p.id"
+)
+
+
+def prompt_views_of(rows: Sequence[Row]) -> tuple[PromptView, ...]:
+    """From the columns `PROMPT_VIEW`, one row for each vote, the rows of a prompt side by side."""
+    return tuple(_prompt_view_of(list(group)) for _, group in groupby(rows, key=lambda row: row[0]))
+
+
+def _prompt_view_of(rows: Sequence[Row]) -> PromptView:
+    votes = tuple(Vote(row[31], row[32], Option(row[33]), row[34]) for row in rows if row[31] is not None)
+    return PromptView(prompt_of(rows[0][:20]), votes, thread_of(rows[0][20:31]))
+
+
+GRANT = "id, user_id, tool, pattern, scope, thread_id, granted_by, created_at, expires_at"
+
+
+def grant_of(row: Row) -> Grant:
+    """From the columns `GRANT`."""
+    return Grant(row[0], row[1], row[2], row[3], GrantScope(row[4]), row[5], row[6], row[7], row[8])
+
+
+OUTBOX = "id, channel, address, message, state, nonce, refs, edit_of, not_before, attempts, repeats"
+
+
+def outbox_of(row: Row) -> OutboxRow:
+    """From the columns `OUTBOX`."""
+    return OutboxRow(
+        id=row[0],
+        channel=row[1],
+        address=Address(row[2]),
+        message=message_from_json(row[3]),
+        state=SendState(row[4]),
+        nonce=row[5],
+        refs=refs_from_json(row[6]),
+        edit_of=row[7],
+        not_before=row[8],
+        attempts=row[9],
+        repeats=row[10],
+    )

@@ -1,0 +1,204 @@
+"""Messages on their way out: `queued → sending → sent | failed | ambiguous`.
+
+A row is `settled` once nothing more will be done about it: sent, failed, or ambiguous after the one repeat
+that an unanswered request gets.
+"""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.errors import StoreError
+from core.messages import Address, Message, MessageRef
+from core.ports import OutboxRow, Posted, SendState
+from core.store.codec import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
+from core.store.rows import Draft
+from core.store.sqlite.mapping import OUTBOX, outbox_of
+from core.store.sqlite.transaction import Transaction
+
+REPEATS_LIMIT = 1
+"""An unanswered request is repeated this often; then its outcome stays ambiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a row was written, so that it can be explained later."""
+
+    turn_id: str | None = None
+    event_id: int | None = None
+
+
+def enqueue(
+    tx: Transaction, drafts: Sequence[Draft], cause: Cause, *, send_now: bool = False
+) -> tuple[OutboxRow, ...]:
+    """Put messages into the outbox, in order. With `send_now` each is `sending` at once if it is the only
+    unsettled one of its address."""
+    rows: list[OutboxRow] = []
+    for draft in drafts:
+        sending = send_now and not _unsettled(tx, draft.channel, draft.address)
+        state = SendState.SENDING if sending else SendState.QUEUED
+        row_id = tx.insert(
+            "INSERT INTO outbox (channel, address, message, state, settled, nonce, prompt_id, turn_id,"
+            " event_id, attempts, created_at) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)",
+            draft.channel,
+            draft.address,
+            message_to_json(draft.message),
+            state.value,
+            draft.nonce,
+            draft.prompt_id,
+            cause.turn_id,
+            cause.event_id,
+            int(sending),
+            tx.clock.now(),
+        )
+        row = OutboxRow(
+            row_id, draft.channel, draft.address, draft.message, state, draft.nonce, attempts=int(sending)
+        )
+        rows.append(row)
+    return tuple(rows)
+
+
+def change_cards(
+    tx: Transaction, prompt_id: str, card: Message | None, outcome_text: str
+) -> tuple[OutboxRow, ...]:
+    """Queue a change of every copy of a prompt's card: to `card`, or to itself with its outcome.
+
+    A copy may not have gone out yet; its change waits behind it. Copies that failed are left alone.
+    """
+    copies = tx.all(
+        "SELECT id, channel, address, message FROM outbox"
+        " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
+        prompt_id,
+    )
+    rows: list[OutboxRow] = []
+    for copy_id, channel, address, message in copies:
+        changed = card or replace(message_from_json(message), choices=(), outcome=outcome_text)
+        nonce = tx.ids.row_id()
+        row_id = tx.insert(
+            "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, prompt_id,"
+            " attempts, created_at) VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, 0, ?)",
+            channel,
+            address,
+            message_to_json(changed),
+            nonce,
+            copy_id,
+            prompt_id,
+            tx.clock.now(),
+        )
+        rows.append(
+            OutboxRow(row_id, channel, Address(address), changed, SendState.QUEUED, nonce, edit_of=copy_id)
+        )
+    return tuple(rows)
+
+
+def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:
+    sql = "SELECT 1 FROM outbox WHERE channel = ? AND address = ? AND settled = 0 LIMIT 1"
+    return tx.one(sql, channel, address) is not None
+
+
+# --- the senders' units ---------------------------------------------------------------------------------
+
+
+def pending(tx: Transaction, channel: str) -> tuple[OutboxRow, ...]:
+    """See core.ports.Outbox."""
+    rows = tx.all(f"SELECT {OUTBOX} FROM outbox WHERE channel = ? AND settled = 0 ORDER BY id", channel)
+    return tuple(outbox_of(row) for row in rows)
+
+
+def claim(tx: Transaction, row_id: int) -> OutboxRow:
+    """See core.ports.Outbox."""
+    row = tx.one(
+        "UPDATE outbox SET state = 'sending', attempts = attempts + 1,"
+        " repeats = repeats + (state = 'ambiguous')"
+        f" WHERE id = ? AND settled = 0 AND state IN ('queued', 'ambiguous') RETURNING {OUTBOX}",
+        row_id,
+    )
+    return outbox_of(row) if row is not None else _row(tx, row_id)
+
+
+def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:
+    """See core.ports.Outbox."""
+    row = tx.one("SELECT refs FROM outbox WHERE id = ? AND state IN ('sent', 'ambiguous')", row_id)
+    return () if row is None else refs_from_json(row[0])
+
+
+def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool) -> None:
+    """See core.ports.Outbox."""
+    row = _row(tx, row_id)
+    if row.state in {SendState.SENT, SendState.FAILED}:
+        raise StoreError(f"outbox row {row_id} is {row.state}: no part of it can go out any more")
+    tx.run(
+        "UPDATE outbox SET refs = ?, order_key = ?, state = ?, settled = ?, sent_at = ?, error = NULL"
+        " WHERE id = ?",
+        refs_to_json((*row.refs, posted.ref)),
+        posted.order_key,
+        (SendState.SENT if last else SendState.SENDING).value,
+        int(last),
+        tx.clock.now() if last else None,
+        row_id,
+    )
+
+
+def record_sent(tx: Transaction, row_id: int) -> None:
+    """See core.ports.Outbox."""
+    tx.run(
+        "UPDATE outbox SET state = 'sent', settled = 1, sent_at = ?, error = NULL"
+        " WHERE id = ? AND state <> 'failed'",
+        tx.clock.now(),
+        row_id,
+    )
+
+
+def retry(tx: Transaction, row_id: int, not_before: int, reason: str) -> None:
+    """See core.ports.Outbox."""
+    tx.run(
+        "UPDATE outbox SET state = 'queued', not_before = ?, error = ? WHERE id = ? AND settled = 0",
+        not_before,
+        storable(reason),
+        row_id,
+    )
+
+
+def mark_ambiguous(tx: Transaction, row_id: int, reason: str) -> OutboxRow:
+    """See core.ports.Outbox."""
+    row = tx.one(
+        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), error = ?"
+        f" WHERE id = ? AND settled = 0 RETURNING {OUTBOX}",
+        REPEATS_LIMIT,
+        storable(reason),
+        row_id,
+    )
+    return outbox_of(row) if row is not None else _row(tx, row_id)
+
+
+def fail(tx: Transaction, row_id: int, reason: str) -> None:
+    """See core.ports.Outbox."""
+    tx.run(
+        "UPDATE outbox SET state = 'failed', settled = 1, error = ? WHERE id = ? AND settled = 0",
+        storable(reason),
+        row_id,
+    )
+
+
+def give_back_sending(tx: Transaction) -> None:
+    """For a starting hub: nobody sends these rows any more.
+
+    Changing a shown message twice changes nothing, so a change is simply queued again; a message may have
+    gone out, so its row becomes ambiguous, for good if its repeat was the one cut short.
+    """
+    tx.run(
+        "UPDATE outbox SET state = 'queued' WHERE settled = 0 AND state = 'sending' AND edit_of IS NOT NULL"
+    )
+    tx.run(
+        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?),"
+        " error = 'the hub ended while the request was under way' WHERE settled = 0 AND state = 'sending'",
+        REPEATS_LIMIT,
+    )
+
+
+def _row(tx: Transaction, row_id: int) -> OutboxRow:
+    row = tx.one(f"SELECT {OUTBOX} FROM outbox WHERE id = ?", row_id)
+    if row is None:
+        raise StoreError(f"there is no outbox row {row_id}")
+    return outbox_of(row)

@@ -1,0 +1,122 @@
+"""Users, their identities, sessions and grants."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from core.consent.model import Grant
+from core.messages import Sender
+from core.store.codec import storable
+from core.store.sqlite.mapping import GRANT, PRINCIPAL, grant_of, principal_of
+from core.store.sqlite.transaction import Transaction
+from core.users import Identity, Principal, Role
+
+
+def user(tx: Transaction, user_id: str) -> Principal | None:
+    """A user by id."""
+    row = tx.one(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)
+    return None if row is None else principal_of(row)
+
+
+def known_user(tx: Transaction, user_id: str) -> Principal:
+    """A user that other rows refer to, so that it must exist."""
+    found = user(tx, user_id)
+    if found is None:
+        raise LookupError(f"no user {user_id}")
+    return found
+
+
+def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Principal:
+    """The user, made or changed to be as given."""
+    tx.run(
+        "INSERT INTO users (id, role, name, created_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET role = excluded.role, name = excluded.name",
+        user_id,
+        role.value,
+        storable(name),
+        tx.clock.now(),
+    )
+    return Principal(user_id, role, storable(name))
+
+
+def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:
+    """Who an account on a channel belongs to."""
+    row = tx.one(
+        f"SELECT {PRINCIPAL}, i.via FROM identities i JOIN users u ON u.id = i.user_id"
+        " WHERE i.channel = ? AND i.platform_user_id = ?",
+        channel,
+        platform_user_id,
+    )
+    return None if row is None else Identity(channel, platform_user_id, principal_of(row), row[3])
+
+
+def bind_identity(
+    tx: Transaction, channel: str, sender: Sender, known: Identity | None, principal: Principal, via: str
+) -> None:
+    """Write down whom the sender was found to be, where that is news."""
+    if known is None or known.user != principal:
+        ensure_user(tx, principal.user_id, principal.role, principal.name)
+    if known is not None and known.user.user_id == principal.user_id and known.via == via:
+        return
+    tx.run(
+        "INSERT INTO identities (channel, platform_user_id, user_id, via, name, username, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (channel, platform_user_id)"
+        " DO UPDATE SET user_id = excluded.user_id, via = excluded.via",
+        channel,
+        sender.platform_user_id,
+        principal.user_id,
+        via,
+        storable(sender.name),
+        sender.username,
+        tx.clock.now(),
+    )
+
+
+def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
+    """The thread that the person's session is on; makes the session."""
+    tx.run(
+        "INSERT INTO sessions (user_id, active_thread, created_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (user_id) DO UPDATE SET active_thread = excluded.active_thread",
+        user_id,
+        thread_id,
+        tx.clock.now(),
+    )
+
+
+def grants_in_thread(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
+    """A person's grants that hold now in a thread."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (thread_id IS NULL OR thread_id = ?)"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
+        user_id,
+        thread_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
+def record_grant(tx: Transaction, grant: Grant) -> None:
+    """Keep a grant; it takes the place of one for the same thing, so that revoking it leaves none."""
+    tx.run(
+        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND pattern IS ? AND scope = ? AND thread_id IS ?",
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+    )
+    tx.run(
+        f"INSERT INTO grants ({GRANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        grant.id,
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+        grant.granted_by,
+        grant.created_at,
+        grant.expires_at,
+    )
+
+
+def revoke_grant(tx: Transaction, grant_id: str) -> bool:
+    """Drop a grant; False if there is none."""
+    return tx.run("DELETE FROM grants WHERE id = ?", grant_id) > 0

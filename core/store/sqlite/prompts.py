@@ -1,0 +1,241 @@
+"""Prompts: opening, answering, expiring. A prompt gets exactly one outcome (compare-and-set on `open`)."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from core.consent.model import Option, Prompt, PromptKind
+from core.errors import StaleTurn
+from core.messages import Message
+from core.ports import OutboxRow
+from core.store.accept import PromptView
+from core.store.codec import storable, strings_to_json
+from core.store.rows import Draft, Expired, TurnStart
+from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
+from core.store.sqlite.outbox import Cause, change_cards, enqueue
+from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.turns import require_running, started
+from core.users import Principal
+
+_REFUSING = frozenset({Option.DENY, Option.SKIP, Option.STOP})
+_OUTCOME_AT_EXPIRY = {
+    PromptKind.APPROVAL: Option.DENY,
+    PromptKind.QUESTION: Option.SKIP,
+    PromptKind.BUDGET: Option.STOP,
+    PromptKind.CONTINUE: Option.STOP,
+}
+"""Silence is no consent. An unknown outcome stays unknown: nobody said anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What closing a prompt did: card changes to send, and the turn that goes on."""
+
+    outbox: tuple[OutboxRow, ...]
+    started: TurnStart | None
+
+
+# --- opening --------------------------------------------------------------------------------------------
+
+
+def ask_person(tx: Transaction, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    """See Store.ask_person."""
+    require_running(tx, prompt.turn_id, heed_stop=True)
+    _wait(tx, prompt.turn_id)
+    _insert(tx, prompt)
+    if prompt.call_id is not None:
+        changed = tx.run(
+            "UPDATE calls SET state = iif(state = 'unknown', 'unknown', 'waiting'), binding = ?,"
+            " prompt_id = ?, answer = NULL, answered_by = NULL"
+            " WHERE id = ? AND turn_id = ? AND state IN ('intent', 'approved', 'unknown')",
+            prompt.binding,
+            prompt.id,
+            prompt.call_id,
+            prompt.turn_id,
+        )
+        if not changed:
+            raise StaleTurn(f"call {prompt.call_id} has nothing to ask about any more")
+    return enqueue(tx, cards, Cause(turn_id=prompt.turn_id))
+
+
+def mark_unknown(
+    tx: Transaction, call_id: str, prompt: Prompt, cards: Sequence[Draft]
+) -> tuple[OutboxRow, ...]:
+    """See Store.mark_unknown. A stop that was asked for before the hub died is overtaken by the question:
+    the person is told of the call, and may stop again."""
+    changed = tx.run(
+        "UPDATE calls SET state = 'unknown', binding = ?, prompt_id = ?, answer = NULL, answered_by = NULL"
+        " WHERE id = ? AND turn_id = ? AND state = 'running'",
+        prompt.binding,
+        prompt.id,
+        call_id,
+        prompt.turn_id,
+    )
+    if not changed:
+        raise StaleTurn(f"call {call_id} of turn {prompt.turn_id} was not running")
+    _wait(tx, prompt.turn_id)
+    _insert(tx, prompt)
+    return enqueue(tx, cards, Cause(turn_id=prompt.turn_id))
+
+
+def _wait(tx: Transaction, turn_id: str) -> None:
+    tx.run(
+        "UPDATE turns SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
+        " spent_us = spent_us + max(0, ? - running_since) WHERE id = ? AND state = 'running'",
+        tx.clock.now(),
+        turn_id,
+    )
+
+
+def _insert(tx: Transaction, prompt: Prompt) -> None:
+    tx.run(
+        "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
+        " options, approvers, quorum, not_requester, binding, tool, pattern, created_at, expires_at)"
+        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        prompt.id,
+        prompt.kind.value,
+        prompt.thread_id,
+        prompt.turn_id,
+        prompt.call_id,
+        prompt.requester_id,
+        storable(prompt.title),
+        storable(prompt.detail),
+        " ".join(prompt.options),
+        strings_to_json(prompt.rule.approvers),
+        prompt.rule.quorum,
+        int(prompt.rule.not_requester),
+        prompt.binding,
+        prompt.tool,
+        None if prompt.pattern is None else storable(prompt.pattern),
+        prompt.created_at,
+        prompt.expires_at,
+    )
+
+
+# --- looking --------------------------------------------------------------------------------------------
+
+
+def open_in_thread(tx: Transaction, thread_id: str) -> tuple[PromptView, ...]:
+    """The open prompts of a thread, oldest first."""
+    return _views(tx, "p.thread_id = ? AND p.state = 'open' ORDER BY p.created_at, p.id", thread_id)
+
+
+def view(tx: Transaction, prompt_id: str) -> PromptView | None:
+    """A prompt by id, open or not."""
+    found = _views(tx, "p.id = ? ORDER BY p.id", prompt_id)
+    return found[0] if found else None
+
+
+def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[PromptView, ...]:
+    sql = f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE {condition}, v.at"
+    return prompt_views_of(tx.all(sql, *parameters))
+
+
+# --- answering ------------------------------------------------------------------------------------------
+
+
+def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, option: Option) -> None:
+    """Record a person's answer to an open prompt; a later answer takes the place of an earlier one."""
+    tx.run(
+        "INSERT INTO votes (prompt_id, user_id, name, option, at)"
+        " SELECT id, ?, ?, ?, ? FROM prompts WHERE id = ? AND state = 'open'"
+        " ON CONFLICT (prompt_id, user_id) DO UPDATE SET option = excluded.option, at = excluded.at",
+        voter.user_id,
+        storable(voter.name),
+        option.value,
+        tx.clock.now(),
+        prompt_id,
+    )
+
+
+def close(
+    tx: Transaction,
+    prompt_id: str,
+    outcome: Option | None,
+    outcome_text: str,
+    card: Message | None,
+    closed_by: Principal | None,
+) -> Closed | None:
+    """Give a prompt its one outcome; None if it has one already."""
+    row = tx.one(
+        "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?"
+        " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id",
+        None if outcome is None else outcome.value,
+        storable(outcome_text),
+        None if closed_by is None else closed_by.user_id,
+        tx.clock.now(),
+        prompt_id,
+    )
+    if row is None:
+        return None
+    kind, turn_id, call_id = row
+    if call_id is not None and outcome is not None:
+        _answer_call(tx, PromptKind(kind), call_id, outcome, closed_by)
+    rows = change_cards(tx, prompt_id, card, outcome_text)
+    return Closed(rows, _go_on(tx, turn_id, outcome))
+
+
+def _answer_call(
+    tx: Transaction, kind: PromptKind, call_id: str, outcome: Option, answered_by: Principal | None
+) -> None:
+    if kind is PromptKind.UNKNOWN_OUTCOME:
+        state = "unknown"
+    else:
+        state = "denied" if outcome in _REFUSING else "approved"
+    tx.run(
+        "UPDATE calls SET state = ?, answer = ?, answered_by = ?"
+        " WHERE id = ? AND state IN ('waiting', 'unknown')",
+        state,
+        outcome.value,
+        None if answered_by is None else storable(answered_by.name),
+        call_id,
+    )
+
+
+def _go_on(tx: Transaction, turn_id: str, outcome: Option | None) -> TurnStart | None:
+    """Let a waiting turn run again once it has no open prompt left. "Continue" is a person's new input, so
+    the loop's budget is counted from here."""
+    if tx.one("SELECT 1 FROM prompts WHERE turn_id = ? AND state = 'open' LIMIT 1", turn_id) is not None:
+        return None
+    fresh = outcome is Option.CONTINUE
+    changed = tx.run(
+        "UPDATE turns SET state = 'running', attempts = 1, running_since = ?,"
+        " spent_us = iif(?, 0, spent_us), budget_from = iif(?, last_seq, budget_from)"
+        " WHERE id = ? AND state = 'waiting'",
+        tx.clock.now(),
+        fresh,
+        fresh,
+        turn_id,
+    )
+    return started(tx, turn_id) if changed else None
+
+
+def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[OutboxRow, ...]:
+    """Close a turn's open prompts without an answer. The turn must have ended before."""
+    rows: list[OutboxRow] = []
+    for (prompt_id,) in tx.all(
+        "SELECT id FROM prompts WHERE turn_id = ? AND state = 'open' ORDER BY created_at", turn_id
+    ):
+        closed = close(tx, prompt_id, None, outcome_text, None, None)
+        rows.extend(closed.outbox if closed is not None else ())
+    return tuple(rows)
+
+
+def expire(tx: Transaction, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
+    """See Store.expire_prompts."""
+    rows = tx.all(
+        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
+        " ORDER BY p.expires_at, p.id",
+        now,
+    )
+    starts: list[TurnStart] = []
+    outbox: list[OutboxRow] = []
+    for row in rows:
+        prompt = prompt_of(row)
+        outcome = _OUTCOME_AT_EXPIRY.get(prompt.kind)
+        closed = close(tx, prompt.id, outcome, outcome_text, card(prompt), None)
+        if closed is not None:
+            outbox.extend(closed.outbox)
+            starts.extend([closed.started] if closed.started is not None else [])
+    return Expired(tuple(starts), tuple(outbox))

@@ -1,0 +1,164 @@
+"""Questions of consoles and command lines: each one statement, beside a running hub or without one.
+
+They go over a connection of their own (aiosqlite), so that a long listing delays no turn.
+"""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiosqlite
+
+from core.clock import Clock, SystemClock
+from core.consent.model import Grant
+from core.errors import StoreUnavailable
+from core.store.accept import PromptView
+from core.store.rows import Delivery, Explanation, ThreadRow
+from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
+from core.store.sqlite.mapping import (
+    ACTIVE_TURN,
+    GRANT,
+    PRINCIPAL,
+    PROMPT_VIEW,
+    PROMPT_VIEW_FROM,
+    THREAD,
+    grant_of,
+    principal_of,
+    prompt_views_of,
+    thread_of,
+)
+from core.store.sqlite.migrations import require_current
+from core.store.sqlite.transaction import Row
+from core.users import Principal
+
+_EXPLANATION = (
+    "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
+    " o.id, o.state, json_array_length(o.refs), o.repeats, o.error"
+)
+_CAUSED = (
+    "LEFT JOIN turns tn ON tn.id = i.turn_id"
+    " LEFT JOIN outbox o ON (o.turn_id = i.turn_id OR o.event_id = i.id) AND o.edit_of IS NULL"
+)
+
+
+class SqliteReader:
+    """The store as far as it can be looked at without changing anything; used as `async with`."""
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._opened: aiosqlite.Connection | None = None
+
+    async def open(self) -> None:
+        """Look at the database, whether or not a hub runs on it.
+
+        Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew if this version
+        is too old for it.
+        """
+        try:
+            self._opened = await aiosqlite.connect(
+                database_uri(self._path, read_only=True),
+                uri=True,
+                timeout=BUSY_TIMEOUT_S,
+                isolation_level=None,
+            )
+            rows = await self._all("PRAGMA user_version")
+            require_current(int(rows[0][0]))
+        except sqlite3.Error as error:
+            await self.close()
+            raise StoreUnavailable(f"there is no readable database at {self._path}: {error}") from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Let the database go."""
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        """See Store.thread."""
+        rows = await self._all(f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
+        return thread_of(rows[0]) if rows else None
+
+    async def threads(self, limit: int) -> Sequence[ThreadRow]:
+        """See Store.threads."""
+        rows = await self._all(
+            f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} ORDER BY t.last_active_at DESC LIMIT ?", limit
+        )
+        return [thread_of(row) for row in rows]
+
+    async def explain(self, event_key: str) -> Explanation | None:
+        """See Store.explain."""
+        sql = f"SELECT {_EXPLANATION} FROM inbox i {_CAUSED} WHERE i.key = ? ORDER BY o.id"
+        found = _explanations(await self._all(sql, event_key))
+        return found[0] if found else None
+
+    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
+        """See Store.explain_recent."""
+        newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
+        sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
+        return _explanations(await self._all(sql, limit))
+
+    async def open_prompts(self) -> Sequence[PromptView]:
+        """See Store.open_prompts."""
+        rows = await self._all(
+            f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE p.state = 'open'"
+            " ORDER BY p.created_at, p.id, v.at"
+        )
+        return prompt_views_of(rows)
+
+    async def user(self, user_id: str) -> Principal | None:
+        """See Store.user."""
+        rows = await self._all(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)
+        return principal_of(rows[0]) if rows else None
+
+    async def grants(self, user_id: str) -> Sequence[Grant]:
+        """See Store.grants."""
+        rows = await self._all(
+            f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
+            " ORDER BY id",
+            user_id,
+            self._clock.now(),
+        )
+        return [grant_of(row) for row in rows]
+
+    async def _all(self, sql: str, *parameters: Any) -> list[Row]:
+        if self._opened is None:
+            raise StoreUnavailable("the store is closed")
+        return list(await self._opened.execute_fetchall(sql, parameters))
+
+
+def _explanations(rows: Sequence[Row]) -> list[Explanation]:
+    return [_explanation(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
+
+
+def _explanation(rows: Sequence[Row]) -> Explanation:
+    key, channel, sender, received_at, outcome, thread_id, turn_id, turn_state, turn_error = rows[0][:9]
+    return Explanation(
+        key=key,
+        channel=channel,
+        sender=sender or "",
+        received_at=received_at,
+        outcome=outcome,
+        thread_id=thread_id,
+        turn_id=turn_id,
+        turn_state=turn_state,
+        turn_error=turn_error,
+        deliveries=tuple(Delivery(*row[9:14]) for row in rows if row[9] is not None),
+    )

@@ -1,0 +1,161 @@
+"""The steps of a running turn: replies, calls, their outcomes; and loading what the next step needs."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+
+from core.consent.model import Option, PromptKind
+from core.errors import StaleTurn
+from core.store.base import RunCheck
+from core.store.rows import CallRow, CallState, LoadedTurn, NewCall, TurnStart
+from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
+from core.store.sqlite.people import grants_in_thread, known_user
+from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.transcript import append, history
+from core.store.sqlite.turns import progress
+from core.tools.base import ProcessInfo
+from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
+
+
+def record_reply(tx: Transaction, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]) -> None:
+    """See Store.record_reply_and_intents."""
+    thread_id = progress(tx, turn_id)
+    said: list[Said] = [reply]
+    said.extend(ToolCalled(call.call_id, call.tool, call.arguments) for call in calls)
+    first_seq = append(tx, thread_id, turn_id, said)
+    for offset, call in enumerate(calls, start=1):
+        tx.run(
+            "INSERT INTO calls (id, thread_id, seq, turn_id, tool, effect, state)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'intent')",
+            call.call_id,
+            thread_id,
+            first_seq + offset,
+            turn_id,
+            call.tool,
+            call.effect.value,
+        )
+
+
+def record_notes(tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:
+    """See Store.record_notes."""
+    thread_id = progress(tx, turn_id)
+    if notes:
+        append(tx, thread_id, turn_id, notes)
+
+
+def mark_running(tx: Transaction, turn_id: str, call_id: str, check: RunCheck) -> str | None:
+    """See Store.mark_running."""
+    row = tx.one(
+        "SELECT thread_id, principal_id, stop_requested FROM turns WHERE id = ? AND state = 'running'",
+        turn_id,
+    )
+    if row is None or row[2]:
+        raise StaleTurn(f"turn {turn_id} does not run, or was stopped")
+    thread_id, principal_id, _ = row
+    found = tx.one(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.id = ? AND c.turn_id = ?", call_id, turn_id)
+    if found is None:
+        raise StaleTurn(f"turn {turn_id} has no call {call_id}")
+    call = call_of(found)
+    if not _may_run(call):
+        raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
+    grants = grants_in_thread(tx, principal_id, thread_id)
+    refusal = check(call, known_user(tx, principal_id), grants)
+    if refusal is None:
+        tx.run(
+            "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL"
+            " WHERE id = ?",
+            call_id,
+        )
+    return refusal
+
+
+def _may_run(call: CallRow) -> bool:
+    if call.state is CallState.UNKNOWN:
+        return call.answer is Option.RETRY
+    return call.state in {CallState.INTENT, CallState.APPROVED}
+
+
+def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
+    """See Store.record_process."""
+    changed = tx.run(
+        "UPDATE calls SET pid = ?, process_group = ?, started_ticks = ? WHERE id = ? AND state = 'running'",
+        process.pid,
+        process.process_group,
+        process.started_ticks,
+        call_id,
+    )
+    if not changed:
+        raise StaleTurn(f"call {call_id} does not run")
+
+
+def finish_calls(tx: Transaction, turn_id: str, results: Sequence[ToolResult]) -> None:
+    """See Store.finish_calls."""
+    thread_id = progress(tx, turn_id)
+    for result in results:
+        changed = tx.run(
+            "UPDATE calls SET state = 'ended', status = ? WHERE id = ? AND turn_id = ? AND state <> 'ended'",
+            result.status.value,
+            result.call_id,
+            turn_id,
+        )
+        if not changed:
+            raise StaleTurn(f"turn {turn_id} has no call {result.call_id} without an outcome")
+    if results:
+        append(tx, thread_id, turn_id, results)
+
+
+# --- loading --------------------------------------------------------------------------------------------
+
+
+def load_turn(tx: Transaction, start: TurnStart) -> LoadedTurn:
+    """See Store.load_turn."""
+    thread_id, turn_id = start.thread.id, start.turn_id
+    entries = history(tx, thread_id)
+    grants = grants_in_thread(tx, start.principal.user_id, thread_id)
+    if not start.resumed:
+        return LoadedTurn(start, entries, (), grants, spent_us=0, rounds=0, tools_run=0, continued=None)
+    row = tx.one("SELECT budget_from, spent_us FROM turns WHERE id = ?", turn_id)
+    budget_from, spent_us = (0, 0) if row is None else row
+    rows = tx.all(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.turn_id = ? ORDER BY c.seq", turn_id)
+    return LoadedTurn(
+        start,
+        entries,
+        tuple(call_of(row) for row in rows),
+        grants,
+        spent_us=spent_us,
+        rounds=_rounds(tx, start, budget_from),
+        tools_run=_tools_run(tx, turn_id, budget_from),
+        continued=_continued(tx, turn_id),
+    )
+
+
+def _rounds(tx: Transaction, start: TurnStart, budget_from: int) -> int:
+    """Replies that asked for calls: a reply's calls come right after it."""
+    row = tx.one(
+        "SELECT count(*) FROM entries a JOIN entries c ON c.thread_id = a.thread_id AND c.seq = a.seq + 1"
+        " WHERE a.thread_id = ? AND a.seq > ? AND a.turn_id = ? AND a.kind = 'assistant' AND c.kind = 'call'",
+        start.thread.id,
+        max(budget_from, start.first_seq - 1),
+        start.turn_id,
+    )
+    return 0 if row is None else row[0]
+
+
+def _tools_run(tx: Transaction, turn_id: str, budget_from: int) -> int:
+    """Calls that were carried out, or may have been."""
+    row = tx.one(
+        "SELECT count(*) FROM calls WHERE turn_id = ? AND seq > ?"
+        " AND (status IN ('ok', 'error', 'unknown') OR state IN ('running', 'unknown'))",
+        turn_id,
+        budget_from,
+    )
+    return 0 if row is None else row[0]
+
+
+def _continued(tx: Transaction, turn_id: str) -> Option | None:
+    row = tx.one(
+        "SELECT outcome FROM prompts WHERE turn_id = ? AND kind = ? ORDER BY created_at DESC LIMIT 1",
+        turn_id,
+        PromptKind.CONTINUE.value,
+    )
+    return None if row is None or row[0] is None else Option(row[0])

@@ -1,0 +1,271 @@
+"""The Store port on one SQLite file."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from core.clock import Clock
+from core.consent.model import Grant, Prompt
+from core.errors import StoreUnavailable
+from core.ids import Ids
+from core.messages import InboundEvent, Message, MessageRef
+from core.ports import OutboxRow, Posted
+from core.store.accept import Accepted, Judge, PromptView
+from core.store.base import RunCheck
+from core.store.rows import (
+    Draft,
+    Expired,
+    Explanation,
+    LoadedTurn,
+    MemoryNote,
+    NewCall,
+    Recovery,
+    ThreadRow,
+    TurnFinished,
+    TurnStart,
+    TurnState,
+)
+from core.store.sqlite import memory, outbox, people, prompts, recovery, steps, turns
+from core.store.sqlite.accept import accept_event
+from core.store.sqlite.queries import SqliteReader
+from core.store.sqlite.reader import ReaderThread
+from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
+from core.store.sqlite.writer import Writer
+from core.tools.base import ProcessInfo
+from core.transcript import AssistantSaid, Note, ToolResult
+from core.users import Principal, Role
+
+
+class SqliteStore:
+    """Implements core.store.base.Store; every method is described there.
+
+    Units that write go through one writer thread, hot reads through a reader thread, listings through
+    aiosqlite. Open with `open`, in the event loop that will use it; end with `close`.
+    """
+
+    def __init__(self, writer: Writer, reader: ReaderThread, queries: SqliteReader) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._queries = queries
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        clock: Clock,
+        ids: Ids,
+        *,
+        queue: Literal["merge", "one_by_one"] = "merge",
+        history_limit_chars: int = HISTORY_LIMIT_CHARS,
+    ) -> "SqliteStore":
+        """Open the database, made or upgraded as needed. Raises SchemaTooNew, StoreUnavailable.
+
+        The caller holds the data directory's lock: there must be only one writing hub. `queue`: whether
+        waiting messages of one person become one turn; `history_limit_chars`: see Policy.
+        """
+        policy = Policy(MERGE_LIMIT if queue == "merge" else 1, history_limit_chars)
+
+        def begin(connection: sqlite3.Connection) -> Transaction:
+            return Transaction(connection, clock, ids, policy)
+
+        writer = Writer(path, begin)
+        await writer.open()
+        queries = SqliteReader(path, clock)
+        try:
+            await queries.open()
+        except BaseException:
+            await writer.close()
+            raise
+        return cls(writer, ReaderThread(path, begin), queries)
+
+    async def close(self) -> None:
+        """Finish what was handed in, then let the database go."""
+        await self._queries.close()
+        await self._reader.close()
+        await self._writer.close()
+
+    async def healthy(self) -> bool:
+        """Whether the last commit went through. If not, tries a small one, so that the store heals even
+        while nothing else is handed in."""
+        if not self._writer.healthy:
+            try:
+                await self._writer.run(_probe)
+            except StoreUnavailable:
+                return False
+        return self._writer.healthy
+
+    # --- coming in -------------------------------------------------------------------------------------
+
+    async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
+        """See Store."""
+        return await self._writer.run(lambda tx: accept_event(tx, event, judge, send_now=send_now))
+
+    # --- turns -----------------------------------------------------------------------------------------
+
+    async def load_turn(self, start: TurnStart) -> LoadedTurn:
+        """See Store."""
+        return await self._reader.run(lambda tx: steps.load_turn(tx, start))
+
+    async def record_reply_and_intents(
+        self, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]
+    ) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: steps.record_reply(tx, turn_id, reply, calls))
+
+    async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: steps.record_notes(tx, turn_id, notes))
+
+    async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+        """See Store."""
+        return await self._writer.run(lambda tx: prompts.ask_person(tx, prompt, cards))
+
+    async def mark_running(self, turn_id: str, call_id: str, check: RunCheck) -> str | None:
+        """See Store."""
+        return await self._writer.run(lambda tx: steps.mark_running(tx, turn_id, call_id, check))
+
+    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: steps.record_process(tx, call_id, process))
+
+    async def finish_calls(self, turn_id: str, results: Sequence[ToolResult]) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: steps.finish_calls(tx, turn_id, results))
+
+    async def finish_turn_and_enqueue(
+        self,
+        turn_id: str,
+        state: TurnState,
+        answer: AssistantSaid | None,
+        messages: Sequence[Draft],
+        *,
+        next_turn_id: str,
+        error: str | None = None,
+        send_now: bool = False,
+    ) -> TurnFinished:
+        """See Store."""
+        return await self._writer.run(
+            lambda tx: turns.finish(
+                tx, turn_id, state, answer, messages, next_turn_id, error, send_now=send_now
+            )
+        )
+
+    # --- starting again --------------------------------------------------------------------------------
+
+    async def recover(self) -> Recovery:
+        """See Store."""
+        return await self._writer.run(recovery.recover)
+
+    async def resume_turn(self, turn_id: str) -> TurnStart:
+        """See Store."""
+        return await self._writer.run(lambda tx: recovery.resume_turn(tx, turn_id))
+
+    async def release_turns(self, turn_ids: Sequence[str]) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: recovery.release_turns(tx, turn_ids))
+
+    async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
+        """See Store."""
+        return await self._writer.run(lambda tx: turns.start_next(tx, thread_id, next_turn_id))
+
+    async def mark_unknown(
+        self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
+    ) -> tuple[OutboxRow, ...]:
+        """See Store."""
+        return await self._writer.run(lambda tx: prompts.mark_unknown(tx, call_id, prompt, cards))
+
+    # --- people and consent ----------------------------------------------------------------------------
+
+    async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
+        """See Store."""
+        return await self._writer.run(lambda tx: people.ensure_user(tx, user_id, role, name))
+
+    async def user(self, user_id: str) -> Principal | None:
+        """See Store."""
+        return await self._queries.user(user_id)
+
+    async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
+        """See Store."""
+        return await self._writer.run(lambda tx: prompts.expire(tx, now, outcome_text, card))
+
+    async def open_prompts(self) -> Sequence[PromptView]:
+        """See Store."""
+        return await self._queries.open_prompts()
+
+    async def grants(self, user_id: str) -> Sequence[Grant]:
+        """See Store."""
+        return await self._queries.grants(user_id)
+
+    async def revoke_grant(self, grant_id: str) -> bool:
+        """See Store."""
+        return await self._writer.run(lambda tx: people.revoke_grant(tx, grant_id))
+
+    # --- going out -------------------------------------------------------------------------------------
+
+    async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
+        """See Outbox."""
+        return await self._reader.run(lambda tx: outbox.pending(tx, channel))
+
+    async def claim_outbox(self, row_id: int) -> OutboxRow:
+        """See Outbox."""
+        return await self._writer.run(lambda tx: outbox.claim(tx, row_id))
+
+    async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
+        """See Outbox."""
+        return await self._reader.run(lambda tx: outbox.sent_refs(tx, row_id))
+
+    async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
+        """See Outbox."""
+        await self._writer.run(lambda tx: outbox.record_part_sent(tx, row_id, posted, last=last))
+
+    async def record_sent(self, row_id: int) -> None:
+        """See Outbox."""
+        await self._writer.run(lambda tx: outbox.record_sent(tx, row_id))
+
+    async def retry_outbox(self, row_id: int, *, not_before: int, reason: str) -> None:
+        """See Outbox."""
+        await self._writer.run(lambda tx: outbox.retry(tx, row_id, not_before, reason))
+
+    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
+        """See Outbox."""
+        return await self._writer.run(lambda tx: outbox.mark_ambiguous(tx, row_id, reason))
+
+    async def fail_outbox(self, row_id: int, reason: str) -> None:
+        """See Outbox."""
+        await self._writer.run(lambda tx: outbox.fail(tx, row_id, reason))
+
+    # --- what tools keep -------------------------------------------------------------------------------
+
+    async def write_memory(self, user_id: str, key: str, text: str) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: memory.write_memory(tx, user_id, key, text))
+
+    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
+        """See Store."""
+        return await self._reader.run(lambda tx: memory.search_memory(tx, user_id, query, limit))
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        """See Store."""
+        return await self._queries.thread(thread_id)
+
+    async def threads(self, limit: int) -> Sequence[ThreadRow]:
+        """See Store."""
+        return await self._queries.threads(limit)
+
+    async def explain(self, event_key: str) -> Explanation | None:
+        """See Store."""
+        return await self._queries.explain(event_key)
+
+    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
+        """See Store."""
+        return await self._queries.explain_recent(limit)
+
+
+def _probe(tx: Transaction) -> None:
+    tx.run(
+        "INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at",
+        tx.clock.now(),
+    )

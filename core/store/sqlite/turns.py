@@ -1,0 +1,228 @@
+"""A turn from its start to its end. While it is not RUNNING, nobody may write to it: StaleTurn."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from core.errors import StaleTurn
+from core.messages import Address
+from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
+from core.store.sqlite.mapping import ACTIVE, ACTIVE_TURN, PRINCIPAL, THREAD, principal_of, thread_of
+from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.people import known_user
+from core.store.sqlite.transaction import Row, Transaction
+from core.store.sqlite.transcript import append, write
+from core.transcript import AssistantSaid, ResultStatus, Said, ToolResult, UserSaid
+from core.users import Principal
+
+CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
+CUT_SHORT_TEXT = "Cancelled while it was running; it may have had effects."
+UNKNOWN_TEXT = "Outcome unknown: the hub ended while this call was running."
+
+
+def thread(tx: Transaction, thread_id: str) -> ThreadRow:
+    """A thread that other rows refer to, so that it must exist."""
+    row = tx.one(f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
+    if row is None:
+        raise LookupError(f"no thread {thread_id}")
+    return thread_of(row)
+
+
+def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -> str:
+    """The thread of a turn that may be written to. Raises StaleTurn, with `heed_stop` also when a person
+    asked the turn to stop."""
+    row = tx.one("SELECT thread_id, stop_requested FROM turns WHERE id = ? AND state = 'running'", turn_id)
+    if row is None:
+        raise StaleTurn(f"turn {turn_id} does not run")
+    if heed_stop and row[1]:
+        raise StaleTurn(f"turn {turn_id} was stopped")
+    thread_id: str = row[0]
+    return thread_id
+
+
+def progress(tx: Transaction, turn_id: str) -> str:
+    """As `require_running`; the turn's starts so far were not in vain."""
+    row = tx.one(
+        "UPDATE turns SET attempts = 0 WHERE id = ? AND state = 'running' RETURNING thread_id", turn_id
+    )
+    if row is None:
+        raise StaleTurn(f"turn {turn_id} does not run")
+    thread_id: str = row[0]
+    return thread_id
+
+
+# --- starting -------------------------------------------------------------------------------------------
+
+
+def start_turn(
+    tx: Transaction,
+    on: ThreadRow,
+    principal: Principal,
+    turn_id: str,
+    inputs: Sequence[UserSaid],
+    channel: str,
+    address: Address,
+) -> TurnStart:
+    """Start a turn on a thread without an active one; it answers to the address given."""
+    now = tx.clock.now()
+    row = tx.one(
+        "UPDATE threads SET last_turn = last_turn + 1, last_seq = last_seq + ?, last_active_at = ?,"
+        " channel = ?, address = ? WHERE id = ? RETURNING last_turn, last_seq",
+        len(inputs),
+        now,
+        channel,
+        address,
+        on.id,
+    )
+    assert row is not None  # noqa: S101 - the caller has just read the thread
+    number, last_seq = row
+    first_seq = last_seq - len(inputs) + 1
+    tx.run(
+        "INSERT INTO turns (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
+        " budget_from, running_since, created_at) VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?)",
+        turn_id,
+        on.id,
+        number,
+        principal.user_id,
+        first_seq,
+        last_seq,
+        last_seq,
+        now,
+        now,
+    )
+    write(tx, on.id, turn_id, first_seq, inputs)
+    running = ThreadRow(
+        on.id,
+        on.owner_id,
+        channel,
+        on.scope,
+        address,
+        on.title,
+        on.created_at,
+        now,
+        turn_id,
+        TurnState.RUNNING,
+        on.preset,
+    )
+    return TurnStart(turn_id, number, running, principal, first_seq, last_seq, attempt=1, resumed=False)
+
+
+def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | None:
+    """Make waiting inputs of a thread the next turn: the oldest, and those of the same person right after
+    it as far as the policy merges them. None if nothing waits, or a turn is active."""
+    rows = tx.all(
+        "SELECT id, user_id, text, sender, direct, channel, address FROM inbox"
+        " WHERE thread_id = ? AND outcome = 'waiting' ORDER BY order_key, id LIMIT ?",
+        thread_id,
+        tx.policy.merge_inputs,
+    )
+    if not rows:
+        return None
+    on = thread(tx, thread_id)
+    if on.active_turn_id is not None:
+        return None
+    taken = list(takewhile(lambda row: row[1] == rows[0][1], rows))
+    inputs = [input_of(text, sender, direct=bool(direct)) for _, _, text, sender, direct, _, _ in taken]
+    channel, address = taken[-1][5], Address(taken[-1][6])
+    start = start_turn(tx, on, known_user(tx, rows[0][1]), turn_id, inputs, channel, address)
+    for row in taken:
+        tx.run("UPDATE inbox SET outcome = ?, turn_id = ? WHERE id = ?", outcome_of(start), turn_id, row[0])
+    return start
+
+
+def input_of(text: str, sender: str, *, direct: bool) -> UserSaid:
+    """An input as the transcript has it; who speaks is said only where several people may."""
+    return UserSaid(text, "" if direct else sender)
+
+
+def outcome_of(start: TurnStart) -> str:
+    """The recorded outcome of an input that is part of a turn."""
+    return f"turn {start.number}"
+
+
+def started(tx: Transaction, turn_id: str) -> TurnStart:
+    """A running turn that goes on."""
+    row = tx.one(
+        f"SELECT tn.number, tn.first_seq, tn.last_seq, tn.attempts, tn.thread_id, {PRINCIPAL}"
+        " FROM turns tn JOIN users u ON u.id = tn.principal_id WHERE tn.id = ?",
+        turn_id,
+    )
+    if row is None:
+        raise StaleTurn(f"there is no turn {turn_id}")
+    number, first_seq, last_seq, attempts, thread_id, *principal = row
+    return TurnStart(
+        turn_id,
+        number,
+        thread(tx, thread_id),
+        principal_of(principal),
+        first_seq,
+        last_seq,
+        attempt=attempts,
+        resumed=True,
+    )
+
+
+# --- ending ---------------------------------------------------------------------------------------------
+
+
+def finish(
+    tx: Transaction,
+    turn_id: str,
+    state: TurnState,
+    answer: AssistantSaid | None,
+    messages: Sequence[Draft],
+    next_turn_id: str,
+    error: str | None,
+    *,
+    send_now: bool,
+) -> TurnFinished:
+    """See Store.finish_turn_and_enqueue."""
+    thread_id = require_running(tx, turn_id)
+    end_turn(tx, thread_id, turn_id, state, answer, error)
+    rows = enqueue(tx, messages, Cause(turn_id=turn_id), send_now=send_now)
+    return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
+
+
+def end_turn(
+    tx: Transaction,
+    thread_id: str,
+    turn_id: str,
+    state: TurnState,
+    answer: AssistantSaid | None = None,
+    error: str | None = None,
+) -> None:
+    """End an active turn: calls without an outcome get one, then comes the answer."""
+    open_calls = tx.all(
+        "SELECT id, state FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq", turn_id
+    )
+    said: list[Said] = [_result_at_end(row) for row in open_calls]
+    for call_id, call_state in open_calls:
+        unknown = call_state == CallState.UNKNOWN
+        status = ResultStatus.UNKNOWN if unknown else ResultStatus.CANCELLED
+        tx.run("UPDATE calls SET state = 'ended', status = ? WHERE id = ?", status.value, call_id)
+    if answer is not None:
+        said.append(answer)
+    if said:
+        append(tx, thread_id, turn_id, said)
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE turns SET state = ?, error = ?, ended_at = ?, running_since = NULL,"
+        f" spent_us = spent_us + coalesce(max(0, ? - running_since), 0) WHERE id = ? AND state IN {ACTIVE}",
+        state.value,
+        error,
+        now,
+        now,
+        turn_id,
+    )
+
+
+def _result_at_end(call: Row) -> ToolResult:
+    call_id, state = call
+    match CallState(state):
+        case CallState.UNKNOWN:
+            return ToolResult(call_id, ResultStatus.UNKNOWN, UNKNOWN_TEXT)
+        case CallState.RUNNING:
+            return ToolResult(call_id, ResultStatus.CANCELLED, CUT_SHORT_TEXT)
+        case _:
+            return ToolResult(call_id, ResultStatus.CANCELLED, CANCELLED_TEXT)

@@ -1,0 +1,210 @@
+"""The one writer: a thread that owns the connection and commits whatever is waiting as one group.
+
+Group commit is what makes synchronous=FULL affordable: the write-ahead log is synced once for all units that
+were handed in meanwhile. Each unit has a savepoint of its own, so one that fails takes back only itself.
+Nobody hears of a unit before the commit it is part of.
+"""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from core.errors import StoreUnavailable
+from core.store.sqlite.connection import connect_writer, is_failure_of_the_disk
+from core.store.sqlite.migrations import migrate
+from core.store.sqlite.transaction import Transaction, Unit
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+GROUP_LIMIT = 256
+"""Units in one commit: bounds how long the first of them waits for the last."""
+QUEUE_LIMIT = 1024
+"""Units handed in and not yet answered; further callers wait."""
+
+
+@dataclass(slots=True)
+class _Handed:
+    """A unit on its way through the writer, and what became of it."""
+
+    unit: Unit[Any]
+    caller: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Runs units one after the other, in the order they were handed in."""
+
+    def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], Transaction]) -> None:
+        self._path = path
+        self._begin = begin
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[_Handed | None] = SimpleQueue()
+        self._slots = asyncio.Semaphore(QUEUE_LIMIT)
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._closing = False
+        self._healthy = True
+        self._thread = threading.Thread(target=self._work, name="store writer", daemon=True)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last commit that wrote anything went through."""
+        return self._healthy
+
+    async def open(self) -> None:
+        """Open the database and bring its schema up to date. Raises SchemaTooNew, StoreUnavailable."""
+        self._thread.start()
+        await asyncio.shield(self._opened)
+
+    async def run(self, unit: Unit[T]) -> T:
+        """The unit's result, once it is on disk.
+
+        Raises what the unit raised, with nothing of it kept; StoreUnavailable if the commit failed. The
+        unit is carried out even if this call is cancelled once it was handed in.
+        """
+        await self._slots.acquire()
+        if self._closing:
+            self._slots.release()
+            raise StoreUnavailable("the store is closed")
+        handed = _Handed(unit, self._loop.create_future())
+        self._queue.put(handed)
+        return await handed.caller
+
+    async def close(self) -> None:
+        """Carry out what was handed in, then close the database."""
+        if not self._closing:
+            self._closing = True
+            self._queue.put(None)
+        if self._thread.ident is not None:
+            await asyncio.shield(self._ended)
+
+    # --- in the writer's thread ------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            connection = connect_writer(self._path)
+        except Exception as error:
+            self._tell(_fail, self._opened, _unavailable(error))
+            self._tell(_succeed, self._ended)
+            return
+        try:
+            if self._prepare(connection):
+                self._serve(connection)
+        finally:
+            connection.close()
+            self._tell(_succeed, self._ended)
+
+    def _prepare(self, connection: sqlite3.Connection) -> bool:
+        try:
+            migrate(connection)
+        except Exception as error:
+            self._tell(_fail, self._opened, _unavailable(error))
+            return False
+        self._tell(_succeed, self._opened)
+        return True
+
+    def _serve(self, connection: sqlite3.Connection) -> None:
+        transaction = self._begin(connection)
+        last = False
+        while not last:
+            first = self._queue.get()
+            if first is None:
+                return
+            group, last = self._group(first)
+            try:
+                self._commit(transaction, group)
+            except Exception as error:
+                self._fail_group(connection, group, error)
+            self._tell(self._deliver, group)
+
+    def _group(self, first: _Handed) -> tuple[list[_Handed], bool]:
+        group = [first]
+        while len(group) < GROUP_LIMIT:
+            try:
+                handed = self._queue.get_nowait()
+            except Empty:
+                break
+            if handed is None:
+                return group, True
+            group.append(handed)
+        return group, False
+
+    def _commit(self, transaction: Transaction, group: list[_Handed]) -> None:
+        connection = transaction.connection
+        execute = connection.execute
+        written = connection.total_changes
+        execute("BEGIN IMMEDIATE")
+        for handed in group:
+            execute("SAVEPOINT unit")
+            try:
+                handed.result = handed.unit(transaction)
+            except Exception as error:
+                if is_failure_of_the_disk(error) or not connection.in_transaction:
+                    raise
+                handed.error = error
+                execute("ROLLBACK TO unit")
+            execute("RELEASE unit")
+        execute("COMMIT")
+        if connection.total_changes != written and not self._healthy:
+            self._healthy = True
+            logger.info("the database takes writes again")
+
+    def _fail_group(self, connection: sqlite3.Connection, group: list[_Handed], error: Exception) -> None:
+        if self._healthy:
+            logger.error("the database takes no writes: %s", error)
+        self._healthy = False
+        for handed in group:
+            handed.result, handed.error = None, _unavailable(error)
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            logger.exception("a failed commit could not be rolled back")
+
+    def _tell(self, callback: Callable[..., None], *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            # The loop is gone, and with it everybody who waited.
+            logger.debug("nobody is left to hear from the store")
+
+    # --- in the event loop -----------------------------------------------------------------------------
+
+    def _deliver(self, group: list[_Handed]) -> None:
+        for handed in group:
+            self._slots.release()
+            if handed.caller.done():
+                if handed.error is not None:
+                    logger.warning("a unit failed after its caller had gone: %r", handed.error)
+            elif handed.error is not None:
+                handed.caller.set_exception(handed.error)
+            else:
+                handed.caller.set_result(handed.result)
+
+
+def _unavailable(error: Exception) -> Exception:
+    """What the caller can do about it: try later. Other errors than the disk's stay what they are."""
+    if is_failure_of_the_disk(error) or isinstance(error, (sqlite3.Error, OSError)):
+        unavailable = StoreUnavailable(f"the database takes no writes: {error}")
+        unavailable.__cause__ = error
+        return unavailable
+    return error
+
+
+def _succeed(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _fail(future: asyncio.Future[None], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
