@@ -89,7 +89,7 @@ def _channel(name: str, settings: TelegramChannel, clock: Clock) -> Channel:
         name=name,
         token=settings.token.get_secret_value(),
         api_base_url=settings.api_base_url,
-        commands=texts.COMMANDS,
+        commands=dict(texts.COMMANDS),
         clock=clock,
     )
 
@@ -111,7 +111,7 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
 
 
 def build_chat(
-    loaded: Loaded,
+    configured: Loaded,
     store: Store,
     model: Model,
     outbox: OutboxListener,
@@ -120,21 +120,21 @@ def build_chat(
     ids: Ids,
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
-    config = loaded.config
+    config = configured.config
     config.workspace.dir.mkdir(parents=True, exist_ok=True)
     tools = ToolRegistry(
         [
             time_tool(clock, config.hub.timezone),
             *memory_tools(store),
-            shell_tool(loaded.child_environment),
+            shell_tool(configured.environment),
         ]
     )
     pipeline = CallPipeline(tools, _pipeline_settings(config), clock)
     services = ChatServices(store, model, pipeline, outbox, turns, clock, ids)
     settings = _chat_settings(config)
 
-    def delegate(turn: LoadedTurn) -> ChatDelegate:
-        return ChatDelegate(services, settings, turn)
+    def delegate(loaded: LoadedTurn) -> ChatDelegate:
+        return ChatDelegate(services, settings, loaded)
 
     return delegate
 
