@@ -1,0 +1,378 @@
+"""Markdown documents built from a grammar, and what a document turned out to hold.
+
+`documents` draws sources; `constructs` names what the parser's tokens and the characters say is in one, so
+that a run can show that nothing was left out: a table drawn inside a list may have become plain text.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["table", "strikethrough"])
+LONG_LINE_CHARS = 10_000
+
+Draw = Callable[..., str]
+
+# ---------------------------------------------------------------- characters
+
+LATIN = [
+    "alpha",
+    "beta.",
+    "gamma,",
+    "Delta",
+    "x",
+    "2*3*4",
+    "snake_case_name",
+    "well-known",
+    "a~b",
+    "5>3",
+    "|",
+    "#tag",
+]
+WIDE = ["中文", "部署服务器，", "日本語", "한국어", "ＷＩＤＥ", "😀"]
+COMBINING = ["e\u0301te\u0301", "n\u0303", "क्षि", "Z\u0351\u0352\u0353a\u0354l\u0355go"]
+ZWJ = ["👩‍👩‍👧‍👦", "👩🏽‍💻", "🏳️‍🌈"]
+EMOJI = ["👍🏽", "🇩🇪", "❤️", "1️⃣"]
+RTL = ["שלום", "مرحبا", "\u200fעברית\u200f", "سَلَام"]
+CONTROLS = [
+    "nu\x00l",
+    "\x00",
+    "be\x07ll",
+    "e\x1b[31mred",
+    "v\x0bt",
+    "de\x7fl",
+    "\ud83d",
+    "low\ude00",
+    "c\x9b1",
+]
+MENTIONS = [
+    "@admin",
+    "@all_of_you",
+    "(@bob)",
+    "中@carol",
+    "x@example.com",
+    "@@dave",
+    "/start@other_bot",
+    "tg://user?id=42",
+    "https://example.com/@user/post",
+    "@everyone",
+    "<@U123>",
+    "<!channel>",
+]
+SIGNIFICANT = [
+    r"\*",
+    r"\_",
+    "&amp;",
+    "&#64;admin",
+    "&copy;",
+    "&nbsp;",
+    "*",
+    "_",
+    "**",
+    "`",
+    "[",
+    "](",
+    "<",
+    "\\",
+    "![",
+]
+
+WORD = st.one_of(
+    st.sampled_from(LATIN),
+    st.sampled_from(LATIN),
+    st.sampled_from(LATIN),
+    st.sampled_from(WIDE),
+    st.sampled_from(COMBINING),
+    st.sampled_from(ZWJ + EMOJI),
+    st.sampled_from(RTL),
+    st.sampled_from(MENTIONS),
+    st.sampled_from(CONTROLS),
+    st.sampled_from(SIGNIFICANT),
+)
+LONG_LINE = st.builds(
+    lambda unit, chars: unit * (chars // len(unit) + 1),
+    st.sampled_from(["a", "word ", "中", "👩‍👩‍👧‍👦", "e\u0301", "@admin ", "*x* ", "`c` ", "x@y"]),
+    st.integers(LONG_LINE_CHARS, LONG_LINE_CHARS + 50),
+)
+URL = st.sampled_from(
+    [
+        "https://example.com",
+        "https://en.wikipedia.org/wiki/Foo_(bar)",
+        "http://example.com/a?b=c&d=e#f",
+        "https://例え.jp/道",
+        "https://medium.com/@user",
+        "docs/page.md",
+        "#anchor",
+        "mailto:a@example.com",
+        "tg://user?id=42",
+        "tg:resolve?domain=admin",
+        "javascript:alert(1)",
+        "https://",
+        "http://localhost:8080/x",
+    ]
+)
+
+# ---------------------------------------------------------------- inline
+
+WRAPPED: list[Draw] = [
+    lambda inner: f"*{inner}*",
+    lambda inner: f"_{inner}_",
+    lambda inner: f"**{inner}**",
+    lambda inner: f"***{inner}***",
+    lambda inner: f"~~{inner}~~",
+    lambda inner: f"`{inner}`",
+    lambda inner: f"`` {inner} ` ``",
+]
+WITH_URL: list[Draw] = [
+    lambda inner, url: f"[{inner}]({url})",
+    lambda inner, url: f"[{inner}](<{url}> 'title')",
+    lambda inner, url: f"![{inner}]({url})",
+    lambda inner, url: f"[![{inner}]({url})](https://example.org)",
+    lambda _, url: f"<{url}>",
+    lambda _, url: f"![]({url})",
+]
+LITERAL = [
+    "<b>bold?</b>",
+    "<br>",
+    "<!-- note -->",
+    "  \nafter",
+    "\\\nafter",
+    "\nsoft",
+    "[ref]",
+    "[text][ref]",
+    "@**admin**",
+    "@`admin`",
+]
+
+
+def _sentence(parts: st.SearchStrategy[str], largest: int = 5) -> st.SearchStrategy[str]:
+    return st.lists(parts, min_size=1, max_size=largest).map(" ".join)
+
+
+def _inline(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds(lambda wrap, text: wrap(text), st.sampled_from(WRAPPED), inner),
+        st.builds(lambda wrap, text, url: wrap(text, url), st.sampled_from(WITH_URL), inner, URL),
+        st.sampled_from(LITERAL),
+        WORD,
+    )
+
+
+WORDS = _sentence(WORD, 3)
+INLINE = _sentence(_inline(_sentence(_inline(WORDS), 2)))
+ONE_LINE = INLINE.map(lambda text: " ".join(text.split("\n")))
+
+# ---------------------------------------------------------------- blocks
+
+CODE = st.sampled_from(
+    [
+        "print('hi')",
+        "def f():\n    return '中文'\n\n\nclass A:\n\tpass",
+        "    indented first\nx\n",
+        "@decorator\n@other\ndef g(): ...",
+        "| not | a table |",
+        "*not* **bold** <tag> &amp; [no](link)",
+        "",
+        "\n\n",
+        "line\n" * 60,
+    ]
+)
+LANGUAGE = st.sampled_from(["", "python", "c++", "objective-c", "py title=x", "{.weird}", "&amp;"])
+INDENTS = {"- ": "  ", "* ": "  ", "1. ": "   ", "7) ": "   ", "> ": "> "}
+
+
+def _fence(code: str, language: str, mark: str, closed: bool) -> str:
+    return f"{mark}{language}\n{code}" + (f"\n{mark}" if closed else "")
+
+
+def _table(cells: Sequence[str], columns: int, align: Sequence[str]) -> str:
+    cells = [re.sub(r"\s+", " ", cell).replace("|", "") or "-" for cell in cells]
+    rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
+    rows.insert(1, [align[column % len(align)] for column in range(columns)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+LEAF = st.one_of(
+    INLINE,
+    INLINE,
+    st.builds(lambda level, text: "#" * level + " " + text, st.integers(1, 6), ONE_LINE),
+    st.builds(lambda text, line: f"{text}\n{line}", ONE_LINE, st.sampled_from(["===", "---"])),
+    st.builds(_fence, CODE, LANGUAGE, st.sampled_from(["```", "~~~", "````"]), st.just(True)),
+    CODE.map(lambda code: "\n".join("    " + line for line in code.split("\n"))),
+    st.builds(
+        _table,
+        st.lists(_sentence(_inline(WORDS), 2), min_size=2, max_size=9),
+        st.integers(1, 3),
+        st.lists(st.sampled_from(["---", ":--", "--:", ":-:"]), min_size=1, max_size=3),
+    ),
+    st.sampled_from(["---", "***", "_ _ _"]),
+    st.sampled_from(
+        [
+            "<div>\n@admin *not bold?*\n</div>",
+            "<script>\nalert(1)\n</script>",
+            "[ref]: https://example.net/ref",
+        ]
+    ),
+)
+
+
+def _indented(marker: str, blocks: Sequence[str], loose: bool) -> str:
+    text = ("\n\n" if loose else "\n").join(blocks)
+    return marker + text.replace("\n", "\n" + INDENTS[marker])
+
+
+def _nested(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    container = st.builds(
+        _indented, st.sampled_from(sorted(INDENTS)), st.lists(children, min_size=1, max_size=3), st.booleans()
+    )
+    several = st.builds(
+        lambda items, gap: gap.join(items),
+        st.lists(container, min_size=2, max_size=4),
+        st.sampled_from(["\n", "\n\n"]),
+    )
+    return st.one_of(container, several)
+
+
+_DEPTH_1 = _nested(LEAF)
+_DEPTH_2 = _nested(st.one_of(_DEPTH_1, LEAF))
+_DEPTH_3 = _nested(st.one_of(_DEPTH_2, _DEPTH_1))
+BLOCK = st.one_of(LEAF, LEAF, LEAF, _DEPTH_1, _DEPTH_2, _DEPTH_3)
+
+
+def _rarely(strategy: st.SearchStrategy[str], one_in: int) -> st.SearchStrategy[str]:
+    return st.integers(1, one_in).flatmap(lambda number: strategy if number == 1 else st.just(""))
+
+
+documents: st.SearchStrategy[str] = st.builds(
+    lambda blocks, long, fence: "\n\n".join(part for part in (*blocks, long, fence) if part),
+    st.lists(BLOCK, min_size=1, max_size=7),
+    _rarely(LONG_LINE, 8),
+    _rarely(st.builds(_fence, CODE, LANGUAGE, st.just("```"), st.just(False)), 5),
+)
+"""Markdown sources; lone surrogates and control characters included."""
+
+# ---------------------------------------------------------------- what a source holds
+
+_BY_TOKEN = {
+    "em_open": "italic",
+    "strong_open": "bold",
+    "s_open": "strikethrough",
+    "code_inline": "code",
+    "image": "image",
+    "hardbreak": "hard break",
+    "softbreak": "soft break",
+    "paragraph_open": "paragraph",
+    "fence": "fence",
+    "code_block": "indented code",
+    "table_open": "table",
+    "hr": "rule",
+    "bullet_list_open": "bullet list",
+    "ordered_list_open": "numbered list",
+    "blockquote_open": "quote",
+}
+_BY_TEXT = {
+    "wide characters": re.compile("|".join(WIDE)),
+    "combining characters": re.compile("[\u0300-\u036f]"),
+    "ZWJ emoji": re.compile("\u200d"),
+    "right-to-left": re.compile("[\u0590-\u06ff]"),
+    "NUL": re.compile("\x00"),
+    "lone surrogate": re.compile("[\ud800-\udfff]"),
+    "mention": re.compile(r"(?<!\w)@\w\w"),
+    "HTML": re.compile(r"<(?:b|br|div|script|!--)\b"),
+    "character reference": re.compile(r"&\w+;|&#64;"),
+    "backslash escape": re.compile(r"\\[*_]"),
+    "link with parentheses": re.compile(r"\]\(https://\S+_\(bar\)\)"),
+    "10,000-character line": re.compile(r"[^\n]{10000}"),
+}
+CONSTRUCTS = frozenset(
+    {
+        *_BY_TOKEN.values(),
+        *_BY_TEXT,
+        "ATX heading",
+        "setext heading",
+        "link",
+        "autolink",
+        "unsafe link",
+        "reference link",
+        "image in a link",
+        "style in a style",
+        "nested quote",
+        "nested list",
+        "quote in a list",
+        "code in a list",
+        "loose list",
+        "tight list",
+        "fence with language",
+        "unclosed fence",
+    }
+)
+
+
+def constructs(source: str) -> frozenset[str]:
+    """What is in a document, by the parser's tokens and by its characters; a subset of CONSTRUCTS."""
+    tokens = PARSER.parse(source)
+    found = {name for name, pattern in _BY_TEXT.items() if pattern.search(source)}
+    found.update(_from_blocks(tokens, source))
+    for token in tokens:
+        found.update(_from_inline(token.children or []))
+    return frozenset(found)
+
+
+def _from_blocks(tokens: Sequence[Token], source: str) -> Iterator[str]:
+    around: list[str] = []
+    for token in tokens:
+        if token.nesting < 0:
+            around.pop()
+            continue
+        yield from _from_block(token, around)
+        if token.nesting > 0:
+            around.append(token.type)
+    if tokens and tokens[-1].type == "fence" and not source.rstrip().endswith(tokens[-1].markup):
+        yield "unclosed fence"
+
+
+def _from_block(token: Token, around: Sequence[str]) -> Iterator[str]:
+    if token.type in _BY_TOKEN:
+        yield _BY_TOKEN[token.type]
+    in_list = "list_item_open" in around
+    match token.type:
+        case "heading_open":
+            yield "ATX heading" if token.markup.startswith("#") else "setext heading"
+        case "blockquote_open":
+            yield "nested quote" if "blockquote_open" in around else "quote"
+            yield "quote in a list" if in_list else "quote"
+        case "bullet_list_open" | "ordered_list_open" if in_list:
+            yield "nested list"
+        case "fence" | "code_block":
+            yield "fence with language" if token.info.strip() else _BY_TOKEN[token.type]
+            yield "code in a list" if in_list else _BY_TOKEN[token.type]
+        case "paragraph_open" if around[-1:] == ["list_item_open"]:
+            yield "tight list" if token.hidden else "loose list"
+        case _:
+            pass
+
+
+def _from_inline(tokens: Sequence[Token]) -> Iterator[str]:
+    around: list[str] = []
+    for token in tokens:
+        if token.nesting < 0:
+            around.pop()
+            continue
+        if token.type in _BY_TOKEN:
+            yield _BY_TOKEN[token.type]
+        if token.type == "link_open":
+            yield "autolink" if token.info == "auto" else "link"
+            href = str(token.attrs["href"])
+            if href.startswith(("tg:", "javascript:")):
+                yield "unsafe link"
+            if href == "https://example.net/ref":
+                yield "reference link"
+        if token.type == "image" and "link_open" in around:
+            yield "image in a link"
+        if token.nesting > 0:
+            if around:
+                yield "style in a style"
+            around.append(token.type)
