@@ -1,0 +1,325 @@
+"""In-memory ends for channels: an inbox, an outbox with the store's rules, and a platform that obeys.
+
+They keep the contracts of core.ports and forget everything with the process; nothing here pretends to have
+been called.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from channels.channel import Payload, Route
+from core.errors import HubError, StoreUnavailable
+from core.messages import Address, Attachment, InboundEvent, Message, MessageRef, Plain
+from core.ports import Acceptance, Inbox, OutboxListener, OutboxRow, Posted, SendState
+
+T = TypeVar("T")
+
+
+class Watched:
+    """State that a test can wait on."""
+
+    def __init__(self) -> None:
+        self._condition: asyncio.Event = asyncio.Event()
+
+    def changed(self) -> None:
+        """Whoever waits looks again."""
+        self._condition.set()
+
+    async def until(self, predicate: Callable[[], T], limit_s: float = 10.0) -> T:
+        """The predicate's first true value. Raises TimeoutError."""
+        async with asyncio.timeout(limit_s):
+            while not (value := predicate()):
+                self._condition.clear()
+                await self._condition.wait()
+        return value
+
+
+class MemoryInbox(Watched):
+    """Keeps every event once, by key, in order of acceptance.
+
+    `failure`: raised instead of accepting; `closed_chats`: addresses whose events wait until `open_chat`;
+    `answers`: what is said to whoever presses a button of this prompt.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: dict[str, InboundEvent] = {}
+        self.offered: list[str] = []
+        self.failure: Callable[[InboundEvent], Exception | None] = lambda _: None
+        self.answers: dict[str, Acceptance] = {}
+        self._closed: dict[str, asyncio.Event] = {}
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """See Inbox."""
+        self.offered.append(event.key)
+        self.changed()
+        gate = self._closed.get(getattr(event, "address", ""))
+        if gate is not None:
+            await gate.wait()
+        error = self.failure(event)
+        if error is not None:
+            raise error
+        duplicate = event.key in self.events
+        self.events.setdefault(event.key, event)
+        self.changed()
+        answer = self.answers.get(getattr(event, "prompt_id", ""), Acceptance("kept"))
+        return replace(answer, duplicate=duplicate)
+
+    def close_chat(self, address: str) -> None:
+        """Events of this address are held from now on."""
+        self._closed[address] = asyncio.Event()
+
+    def open_chat(self, address: str) -> None:
+        """They go on."""
+        self._closed.pop(address).set()
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all messages, in order."""
+        return [event.text for event in self.events.values() if hasattr(event, "text")]  # type: ignore[union-attr]
+
+
+@dataclass(slots=True)
+class _Kept:
+    row: OutboxRow
+    settled: bool = False
+    reason: str | None = None
+
+
+class MemoryOutbox(Watched):
+    """The rows and their states; every change of state is kept in `history` as (row id, what happened).
+
+    `unavailable`: while true, no unit is taken (StoreUnavailable).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: dict[int, _Kept] = {}
+        self.history: list[tuple[int, str]] = []
+        self.listener: OutboxListener | None = None
+        self.unavailable = False
+
+    # --- for tests ---------------------------------------------------------------------------------------
+    def enqueue(
+        self,
+        address: str,
+        message: Message | str,
+        *,
+        channel: str = "tg",
+        edit_of: int | None = None,
+        state: SendState = SendState.QUEUED,
+        repeats: int = 0,
+        tell: bool = True,
+    ) -> OutboxRow:
+        """Commit a row and, with `tell`, notify the listener."""
+        if isinstance(message, str):
+            message = Message((Plain(message),))
+        row_id = len(self._rows) + 1
+        row = OutboxRow(
+            row_id, channel, Address(address), message, state, f"nonce{row_id}", (), edit_of, repeats=repeats
+        )
+        self._rows[row_id] = _Kept(row)
+        if tell and self.listener is not None:
+            self.listener.outbox_ready((row,))
+        return row
+
+    def row(self, row_id: int) -> OutboxRow:
+        """A row as it is now."""
+        return self._rows[row_id].row
+
+    def reason(self, row_id: int) -> str | None:
+        """Why the row failed, waits or is ambiguous."""
+        return self._rows[row_id].reason
+
+    @property
+    def all_settled(self) -> bool:
+        """Whether nothing is left to do."""
+        return all(kept.settled for kept in self._rows.values())
+
+    async def settled(self, limit_s: float = 10.0) -> None:
+        """Until nothing is left to do."""
+        await self.until(lambda: self.all_settled, limit_s)
+
+    async def reaches(self, row_id: int, state: SendState, limit_s: float = 10.0) -> OutboxRow:
+        """Until a row is in this state."""
+        await self.until(lambda: self.row(row_id).state is state, limit_s)
+        return self.row(row_id)
+
+    # --- see Outbox --------------------------------------------------------------------------------------
+    async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
+        """See Outbox."""
+        await self._commit()
+        return [k.row for k in self._rows.values() if k.row.channel == channel and not k.settled]
+
+    async def claim_outbox(self, row_id: int) -> OutboxRow:
+        """See Outbox; a settled row is returned as it is."""
+        await self._commit()
+        kept = self._rows[row_id]
+        if not kept.settled:
+            again = kept.row.state is SendState.AMBIGUOUS
+            self._change(kept, "claimed", state=SendState.SENDING, repeats=kept.row.repeats + again)
+        return kept.row
+
+    async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        return kept.row.refs if kept.row.state is SendState.SENT else ()
+
+    async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        assert kept.row.state is SendState.SENDING
+        kept.settled = last
+        state = SendState.SENT if last else SendState.SENDING
+        self._change(kept, f"part {len(kept.row.refs)}", state=state, refs=(*kept.row.refs, posted.ref))
+
+    async def record_sent(self, row_id: int) -> None:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        assert kept.row.state is SendState.SENDING
+        kept.settled = True
+        self._change(kept, "sent", state=SendState.SENT)
+
+    async def retry_outbox(self, row_id: int, *, not_before: int, reason: str) -> None:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        kept.reason = reason
+        self._change(kept, "retry", state=SendState.QUEUED, not_before=not_before)
+
+    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        assert kept.row.state is SendState.SENDING
+        kept.reason = reason
+        kept.settled = kept.row.repeats >= 1
+        self._change(kept, "ambiguous", state=SendState.AMBIGUOUS)
+        return kept.row
+
+    async def fail_outbox(self, row_id: int, reason: str) -> None:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        kept.reason, kept.settled = reason, True
+        self._change(kept, "failed", state=SendState.FAILED)
+
+    async def _commit(self) -> None:
+        await asyncio.sleep(0)
+        if self.unavailable:
+            raise StoreUnavailable("disk full")
+
+    def _change(self, kept: _Kept, what: str, **changes: object) -> None:
+        kept.row = replace(kept.row, **changes)
+        self.history.append((kept.row.id, what))
+        self.changed()
+
+
+@dataclass(slots=True)
+class Shown:
+    """A message on the loopback platform."""
+
+    address: str
+    text: str
+    nonce: str
+    edits: list[str] = field(default_factory=list)
+
+
+class LoopbackChannel(Watched):
+    """A platform in memory, whose messages hold at most `limit` characters.
+
+    Each post or edit first asks `trouble`: an error to raise before the request is taken, or (`after`) once
+    it was. `hold`: requests to these addresses wait. `run` receives nothing; it ends as `fate` says.
+    """
+
+    def __init__(self, name: str = "tg", limit: int = 10) -> None:
+        super().__init__()
+        self._name = name
+        self._limit = limit
+        self.shown: list[Shown] = []
+        self.trouble: Callable[[str, Payload], Exception | None] = lambda *_: None
+        self.after: Callable[[str, Payload], Exception | None] = lambda *_: None
+        self.hold: set[str] = set()
+        self.held: set[str] = set()
+        self.fate: HubError | Exception | None = None
+        self.check_error: HubError | None = None
+        self.runs = 0
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def routes(self, inbox: Inbox) -> Sequence[Route]:
+        return ()
+
+    async def check(self) -> None:
+        if self.check_error is not None:
+            raise self.check_error
+
+    async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
+        self.runs += 1
+        self.changed()
+        if self.fate is not None:
+            raise self.fate
+        connected()
+        self.changed()
+        await self.until(lambda: self.fate is not None, limit_s=60)
+        assert self.fate is not None
+        raise self.fate
+
+    def render(self, message: Message) -> tuple[Payload, ...]:
+        text = "".join(block.text for block in message.blocks)
+        parts = [text[start : start + self._limit] for start in range(0, len(text), self._limit)]
+        if message.outcome is not None:
+            parts[-1] += f" [{message.outcome}]"
+        return tuple({"text": part} for part in parts)
+
+    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+        await self._ask(to, payload)
+        self.shown.append(Shown(to, str(payload["text"]), nonce))
+        ref = MessageRef(str(len(self.shown) - 1))
+        self._answer(to, payload)
+        return Posted(ref, f"{len(self.shown):020d}")
+
+    async def edit(self, ref: MessageRef, payload: Payload) -> None:
+        target = self.shown[int(ref)]
+        await self._ask(Address(target.address), payload)
+        target.edits.append(str(payload["text"]))
+        self._answer(Address(target.address), payload)
+
+    async def retract(self, ref: MessageRef) -> bool:
+        return False
+
+    async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
+        return b""
+
+    def direct(self, platform_user_id: str) -> Address:
+        return Address(platform_user_id)
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def texts(self, address: str) -> list[str]:
+        """What stands in a chat, as first shown."""
+        return [shown.text for shown in self.shown if shown.address == address]
+
+    async def _ask(self, to: Address, payload: Payload) -> None:
+        if to in self.hold:
+            self.held.add(to)
+            self.changed()
+            await self.until(lambda: to not in self.hold)
+        error = self.trouble(to, payload)
+        if error is not None:
+            raise error
+
+    def _answer(self, to: Address, payload: Payload) -> None:
+        self.changed()
+        error = self.after(to, payload)
+        if error is not None:
+            raise error

@@ -1,0 +1,59 @@
+"""A clock that stands still until a test moves it."""
+
+import asyncio
+import heapq
+import itertools
+
+from core.clock import SECOND_US
+
+START = 1_700_000_000 * SECOND_US
+
+
+class ManualClock:
+    """See core.clock.Clock. Sleepers wake, in order, when `advance` passes their time."""
+
+    def __init__(self, start: int = START) -> None:
+        self._now = start
+        self._start = start
+        self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._asleep = asyncio.Event()
+
+    def now(self) -> int:
+        """Microseconds since the epoch, as set."""
+        return self._now
+
+    def monotonic_s(self) -> float:
+        """Seconds since the clock was made."""
+        return (self._now - self._start) / SECOND_US
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the clock was moved that far."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        until = self._now + round(seconds * SECOND_US)
+        heapq.heappush(self._sleepers, (until, next(self._numbers), woken))
+        self._asleep.set()
+        await woken
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock; whoever's time has come goes on."""
+        self._now += round(seconds * SECOND_US)
+        while self._sleepers and self._sleepers[0][0] <= self._now:
+            _, _, woken = heapq.heappop(self._sleepers)
+            if not woken.done():
+                woken.set_result(None)
+
+    @property
+    def waits_s(self) -> list[float]:
+        """How long each sleeper still waits, shortest first."""
+        self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper[2].done()]
+        heapq.heapify(self._sleepers)
+        return sorted((until - self._now) / SECOND_US for until, _, _ in self._sleepers)
+
+    async def someone_waits(self, limit_s: float = 5.0) -> float:
+        """Until somebody sleeps; returns how long the first one still waits."""
+        async with asyncio.timeout(limit_s):
+            while not self.waits_s:
+                self._asleep.clear()
+                await self._asleep.wait()
+        return self.waits_s[0]
