@@ -1,0 +1,1 @@
+"""Side-by-side measurements, runnable by anyone: `python -m benchmarks.overhead`, `… benchmarks.store`."""

@@ -1,0 +1,1 @@
+"""Bots that do far less than the hub: the floors it is measured beside."""
