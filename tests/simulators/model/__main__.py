@@ -1,7 +1,7 @@
 """Runs the simulator as its own process: `python -m tests.simulators.model [--port N] [--api-key K]`.
 
-Prints one line of JSON, `{"url", "openai_base_url", "pid"}`, once it accepts connections, and serves until
-SIGINT or SIGTERM.
+Prints one line of JSON, `{"url", "openai_base_url", "anthropic_base_url", "pid"}`, once it accepts
+connections, and serves until SIGINT or SIGTERM.
 """
 
 import argparse
@@ -38,7 +38,12 @@ async def serve(options: argparse.Namespace) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     async with simulator:
-        ready = {"url": simulator.url, "openai_base_url": simulator.openai_base_url, "pid": os.getpid()}
+        ready = {
+            "url": simulator.url,
+            "openai_base_url": simulator.openai_base_url,
+            "anthropic_base_url": simulator.anthropic_base_url,
+            "pid": os.getpid(),
+        }
         print(json.dumps(ready), flush=True)
         await stopping.wait()
 

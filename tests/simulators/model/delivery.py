@@ -114,7 +114,8 @@ class Delivery:
             headers["Content-Type"] = "text/html"
             body = GATEWAY_PAGE.format(GATEWAY_TITLES[error.status])
         else:
-            body = json.dumps(self._wire.http_error(error.status, error.code))
+            failure = self._wire.http_error(error.status, error.code)
+            body = json.dumps(self._wire.with_request_id(failure, f"req_{self._exchange.number}"))
         if error.retry_after_s is not None:
             headers["Retry-After"] = (
                 str(error.retry_after_s)
@@ -162,7 +163,7 @@ class Delivery:
         raise ConnectionCut
 
     def _headers(self, content_type: str) -> dict[str, str]:
-        return {"Content-Type": content_type, "x-request-id": f"req_{self._exchange.number}"}
+        return {"Content-Type": content_type, self._wire.request_id_header: f"req_{self._exchange.number}"}
 
 
 def _is_whole(fault: Fault | None) -> bool:
@@ -187,11 +188,11 @@ def _broken_events(wire: Wire, events: list[bytes], fault: Fault | None) -> list
     match fault:
         case MalformedEvent(after_events=after):
             after = min(after, len(events) - 1)
-            return [*events[:after], b'data: {"id":"broken","choices":[{"del\n\n', *events[after:]]
+            return [*events[:after], wire.malformed_event, *events[after:]]
         case EndEarly(after_events=after):
             return events[: len(events) - 1 if after is None else min(after, len(events) - 1)]
         case StreamError(after_events=after):
-            return [*events[: min(after, len(events) - 1)], wire.stream_error(fault)]
+            return [*events[: min(after, len(events) - 1)], wire.error_event(fault)]
         case _:
             return events
 
@@ -202,7 +203,7 @@ def _broken_body(wire: Wire, body: bytes, fault: Fault | None) -> list[bytes]:
         case MalformedEvent() | EndEarly():
             return [body[:half]]
         case StreamError():
-            return [json.dumps(wire.error_body(200, fault.message, fault.type, fault.code)).encode()]
+            return [json.dumps(wire.failure(fault)).encode()]
         case Drop(at="mid_stream") | Hold(at="mid_stream"):
             return [body[:half], body[half:]]
         case _:

@@ -81,11 +81,14 @@ class EmptyBody:
 
 @dataclass(frozen=True, slots=True)
 class StreamError:
-    """Send an error object inside the stream and end it; not a stream: status 200 with an error body."""
+    """Send an error object inside the stream and end it; not a stream: status 200 with an error body.
+
+    What is None is what the provider says most often.
+    """
 
     after_events: int = 2
-    message: str = "The server had an error while processing your request. Sorry about that!"
-    type: str = "server_error"
+    message: str | None = None
+    type: str | None = None
     code: str | None = None
 
 

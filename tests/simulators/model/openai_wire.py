@@ -12,8 +12,8 @@ from typing import Any
 from tests.simulators.model import openai_errors as errors
 from tests.simulators.model.faults import StreamError
 from tests.simulators.model.openai_request import RequestReader
-from tests.simulators.model.replies import CHARS_PER_TOKEN, Reply, ToolCall, Usage, tokens_in
-from tests.simulators.model.wire import Prompt, Provider, cut_to, pieces
+from tests.simulators.model.replies import Reply, ToolCall, Usage
+from tests.simulators.model.wire import Prompt, Provider, completion_tokens, cut_to, pieces
 
 FINGERPRINT = "fp_simulator"
 DONE = b"data: [DONE]\n\n"
@@ -39,6 +39,8 @@ class OpenAIWire:
     """Implements `Wire` for `POST /v1/chat/completions`."""
 
     name = "openai"
+    request_id_header = "x-request-id"
+    malformed_event = b'data: {"id":"broken","choices":[{"del\n\n'
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -107,12 +109,12 @@ class OpenAIWire:
         events.append(DONE)
         return events
 
-    def stream_error(self, error: StreamError) -> bytes:
-        return f"data: {_encode(errors.body(error.message, error.type, None, error.code))}\n\n".encode()
+    def failure(self, error: StreamError) -> dict[str, Any]:
+        message, kind, _ = HTTP_ERRORS[500]
+        return errors.body(error.message or message, error.type or kind, None, error.code)
 
-    def error_body(self, status: int, message: str, kind: str, code: str | None) -> dict[str, Any]:
-        del status
-        return errors.body(message, kind, None, code)
+    def error_event(self, error: StreamError) -> bytes:
+        return f"data: {_encode(self.failure(error))}\n\n".encode()
 
     def http_error(self, status: int, code: str | None) -> dict[str, Any]:
         if code == "insufficient_quota":
@@ -120,11 +122,14 @@ class OpenAIWire:
         message, kind, usual_code = HTTP_ERRORS.get(status, HTTP_ERRORS[500])
         return errors.body(message, kind, None, code or usual_code)
 
+    def with_request_id(self, body: dict[str, Any], request_id: str) -> dict[str, Any]:
+        del request_id  # only the header names it
+        return body
+
 
 def _limited(reply: Reply, prompt: Prompt) -> tuple[str, str]:
     """The text as far as the request's token limit reaches, and the finish reason."""
-    limit = prompt.max_output_tokens
-    content, was_cut = cut_to(reply.text, None if limit is None else limit * CHARS_PER_TOKEN)
+    content, was_cut = cut_to(reply.text, prompt)
     return content, "length" if was_cut else reply.finish_reason
 
 
@@ -152,7 +157,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _usage(reply: Reply, prompt: Prompt, content: str) -> dict[str, Any]:
-    usage = reply.usage or Usage(prompt.prompt_tokens, _completion_tokens(reply, content))
+    usage = reply.usage or Usage(prompt.prompt_tokens, completion_tokens(reply, reply.refusal or content))
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -165,12 +170,3 @@ def _usage(reply: Reply, prompt: Prompt, content: str) -> dict[str, Any]:
             "rejected_prediction_tokens": 0,
         },
     }
-
-
-def _completion_tokens(reply: Reply, content: str) -> int:
-    calls = sum(
-        tokens_in(call.name)
-        + tokens_in(call.arguments if isinstance(call.arguments, str) else _encode(call.arguments))
-        for call in reply.calls
-    )
-    return tokens_in(content) + tokens_in(reply.refusal) + calls

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 from aiohttp import web
 
 from tests.simulators.model import openai_errors
+from tests.simulators.model.anthropic_wire import AnthropicWire
 from tests.simulators.model.control import control_routes
 from tests.simulators.model.delivery import ConnectionCut, Delivery
 from tests.simulators.model.faults import Fault
@@ -48,6 +49,7 @@ class ModelSimulator:
         self.host = host
         self.port = port
         self._openai = OpenAIWire(self.provider)
+        self._anthropic = AnthropicWire(self.provider)
         self._runner: web.AppRunner | None = None
         self._being_answered: dict[int, tuple[Exchange, asyncio.Transport | None]] = {}
 
@@ -63,6 +65,11 @@ class ModelSimulator:
         """What a client of OpenAI's API calls its base URL."""
         return f"{self.url}/v1"
 
+    @property
+    def anthropic_base_url(self) -> str:
+        """What a client of Anthropic's API calls its base URL."""
+        return self.url
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -73,6 +80,7 @@ class ModelSimulator:
     async def start(self) -> None:
         app = web.Application(client_max_size=BODY_LIMIT_BYTES)
         app.router.add_post("/v1/chat/completions", self._answer_openai)
+        app.router.add_post("/v1/messages", self._answer_anthropic)
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{model}", self._show_model)
         app.add_routes(control_routes(self))
@@ -156,14 +164,16 @@ class ModelSimulator:
     async def _answer_openai(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, self._openai)
 
+    async def _answer_anthropic(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, self._anthropic)
+
     async def _answer(self, request: web.Request, wire: Wire) -> web.StreamResponse:
         raw = await request.read()
         exchange = self.log.open(wire.name, request.method, request.path, request.headers, raw)
         try:
             prompt = wire.read(request.headers, raw)
         except ApiError as error:
-            self.log.mark(exchange, "refused", error.status)
-            return _error_response(error, exchange.number)
+            return self._refuse(exchange, error, wire)
         exchange.stream = prompt.stream
         exchange.user_text = prompt.user_text
         exchange.tool_results = prompt.tool_results
@@ -187,29 +197,34 @@ class ModelSimulator:
                 self.script.undo(choice)
 
     async def _list_models(self, request: web.Request) -> web.Response:
-        return self._free_of_script(request, self._openai.models)
+        return self._describe(request, lambda wire: wire.models())
 
     async def _show_model(self, request: web.Request) -> web.Response:
-        return self._free_of_script(request, lambda: self._openai.model(request.match_info["model"]))
+        return self._describe(request, lambda wire: wire.model(request.match_info["model"]))
 
-    def _free_of_script(self, request: web.Request, answer: Callable[[], Mapping[str, Any]]) -> web.Response:
+    def _describe(self, request: web.Request, describe: Callable[[Wire], Mapping[str, Any]]) -> web.Response:
         """Answer a request that asks the model nothing: authenticated and recorded, never scripted."""
-        exchange = self.log.open("openai", request.method, request.path, request.headers, b"")
+        wire = self._anthropic if "anthropic-version" in request.headers else self._openai
+        exchange = self.log.open(wire.name, request.method, request.path, request.headers, b"")
         try:
-            self._openai.authenticate(request.headers)
-            body = answer()
+            wire.authenticate(request.headers)
+            body = describe(wire)
         except ApiError as error:
-            self.log.mark(exchange, "refused", error.status)
-            return _error_response(error, exchange.number)
+            return self._refuse(exchange, error, wire)
         self.log.mark(exchange, "answered", 200)
         return web.json_response(body)
+
+    def _refuse(self, exchange: Exchange, error: ApiError, wire: Wire) -> web.Response:
+        self.log.mark(exchange, "refused", error.status)
+        request_id = f"req_{exchange.number}"
+        body = wire.with_request_id(error.body, request_id)
+        return web.json_response(body, status=error.status, headers={wire.request_id_header: request_id})
 
     async def _unknown_path(self, request: web.Request) -> web.Response:
         raw = await request.read()
         exchange = self.log.open("-", request.method, request.path, request.headers, raw)
         error = openai_errors.refusal(f"Invalid URL ({request.method} {request.path})", status=404)
-        self.log.mark(exchange, "refused", error.status)
-        return _error_response(error, exchange.number)
+        return self._refuse(exchange, error, self._openai)
 
 
 def _answer(reply: Answer | str) -> Answer:
@@ -218,7 +233,3 @@ def _answer(reply: Answer | str) -> Answer:
 
 def _pattern(match: str | None) -> re.Pattern[str] | None:
     return None if match is None else re.compile(match, re.DOTALL)
-
-
-def _error_response(error: ApiError, number: int) -> web.Response:
-    return web.json_response(error.body, status=error.status, headers={"x-request-id": f"req_{number}"})

@@ -1,11 +1,12 @@
 """What both wires share: the provider's limits, what is read from a request, and what a wire can do."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tests.simulators.model.faults import StreamError
-from tests.simulators.model.replies import Reply
+from tests.simulators.model.replies import CHARS_PER_TOKEN, Reply, tokens_in
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Prompt:
     prompt_tokens: int
     max_output_tokens: int | None = None
     include_usage: bool = False
+    thinking: bool = False
 
 
 class ApiError(Exception):
@@ -50,6 +52,21 @@ class Wire(Protocol):
     """One provider's protocol: reads requests, writes replies. Stateless apart from the provider's limits."""
 
     name: str
+    request_id_header: str
+    malformed_event: bytes
+    """An event whose JSON is cut off."""
+
+    def authenticate(self, headers: Mapping[str, str]) -> None:
+        """Check the key alone. Raises ApiError."""
+        ...
+
+    def models(self) -> dict[str, Any]:
+        """The body of the list of models."""
+        ...
+
+    def model(self, name: str) -> dict[str, Any]:
+        """The body about one model. Raises ApiError."""
+        ...
 
     def read(self, headers: Mapping[str, str], raw: bytes) -> Prompt:
         """Check a request as the provider does. Raises ApiError."""
@@ -63,24 +80,39 @@ class Wire(Protocol):
         """The answer as server-sent events; the last one is the end marker."""
         ...
 
-    def stream_error(self, error: StreamError) -> bytes:
-        """The event that tells a client mid-stream that the answer failed."""
+    def failure(self, error: StreamError) -> dict[str, Any]:
+        """An error in the provider's form that arrives in place of an answer."""
         ...
 
-    def error_body(self, status: int, message: str, kind: str, code: str | None) -> dict[str, Any]:
-        """An error in the provider's form."""
+    def error_event(self, error: StreamError) -> bytes:
+        """The same as an event, telling a client mid-stream that the answer failed."""
         ...
 
     def http_error(self, status: int, code: str | None) -> dict[str, Any]:
         """The provider's own body for a failure that is not the request's fault."""
         ...
 
+    def with_request_id(self, body: dict[str, Any], request_id: str) -> dict[str, Any]:
+        """An error body as it leaves, for providers that name the request in it."""
+        ...
 
-def cut_to(reply_text: str, max_output_chars: int | None) -> tuple[str, bool]:
+
+def cut_to(content: str, prompt: Prompt) -> tuple[str, bool]:
     """The text as far as the request's output limit lets it go, and whether something was cut."""
-    if max_output_chars is None or len(reply_text) <= max_output_chars:
-        return reply_text, False
-    return reply_text[:max_output_chars], True
+    if prompt.max_output_tokens is None:
+        return content, False
+    kept = content[: prompt.max_output_tokens * CHARS_PER_TOKEN]
+    return kept, len(kept) < len(content)
+
+
+def completion_tokens(reply: Reply, content: str) -> int:
+    """What the simulator counts for an answer whose text is `content`."""
+    calls = sum(
+        tokens_in(call.name)
+        + tokens_in(call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
+        for call in reply.calls
+    )
+    return tokens_in(content) + tokens_in(reply.thinking) + calls
 
 
 def pieces(content: str, size: int) -> list[str]:
