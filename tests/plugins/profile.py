@@ -67,12 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
     profile = read_profile(os.environ)
     os.environ["HUBBUB_SEED"] = str(profile.seed)
     config.stash[PROFILE] = profile
-    if profile.name != "test" and config.getoption("--hypothesis-seed") is None:
+    if profile.seed != 0 and config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(profile.seed)
     settings.register_profile(
         "hubbub",
         max_examples=profile.pick(test=50, ci=300, proof=1000),
-        derandomize=profile.name == "test" and profile.seed == 0,
+        derandomize=profile.seed == 0,
         deadline=None,
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow],
@@ -108,6 +108,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A slice may be empty: that is no failure of the run."""
+    empty = session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    if empty and session.config.stash[PROFILE].name == "ci":
+        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(scope="session")

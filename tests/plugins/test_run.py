@@ -113,6 +113,7 @@ def test_an_unknown_group_is_a_usage_error(suite: Path) -> None:
 def test_the_slice_runs_slow_tests_alone_and_all_slices_run_them_all(suite: Path) -> None:
     first = run(suite, "-v", HUBBUB_PROFILE="ci", HUBBUB_SEED="5", HUBBUB_SHARD="1/2")
     second = run(suite, "-v", HUBBUB_PROFILE="ci", HUBBUB_SEED="5", HUBBUB_SHARD="2/2")
+    assert (first.returncode, second.returncode) == (0, 0)  # also where a slice is empty
     passed = first.stdout.count("PASSED") + second.stdout.count("PASSED")
     assert passed == 2
     assert "test_traces" not in first.stdout + second.stdout
