@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from channels.channel import Payload, Route
 from channels.telegram import outbound
-from channels.telegram.client import BotClient
+from channels.telegram.client import BotClient, Timeouts
 from channels.telegram.places import address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller
 from core.clock import Clock
@@ -34,10 +34,12 @@ class TelegramChannel:
         api_base_url: str,
         clock: Clock,
         commands: Mapping[str, str],
+        *,
         tls: ssl.SSLContext | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self._name = name
-        self._client = BotClient(token, api_base_url, tls)
+        self._client = BotClient(token, api_base_url, timeouts or Timeouts(), tls)
         self._poller = UpdatePoller(self._client, name, clock)
         self._commands = list(commands.items())
 

@@ -6,6 +6,7 @@ of a request, and what comes in is checked by `wire` anyway.
 
 import ssl
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import httpx
@@ -18,12 +19,6 @@ from channels.telegram.errors import channel_error
 from channels.telegram.inbound import ALLOWED_UPDATES, Account
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
-POLL_TIMEOUT_S: Final = 30
-POLL_READ_TIMEOUT_S: Final = 45.0
-"""Longer than a poll lasts; a connection that went silent is given up after it."""
-
-READ_TIMEOUT_S: Final = 20.0
-CONNECT_TIMEOUT_S: Final = 10.0
 SEND_CONNECTIONS: Final = 256
 KEEP_ALIVE_S: Final = 30.0
 
@@ -40,20 +35,32 @@ ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
 time; it writes all of these in camel case."""
 
 
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long to wait for Telegram. `poll_read_s` is longer than a poll lasts: a poll's connection that
+    went silent is given up after it."""
+
+    poll_s: int = 30
+    poll_read_s: float = 45.0
+    read_s: float = 20.0
+    connect_s: float = 10.0
+
+
 class BotClient:
     """One bot's requests. Every method raises ChannelError and nothing else.
 
     `tls`: shared with other clients, since making one takes tens of milliseconds.
     """
 
-    def __init__(self, token: str, api_base_url: str, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, token: str, api_base_url: str, timeouts: Timeouts, tls: ssl.SSLContext | None = None
+    ) -> None:
         base_url = api_base_url.rstrip("/")
         tls = tls or httpx.create_ssl_context()
-        self._requests = (
-            _request(tls, 1, POLL_READ_TIMEOUT_S),
-            _request(tls, SEND_CONNECTIONS, READ_TIMEOUT_S),
-        )
-        polling, sending = self._requests
+        polling = _request(tls, 1, timeouts.poll_read_s, timeouts.connect_s)
+        sending = _request(tls, SEND_CONNECTIONS, timeouts.read_s, timeouts.connect_s)
+        self._requests = (polling, sending)
+        self._poll_s = timeouts.poll_s
         self._bot = Bot(
             token,
             base_url=f"{base_url}/bot",
@@ -71,8 +78,8 @@ class BotClient:
             raise Unanswered("Telegram's answer about the bot could not be read") from error
 
     async def updates(self, offset: int | None) -> list[object]:
-        """Wait up to POLL_TIMEOUT_S for updates; confirms all before `offset`."""
-        params: dict[str, object] = {"timeout": POLL_TIMEOUT_S, "allowed_updates": list(ALLOWED_UPDATES)}
+        """Wait for updates, as long as a poll lasts; confirms all before `offset`."""
+        params: dict[str, object] = {"timeout": self._poll_s, "allowed_updates": list(ALLOWED_UPDATES)}
         if offset is not None:
             params["offset"] = offset
         updates = await self._call(GET_UPDATES, params)
@@ -157,12 +164,14 @@ class BotClient:
             raise Unanswered("Telegram's answer could not be read") from error
 
 
-def _request(tls: ssl.SSLContext, connections: int, read_timeout_s: float) -> HTTPXRequest:
+def _request(
+    tls: ssl.SSLContext, connections: int, read_timeout_s: float, connect_timeout_s: float
+) -> HTTPXRequest:
     limits = httpx.Limits(max_connections=connections, keepalive_expiry=KEEP_ALIVE_S)
     transport = AiohttpTransport(verify=tls, limits=limits)
     return HTTPXRequest(
         read_timeout=read_timeout_s,
-        connect_timeout=CONNECT_TIMEOUT_S,
-        pool_timeout=CONNECT_TIMEOUT_S,  # with this transport it covers waiting and connecting
+        connect_timeout=connect_timeout_s,
+        pool_timeout=connect_timeout_s,  # with this transport it covers waiting and connecting
         httpx_kwargs={"transport": transport},
     )

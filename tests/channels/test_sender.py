@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.channel import Payload
@@ -375,7 +375,6 @@ TROUBLES = [
     ),
     troubles=st.lists(st.tuples(st.sampled_from(TROUBLES), st.booleans()), max_size=15),
 )
-@settings(max_examples=150, deadline=None)
 def test_whatever_goes_wrong_order_is_kept_and_every_row_ends(
     rows: list[tuple[str, int, bool]], troubles: list[tuple[ChannelError | None, bool]]
 ) -> None:
