@@ -5,6 +5,7 @@ aiohttp's does not, so hundreds of calls that each last minutes can share one po
 """
 
 import ssl
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import aiohttp
 import httpx
@@ -41,6 +42,7 @@ def model_client(*, tls: ssl.SSLContext | None = None, user_agent: str = "hubbub
         follow_redirects=False,
         trust_env=False,
         headers={"User-Agent": user_agent},
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
     )
 
 

@@ -112,7 +112,7 @@ class OpenAIModel:
         body = request_body(request, dialect, model=self._model, host=self._url.host, stream=self._stream)
         timeout = self._client.timeout
         if not self._stream:
-            timeout = httpx.Timeout(timeout, read=WHOLE_REPLY_TIMEOUT_S)
+            timeout = httpx.Timeout(**(timeout.as_dict() | {"read": WHOLE_REPLY_TIMEOUT_S}))
         sent = self._client.build_request(
             "POST", self._url, content=encoded(body), headers=self._headers, timeout=timeout
         )

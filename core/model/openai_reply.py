@@ -20,6 +20,8 @@ DONE = "[DONE]"
 REPLY_LIMIT_CHARS = 4 * 1024 * 1024
 CALLS_LIMIT = 128
 """OpenAI's own limit of calls in one message, and so of what can be replayed."""
+OPAQUE_LIMIT_CHARS = 256 * 1024
+"""More than this is not carried along with every later request."""
 
 _CUT_REASONS = frozenset({"length", "max_tokens"})
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})
@@ -167,7 +169,8 @@ class ReplyAssembler:
             kept["reasoning_content"] = storable("".join(self._reasoning))
         if any(call.extra for call in self._calls):
             kept["extra_content"] = [call.extra for call in self._calls]
-        return json.dumps({"host": self._host, **kept}) if kept else ""
+        opaque = json.dumps({"host": self._host, **kept}) if kept else ""
+        return opaque if len(opaque) <= OPAQUE_LIMIT_CHARS else ""
 
     def _grow(self, piece: str) -> None:
         self._size_chars += len(piece)

@@ -48,7 +48,8 @@ _OVERFLOW = re.compile(
     r"|exceeds? the (?:maximum|model'?s?) (?:context|input)|(?:longer|greater) than the (?:model'?s )?context"
     r"|context (?:window|size|length) (?:of|is|has been) .{0,40}exceeded|prompt is too long|prompt too long"
     r"|too many (?:input )?tokens|input (?:is|token count) .{0,60}(?:too long|exceeds)|request too large"
-    r"|payload too large|maximum number of tokens|上下文.{0,12}(?:超|过长)|(?:超出|超过).{0,12}上下文",
+    r"|payload too large|context (?:the )?overflow|exceeded model token limit|ran out of room"
+    r"|maximum number of tokens|上下文.{0,12}(?:超|过长)|(?:超出|超过).{0,12}上下文",
     re.IGNORECASE,
 )
 _NOT_OVERFLOW = re.compile(r"rate limit|per min|quota|\btpm\b|too many requests", re.IGNORECASE)

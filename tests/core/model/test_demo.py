@@ -1,0 +1,245 @@
+"""The built-in model: what it understands, and that it never makes an outcome better than it was."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.model.base import ModelRequest, ToolSpec
+from core.model.demo import DemoModel, answer
+from core.safety.fencing import fence_tool_output
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    ResultStatus,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
+from tests.core.model.support import collect
+
+BASE = ("time", "memory_write", "memory_search", "shell")
+
+
+def tools(*names: str) -> list[ToolSpec]:
+    return [ToolSpec(name, name, {"type": "object", "properties": {}}) for name in names]
+
+
+def request(*said: Said | str, offered: tuple[str, ...] = BASE) -> ModelRequest:
+    conversation = [UserSaid(entry) if isinstance(entry, str) else entry for entry in said]
+    return ModelRequest("Be kind.", conversation, tools(*offered))
+
+
+def asked_for(text: str, *offered: str) -> tuple[str, dict[str, str]] | None:
+    reply = answer(request(text, offered=offered or BASE))
+    if not reply.calls:
+        return None
+    (call,) = reply.calls
+    assert reply.text == ""
+    return call.tool, json.loads(call.arguments)
+
+
+def after(text: str, tool: str, status: ResultStatus, result: str) -> str:
+    """What it says once the call it asked for has come to something."""
+    first = answer(request(text))
+    (call,) = first.calls
+    assert call.tool == tool
+    said = [UserSaid(text), AssistantSaid("", first.origin), ToolCalled("c1", call.tool, call.arguments)]
+    reply = answer(request(*said, ToolResult("c1", status, result)))
+    assert reply.calls == ()
+    return reply.text
+
+
+@pytest.mark.parametrize(
+    "text, tool, arguments",
+    [
+        ("what time is it", "time", {}),
+        ("  What TIME is it now?? ", "time", {}),
+        ("note: milk, eggs", "memory_write", {"text": "milk, eggs"}),
+        ("Remember the key is under the mat", "memory_write", {"text": "the key is under the mat"}),
+        ("what do you remember about the key?", "memory_search", {"query": "the key"}),
+        ("What do you remember?", "memory_search", {"query": ""}),
+        ("run: echo hi && ls", "shell", {"command": "echo hi && ls"}),
+        ("RUN: printf 'a\nb'", "shell", {"command": "printf 'a\nb'"}),
+        ("note: 部署 🚀", "memory_write", {"text": "部署 🚀"}),
+    ],
+)
+def test_requests_it_understands(text: str, tool: str, arguments: dict[str, str]) -> None:
+    assert asked_for(text) == (tool, arguments)
+
+
+@pytest.mark.parametrize(
+    "text, tool, arguments",
+    [
+        ("fetch https://example.org/a", "http", {"method": "GET", "url": "https://example.org/a"}),
+        ("write notes.txt: one\ntwo", "write_file", {"path": "notes.txt", "content": "one\ntwo"}),
+        ("read notes.txt", "read_file", {"path": "notes.txt"}),
+    ],
+)
+def test_requests_it_understands_only_with_their_tool(
+    text: str, tool: str, arguments: dict[str, str]
+) -> None:
+    assert asked_for(text, *BASE, tool) == (tool, arguments)
+    reply = answer(request(text))
+    assert reply.calls == ()
+    assert reply.text.startswith(f"You said: {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hello", "what time is it in the story?", "remembered", "run", "note:", "please run: ls", "", "🚀"],
+)
+def test_anything_else_is_repeated_with_how_to_go_on(text: str) -> None:
+    reply = answer(request(text))
+    assert reply.calls == ()
+    assert text in reply.text
+    assert "[[models]]" in reply.text
+    assert "hubbub.toml" in reply.text
+
+
+@pytest.mark.parametrize(
+    "text, tool", [("what time is it", "time"), ("run: ls", "shell"), ("note: x", "memory_write")]
+)
+def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
+    reply = answer(request(text, offered=()))
+    assert reply.calls == ()
+    assert reply.text == f"I would need the tool `{tool}` for this, and it is not on offer to me here."
+
+
+@pytest.mark.parametrize(
+    "text, tool, result, answered",
+    [
+        ("what time is it", "time", "Friday, 2025-11-21 (UTC)", "It is Friday, 2025-11-21 (UTC)."),
+        ("note: milk", "memory_write", "Noted: milk", "Noted: milk"),
+        (
+            "what do you remember about milk",
+            "memory_search",
+            "- 2025-11-21: buy milk",
+            "This is what I remember:\n\n- 2025-11-21: buy milk",
+        ),
+        ("what do you remember about x", "memory_search", "No note contains 'x'.", "No note contains 'x'."),
+        (
+            "run: ls",
+            "shell",
+            "exit code: 0\na.txt\n",
+            "I ran `ls`. It ended with:\n\n```\nexit code: 0\na.txt\n```",
+        ),
+        ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. It ended with:\n\n````\n```\n````"),
+    ],
+)
+def test_results_are_told(text: str, tool: str, result: str, answered: str) -> None:
+    assert after(text, tool, ResultStatus.OK, result) == answered
+    assert after(text, tool, ResultStatus.OK, fence_tool_output(tool, result)) == answered
+
+
+@pytest.mark.parametrize(
+    "status, words",
+    [
+        (ResultStatus.ERROR, "I tried `ls`, and it failed: WHY"),
+        (ResultStatus.DENIED, "I did not run `ls`, because it was denied. WHY"),
+        (ResultStatus.CANCELLED, "I did not finish `ls`, because it was cancelled. WHY"),
+        (ResultStatus.SKIPPED, "I did not run `ls`; it was skipped. WHY"),
+        (ResultStatus.UNKNOWN, "I do not know whether `ls` took effect. WHY"),
+    ],
+)
+def test_what_did_not_work_is_told_as_such(status: ResultStatus, words: str) -> None:
+    assert after("run: ls", "shell", status, "WHY") == words
+
+
+def test_a_call_without_an_outcome_is_told_as_such() -> None:
+    reply = answer(request("run: ls", AssistantSaid(""), ToolCalled("c", "shell", '{"command":"ls"}')))
+    assert reply.text == "There is no recorded outcome of `ls`; I do not know whether it was run."
+
+
+def test_several_messages_become_several_calls_and_one_answer() -> None:
+    first = answer(request("note: a", "hello", "what time is it"))
+    assert [(call.provider_call_id, call.tool) for call in first.calls] == [
+        ("demo-1", "memory_write"),
+        ("demo-2", "time"),
+    ]
+    second = answer(
+        request(
+            "note: a",
+            "hello",
+            "what time is it",
+            AssistantSaid(""),
+            ToolCalled("1", "memory_write", '{"text":"a"}'),
+            ToolCalled("2", "time", "{}"),
+            ToolResult("1", ResultStatus.OK, "Noted: a"),
+            ToolResult("2", ResultStatus.DENIED, "not now"),
+        )
+    )
+    assert second.calls == ()
+    assert [line for line in second.text.split("\n\n")[:3]] == [
+        "Noted: a",
+        "I did not run the tool `time`, because it was denied. not now",
+        "You said: hello",
+    ]
+
+
+def test_what_was_wanted_and_not_on_offer_is_told_beside_what_was_done() -> None:
+    conversation = ["note: a", "run: ls"]
+    first = answer(request(*conversation, offered=("memory_write",)))
+    assert [call.tool for call in first.calls] == ["memory_write"]
+    done = [
+        AssistantSaid(""),
+        ToolCalled("1", "memory_write", '{"text":"a"}'),
+        ToolResult("1", ResultStatus.OK, "Noted: a"),
+    ]
+    text = answer(request(*conversation, *done, offered=("memory_write",))).text
+    assert text == "Noted: a\n\nI would need the tool `shell` for this, and it is not on offer to me here."
+
+
+def test_an_old_request_is_not_taken_up_again() -> None:
+    reply = answer(request("run: rm x", AssistantSaid("I would not."), Note("Be brief."), "hello"))
+    assert reply.calls == ()
+    assert "rm x" not in reply.text
+
+
+def test_what_is_said_after_a_result_is_heard_with_it() -> None:
+    said = [UserSaid("run: ls"), AssistantSaid(""), ToolCalled("1", "shell", '{"command":"ls"}')]
+    reply = answer(request(*said, ToolResult("1", ResultStatus.CANCELLED, "stopped"), "note: b"))
+    assert [call.tool for call in reply.calls] == ["memory_write"]
+    assert "cancelled" in reply.text
+
+
+def test_a_conversation_without_a_question_gets_an_introduction() -> None:
+    assert "demo model" in answer(request()).text
+    assert "demo model" in answer(request(Summary("x", 1), Note("y"))).text
+
+
+async def test_its_text_comes_in_a_few_pieces() -> None:
+    deltas, reply = await collect(DemoModel(), request("hello"))
+    assert 2 <= len(deltas) <= 10
+    assert "".join(deltas) == reply.text
+    assert DemoModel("mine").name == "mine"
+
+
+def test_long_texts_are_repeated_in_part() -> None:
+    assert len(answer(request("x" * 100_000)).text) < 3000
+    assert len(after("run: " + "y" * 100_000, "shell", ResultStatus.OK, "z" * 100_000)) < 5000
+
+
+SAID = st.one_of(
+    st.builds(
+        UserSaid, st.sampled_from(["run: ls", "note: x", "hello", "what time is it"]) | st.text(max_size=5)
+    ),
+    st.builds(AssistantSaid, st.text(max_size=5)),
+    st.builds(ToolCalled, st.text(max_size=2), st.sampled_from(BASE), st.text(max_size=5)),
+    st.builds(ToolResult, st.text(max_size=2), st.sampled_from(ResultStatus), st.text(max_size=5)),
+    st.builds(Note, st.text(max_size=5)),
+)
+
+
+@given(st.lists(SAID, max_size=10), st.sets(st.sampled_from(BASE)))
+def test_any_conversation_gets_the_same_answer_twice_and_only_offered_calls(
+    said: list[Said], offered: set[str]
+) -> None:
+    conversation = request(*said, offered=tuple(offered))
+    reply = answer(conversation)
+    assert reply == answer(conversation)
+    assert reply.text or reply.calls
+    assert {call.tool for call in reply.calls} <= offered

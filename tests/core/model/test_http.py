@@ -1,0 +1,155 @@
+"""The shared client, judged by what servers see of it."""
+
+import asyncio
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from core.errors import ModelRejected, ModelUnavailable
+from core.model.http import model_client
+from core.model.openai import OpenAIModel
+from tests.core.model.recorded_server import RecordedServer, answer
+from tests.core.model.support import TestClock, asking, collect, recorded
+
+TEXT = "Grüße aus 部署 🚀"
+
+
+def model(client: httpx.AsyncClient, base_url: str) -> OpenAIModel:
+    return OpenAIModel(
+        name="main", model="m-1", base_url=base_url, api_key="k", client=client, clock=TestClock()
+    )
+
+
+async def test_calls_one_after_the_other_share_one_connection() -> None:
+    async with RecordedServer(lambda _: answer(recorded("text.sse"))) as server, model_client() as client:
+        for _ in range(20):
+            assert (await collect(model(client, server.base_url), asking("Hi")))[1].text == TEXT
+    assert server.connections == 1
+    assert len(server.seen) == 20
+
+
+async def test_a_connection_is_used_again_after_an_error_too() -> None:
+    bodies = [
+        answer(b'{"error": {"message": "no"}}', status="400 Bad Request", media_type="application/json")
+    ] * 3
+    async with RecordedServer(lambda _: bodies.pop()) as server, model_client() as client:
+        for _ in range(3):
+            with pytest.raises(ModelRejected):
+                await collect(model(client, server.base_url), asking("Hi"))
+    assert server.connections == 1
+
+
+async def test_hundreds_of_calls_are_in_flight_together() -> None:
+    text = answer(recorded("text.sse"))
+    async with RecordedServer(lambda _: text, gather=300) as server, model_client() as client:
+        asked = model(client, server.base_url)
+        async with asyncio.timeout(20):
+            replies = await asyncio.gather(*(collect(asked, asking(f"{n}")) for n in range(300)))
+        assert [reply.text for _, reply in replies] == [TEXT] * 300
+        assert server.connections == 300, "some waited for others"
+        await collect(asked, asking("once more"))
+        assert server.connections == 300
+
+
+async def test_connections_are_aiohttps_own() -> None:
+    async with model_client() as client:
+        with pytest.raises(ModelUnavailable) as caught:
+            await collect(model(client, "http://127.0.0.1:1/v1"), asking("Hi"))
+    seen: BaseException | None = caught.value
+    while seen is not None and not isinstance(seen, aiohttp.ClientConnectorError):
+        seen = seen.__cause__
+    assert seen is not None, "the failure did not come from aiohttp"
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with RecordedServer(lambda _: answer(recorded("text.sse"))) as other:
+        moved = answer(b"", status="302 Found", headers=f"Location: {other.base_url}/chat/completions\r\n")
+        async with RecordedServer(lambda _: moved) as server, model_client() as client:
+            with pytest.raises(ModelRejected, match="redirects are not followed; check base_url"):
+                await collect(model(client, server.base_url), asking("Hi"))
+    assert other.seen == []
+
+
+async def test_no_cookies_are_kept_and_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    reply = answer(recorded("text.sse"), headers="Set-Cookie: track=1; Path=/\r\n")
+    async with RecordedServer(lambda _: reply) as server, model_client(user_agent="hubbub/1") as client:
+        for _ in range(2):
+            await collect(model(client, server.base_url), asking("Hi"))
+    assert [seen.header("cookie") for seen in server.seen] == [None, None]
+    assert server.seen[0].header("user-agent") == "hubbub/1"
+
+
+async def test_a_stream_may_last_as_long_as_it_is_not_silent() -> None:
+    """Both sides of the read limit: pieces that keep coming outlast it, silence does not."""
+    pieces = recorded("text.sse").split(b"\n\n")
+    release = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for piece in pieces:
+            writer.write(piece + b"\n\n")
+            await writer.drain()
+            await asyncio.sleep(0.2)  # the server's pace, not a wait of the test
+        await release.wait()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server, model_client() as client:
+        client.timeout = httpx.Timeout(**(client.timeout.as_dict() | {"read": 0.7}))
+        assert (await collect(model(client, base_url), asking("Hi")))[1].text == TEXT
+        pieces = pieces[:2]
+        with pytest.raises(ModelUnavailable, match="ReadTimeout"):
+            await collect(model(client, base_url), asking("Hi"))
+        release.set()
+
+
+def self_signed(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's context with a certificate for localhost, and a client's that trusts it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = folder / "localhost.pem"
+    pem.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pem)
+    return server, ssl.create_default_context(cafile=str(pem))
+
+
+async def test_certificates_are_checked_against_the_context_given(tmp_path: Path) -> None:
+    server_tls, trusting = self_signed(tmp_path)
+    reply = answer(recorded("text.sse"))
+    async with RecordedServer(lambda _: reply, tls=server_tls) as server:
+        async with model_client(tls=trusting) as client:
+            assert (await collect(model(client, server.base_url), asking("Hi")))[1].text == TEXT
+        async with model_client() as client:
+            with pytest.raises(ModelUnavailable, match=r"(?i)certificate"):
+                await collect(model(client, server.base_url), asking("Hi"))
+    assert len(server.seen) == 1

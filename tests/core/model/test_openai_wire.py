@@ -1,0 +1,186 @@
+"""The request's JSON, and what is left out of it once a provider has refused it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.model.base import ModelRequest
+from core.model.openai_messages import wire_call_id
+from core.model.openai_wire import Dialect, encoded, request_body
+from core.model.provider_errors import read_error_body
+from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
+from tests.core.model.support import SHELL, asking
+
+HOST = "api.example.org"
+
+
+def body(
+    request: ModelRequest, dialect: Dialect | None = None, *, host: str = HOST, stream: bool = True
+) -> Any:
+    made = request_body(request, dialect or Dialect(), model="m-1", host=host, stream=stream)
+    return json.loads(encoded(made))
+
+
+def after(dialect: Dialect, status: int, message: str, **error: str) -> Dialect | None:
+    return dialect.after(
+        read_error_body(status, json.dumps({"error": {"message": message, **error}}).encode())
+    )
+
+
+def test_a_streamed_request() -> None:
+    assert body(asking("Hi 部", tools=[SHELL])) == {
+        "model": "m-1",
+        "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi 部"}],
+        "max_tokens": 4096,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "shell",
+                    "description": "Run a command.",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"command": {"type": "string"}},
+                        "required": ["command"],
+                    },
+                },
+            }
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_what_is_not_asked_for_is_not_sent() -> None:
+    sent = body(asking("Hi", tools=(), system=""), stream=False)
+    assert set(sent) == {"model", "messages", "max_tokens"}
+    assert [message["role"] for message in sent["messages"]] == ["user"]
+
+
+def test_temperature() -> None:
+    request = ModelRequest("", [UserSaid("Hi")], temperature=0.0)
+    assert body(request)["temperature"] == 0.0
+    assert "temperature" not in body(request, Dialect(temperature=False))
+
+
+def test_half_characters_do_not_break_a_request() -> None:
+    assert body(asking("a\ud83d"))["messages"][1]["content"] == "a?"
+
+
+# --- learning --------------------------------------------------------------------------------------------
+
+OPENAI_TOKENS = (
+    "Unsupported parameter: 'max_tokens' is not supported with this model. "
+    "Use 'max_completion_tokens' instead."
+)
+
+
+@pytest.mark.parametrize(
+    "status, message, error, learned",
+    [
+        (
+            400,
+            "Unknown parameter: 'stream_options'.",
+            {"param": "stream_options"},
+            Dialect(include_usage=False),
+        ),
+        (422, "extra_forbidden: body.stream_options", {}, Dialect(include_usage=False)),
+        (
+            400,
+            OPENAI_TOKENS,
+            {"param": "max_tokens", "code": "unsupported_parameter"},
+            Dialect(output_limit="max_completion_tokens"),
+        ),
+        (
+            400,
+            "Unsupported value: 'temperature' does not support 0.2 with this model.",
+            {"param": "temperature", "code": "unsupported_value"},
+            Dialect(temperature=False),
+        ),
+        (400, "messages.1.reasoning_content: not permitted", {}, Dialect(replay=False)),
+        (400, "Unexpected role 'user' after role 'tool'", {}, Dialect(user_after_tool=False)),
+    ],
+)
+def test_a_refusal_that_names_a_part_teaches_to_leave_it_out(
+    status: int, message: str, error: dict[str, str], learned: Dialect
+) -> None:
+    assert after(Dialect(), status, message, **error) == learned
+    assert after(learned, status, message, **error) is None, "the same lesson would be learned for ever"
+
+
+@pytest.mark.parametrize(
+    "status, message",
+    [
+        (400, "Invalid 'messages[0].content'"),
+        (400, "max_tokens is too large"),
+        (500, "stream_options"),
+        (401, "x"),
+    ],
+)
+def test_other_refusals_teach_nothing(status: int, message: str) -> None:
+    assert after(Dialect(), status, message) is None
+
+
+def test_what_was_learned_is_left_out() -> None:
+    request = asking("Hi")
+    assert "stream_options" not in body(request, Dialect(include_usage=False))
+    sent = body(request, Dialect(output_limit="max_completion_tokens"))
+    assert sent["max_completion_tokens"] == 4096
+    assert "max_tokens" not in sent
+
+
+def test_a_placeholder_answers_results_where_a_provider_wants_one() -> None:
+    request = asking(
+        "run it",
+        AssistantSaid(""),
+        ToolCalled("a", "shell", "{}"),
+        ToolResult("a", ResultStatus.OK, "x"),
+        "next",
+    )
+    assert [m["role"] for m in body(request)["messages"]] == ["system", "user", "assistant", "tool", "user"]
+    sent = body(request, Dialect(user_after_tool=False))["messages"]
+    assert [m["role"] for m in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+
+
+# --- replay ----------------------------------------------------------------------------------------------
+
+KEPT = json.dumps(
+    {"host": HOST, "reasoning_content": "Because.", "extra_content": [None, {"google": {"s": "1"}}]}
+)
+
+
+def with_calls(origin: Origin | None) -> ModelRequest:
+    return asking(
+        "go",
+        AssistantSaid("", origin),
+        ToolCalled("a", "shell", "{}"),
+        ToolCalled("b", "shell", "{}"),
+        ToolResult("a", ResultStatus.OK, "x"),
+        ToolResult("b", ResultStatus.OK, "x"),
+    )
+
+
+def test_a_provider_gets_back_what_it_left_with_its_calls() -> None:
+    message = body(with_calls(Origin("openai", "m-1", KEPT)))["messages"][2]
+    assert message["reasoning_content"] == "Because."
+    assert [call.get("extra_content") for call in message["tool_calls"]] == [None, {"google": {"s": "1"}}]
+
+
+@pytest.mark.parametrize(
+    "origin, host, dialect",
+    [
+        (Origin("anthropic", "m-1", KEPT), HOST, Dialect()),
+        (Origin("openai", "m-2", KEPT), HOST, Dialect()),
+        (Origin("openai", "m-1", KEPT), "other.example.org", Dialect()),
+        (Origin("openai", "m-1", KEPT), HOST, Dialect(replay=False)),
+        (Origin("openai", "m-1", "not JSON"), HOST, Dialect()),
+        (Origin("openai", "m-1", ""), HOST, Dialect()),
+        (None, HOST, Dialect()),
+    ],
+)
+def test_nobody_else_gets_it(origin: Origin | None, host: str, dialect: Dialect) -> None:
+    message = body(with_calls(origin), dialect, host=host)["messages"][2]
+    assert set(message) == {"role", "content", "tool_calls"}
+    assert [set(call) for call in message["tool_calls"]] == [{"id", "type", "function"}] * 2
+    assert message["tool_calls"][0]["id"] == wire_call_id("a")
