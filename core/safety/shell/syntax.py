@@ -1,0 +1,306 @@
+"""A command line, parsed by bash's grammar into the simple commands it may run.
+
+All commands are found, wherever they stand: in pipelines, conditions, functions, substitutions and here
+documents. What the grammar can't read for certain is named as a problem, never guessed: the grammar
+recovers from errors by inventing, and differs from bash in corners which are refused here.
+"""
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from core.safety.shell.words import Word
+
+LENGTH_LIMIT = 4096
+"""Characters; the parser's time grows with the square of the length on hostile input."""
+_NESTING_LIMIT = 100
+"""Of each construct the parser is slow on."""
+_SLOW_ON = ("|", "$[", "=(", "()", "<<", "${", "$((")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+_SPREADS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[{]")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_EXPANSIONS = frozenset(
+    {"simple_expansion", "expansion", "command_substitution", "process_substitution"}
+    | {"arithmetic_expansion", "brace_expression", "ansi_c_string", "translated_string"}
+)
+_WORDS = (
+    frozenset({"word", "raw_string", "string", "concatenation", "number", "array", "regex"}) | _EXPANSIONS
+)
+_STRUCTURE = frozenset(
+    {"program", "list", "pipeline", "redirected_statement", "subshell", "compound_statement", "comment"}
+    | {"if_statement", "elif_clause", "else_clause", "for_statement", "c_style_for_statement", "do_group"}
+    | {"while_statement", "case_statement", "case_item", "function_definition", "negated_command"}
+    | {"test_command", "unary_expression", "binary_expression", "ternary_expression", "postfix_expression"}
+    | {"parenthesized_expression", "test_operator", "extglob_pattern", "command", "command_name"}
+    | {"variable_assignment", "variable_assignments", "variable_name", "special_variable_name"}
+    | {"subscript", "declaration_command", "unset_command", "string_content", "file_redirect"}
+    | {"file_descriptor", "heredoc_redirect", "heredoc_start", "heredoc_body", "heredoc_content"}
+    | {"heredoc_end", "herestring_redirect"}
+)
+_KNOWN = _WORDS | _STRUCTURE
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`operator` as written (`>`, `>>`, `<`, `2>&1` is `>&`); a here document has no target."""
+
+    operator: str
+    target: Word | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value`, before a command, alone, or in `export`."""
+
+    name: str
+    value: Word
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """A program's name and its arguments, in order; without words it is only assignments."""
+
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLine:
+    """Everything a line may do. `problems`: why it can't be known; `bomb`: a function multiplies itself.
+
+    `alone`: the line is one simple command, without assignments. `loose`: words in other places: values
+    of loops, assignments, arrays.
+    """
+
+    commands: tuple[SimpleCommand, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    loose: tuple[Word, ...] = ()
+    problems: tuple[str, ...] = ()
+    bomb: bool = False
+    alone: bool = False
+
+
+@functools.cache
+def _language() -> Language:
+    return Language(tree_sitter_bash.language())
+
+
+def readings(line: str) -> tuple[str, ...]:
+    """The texts to be parsed for one line: as it is, and with its lines joined at backslashes.
+
+    The grammar separates words at an escaped line end where the shell joins them, except in comments
+    and quoted here documents, where the shell doesn't. Both are looked at; the worse counts.
+    """
+    line = line.replace("\r\n", "\n")
+    joined = _CONTINUATION.sub(r"\1", line)
+    return (line,) if joined == line else (line, joined)
+
+
+def parse(line: str) -> ParsedLine:
+    """Parse one reading of a line; never raises."""
+    if len(line) > LENGTH_LIMIT or any(line.count(token) > _NESTING_LIMIT for token in _SLOW_ON):
+        return ParsedLine(problems=("it is too long or too deeply nested to be judged",))
+    if _CONTROL.search(line):
+        return ParsedLine(problems=("it contains control characters",))
+    source = line.encode("utf-8", "replace")
+    root = Parser(_language()).parse(source).root_node
+    reader = _Reader()
+    reader.read(root)
+    alone = len(reader.commands) == 1 and not reader.assignments and _is_alone(root)
+    return ParsedLine(
+        commands=tuple(SimpleCommand(words) for words in reader.commands),
+        redirects=tuple(reader.redirects),
+        assignments=tuple(reader.assignments),
+        loose=tuple(reader.loose),
+        problems=tuple(reader.problems),
+        bomb=reader.bomb,
+        alone=alone,
+    )
+
+
+def _is_alone(root: Node) -> bool:
+    """One command, possibly with redirects, nothing around it."""
+    children = root.children
+    if len(children) != 1:
+        return False
+    only = children[0]
+    if only.type == "redirected_statement":
+        only = only.child_by_field_name("body") or only
+    return only.type == "command"
+
+
+@dataclass
+class _Reader:
+    """Walks a syntax tree once."""
+
+    commands: list[tuple[Word, ...]] = field(default_factory=lambda: list[tuple[Word, ...]]())
+    redirects: list[Redirect] = field(default_factory=lambda: list[Redirect]())
+    assignments: list[Assignment] = field(default_factory=lambda: list[Assignment]())
+    loose: list[Word] = field(default_factory=lambda: list[Word]())
+    problems: list[str] = field(default_factory=lambda: list[str]())
+    bomb: bool = False
+
+    def read(self, root: Node) -> None:
+        if root.has_error:
+            self.problems.append("it can't be parsed")
+        for node in _all_nodes(root):
+            if node.is_named and node.type not in _KNOWN and not node.is_error:
+                self.problems.append("it uses syntax that isn't understood")
+            self._read_one(node)
+
+    def _read_one(self, node: Node) -> None:
+        match node.type:
+            case "command":
+                self._read_command(node)
+            case "declaration_command" | "unset_command":
+                self._read_declaration(node)
+            case "variable_assignment":
+                self._read_assignment(node)
+            case "file_redirect":
+                self._read_redirect(node)
+            case "heredoc_redirect" | "herestring_redirect":
+                self.redirects.append(Redirect("<<", None))
+            case "for_statement" | "array":
+                self.loose.extend(word_of(child) for child in node.children if child.type in _WORDS)
+            case "function_definition":
+                self.bomb = self.bomb or _multiplies_itself(node)
+            case "command_substitution":
+                self._check_backticks(node)
+            case _:
+                pass
+
+    def _read_command(self, node: Node) -> None:
+        parts = [child for child in node.children if child.type not in _BESIDE_WORDS]
+        parts += _strayed_words(node)
+        if any(before.end_byte == after.start_byte for before, after in pairwise(parts)):
+            self.problems.append("its words can't be told apart")
+        if any(_odd(part) for part in parts):
+            self.problems.append("its quoting isn't understood")
+        self.commands.append(tuple(word_of(part) for part in parts))
+
+    def _read_declaration(self, node: Node) -> None:
+        words = [word_of(child) for child in node.children if child.type != "variable_assignment"]
+        self.commands.append(tuple(words))
+
+    def _read_assignment(self, node: Node) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        word = word_of(value) if value is not None else Word("")
+        self.assignments.append(Assignment(_text(name) if name is not None else "", word))
+        self.loose.append(word)
+
+    def _read_redirect(self, node: Node) -> None:
+        operator = "".join(_text(child) for child in node.children if not child.is_named)
+        target = node.child_by_field_name("destination")
+        self.redirects.append(Redirect(operator, word_of(target) if target is not None else None))
+
+    def _check_backticks(self, node: Node) -> None:
+        text = _text(node)
+        if text.startswith("`") and "\\" in text:
+            self.problems.append("it escapes inside backticks")
+
+
+_BESIDE_WORDS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"})
+
+
+def _all_nodes(root: Node) -> Iterator[Node]:
+    """Every node, in the order of the text; without recursion, for lines can be nested deeply."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def _strayed_words(command: Node) -> list[Node]:
+    """Arguments that follow a redirect: the grammar hangs them on the redirect."""
+    strayed: list[Node] = []
+    for redirect in _redirects_after(command):
+        if redirect.type == "file_redirect":
+            strayed += redirect.children_by_field_name("destination")[1:]
+        else:
+            strayed += redirect.children_by_field_name("argument")
+            inner = [child for child in redirect.children if child.type == "file_redirect"]
+            strayed += [word for one in inner for word in one.children_by_field_name("destination")[1:]]
+    return strayed
+
+
+def _redirects_after(command: Node) -> list[Node]:
+    """Redirects of the statement this command is the last part of, and its own."""
+    own = [child for child in command.children if child.type in ("file_redirect", "heredoc_redirect")]
+    node = command
+    while (parent := node.parent) is not None and parent.end_byte >= command.end_byte:
+        if parent.type == "redirected_statement":
+            after = [child for child in parent.children if child.start_byte >= command.end_byte]
+            return own + [child for child in after if child.type in ("file_redirect", "heredoc_redirect")]
+        if parent.type not in ("pipeline", "list", "negated_command"):
+            break
+        node = parent
+    return own
+
+
+def _multiplies_itself(function: Node) -> bool:
+    """A function that calls itself in a pipeline or in the background."""
+    name = function.child_by_field_name("name")
+    body = list(_all_nodes(function))
+    calls = [node for node in body if node.type == "command_name" and name and _text(node) == _text(name)]
+    return bool(calls) and any(node.type in ("pipeline", "&") for node in body)
+
+
+def _odd(node: Node) -> bool:
+    """`$"…"`, and backticks the grammar took for letters."""
+    text = _text(node)
+    return text == "$" or (node.type in ("word", "concatenation") and "`" in text and "$" not in text)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def word_of(node: Node) -> Word:
+    """The word a node stands for."""
+    text = _text(node)
+    match node.type:
+        case "command_name":
+            return word_of(node.children[0]) if node.children else Word(text)
+        case "raw_string":
+            return Word(text[1:-1])
+        case "string":
+            return _quoted(node, text[1:-1])
+        case "concatenation":
+            return _joined([word_of(child) for child in node.children])
+        case kind if kind in _EXPANSIONS:
+            return Word(text, known=False, spread=True, substituted=_substitutes(node))
+        case "array" | "regex" | "subscript":
+            return Word(text, known=False)
+        case _:
+            spread = text.startswith("~") or _SPREADS.search(text) is not None
+            known = not (spread and _BRACES.search(text))
+            return Word(re.sub(r"\\(.)", r"\1", text), known=known, spread=spread)
+
+
+def _quoted(node: Node, inside: str) -> Word:
+    expands = any(child.type in _EXPANSIONS for child in node.children)
+    text = re.sub(r'\\([$`"\\])', r"\1", inside)
+    return Word(text, known=not expands, substituted=_substitutes(node))
+
+
+def _joined(parts: list[Word]) -> Word:
+    text = "".join(part.text for part in parts)
+    spread = any(part.spread for part in parts)
+    return Word(
+        text,
+        known=all(part.known for part in parts) and not (spread and _BRACES.search(text)),
+        spread=spread,
+        substituted=any(part.substituted for part in parts),
+    )
+
+
+def _substitutes(node: Node) -> bool:
+    return any(one.type in ("command_substitution", "process_substitution") for one in _all_nodes(node))
