@@ -2,7 +2,8 @@
 
 It speaks OpenAI's chat completions at `/v1/chat/completions` and Anthropic's messages at `/v1/messages`
 (versions 2023-06-01 and 2026-10-21), stream and whole, and `/v1/models` of both (Anthropic's when the request
-carries `anthropic-version`). It refuses what they refuse, in their words, and shares no code with the product.
+carries `anthropic-version`). It refuses what they refuse, in their words, and shares no code with the
+product.
 
 Start
 =====
@@ -17,8 +18,8 @@ As a process: `python -m tests.simulators.model [--host H] [--port N] [--api-key
 [--context-tokens N] [--log-limit N]` prints one JSON line {"url", "openai_base_url", "anthropic_base_url",
 "pid"} when it accepts connections and serves until SIGINT or SIGTERM.
 
-Speed, on one core of a small machine: 3,000 whole answers/s, 2,500 short streams/s, a request with a history
-of eleven messages and eight tools.
+It costs 0.35 ms of CPU for a whole answer and 0.4 ms for a short stream, to a request with eleven messages
+and eight tools: 2,800 and 2,400 a second on one core of a small machine.
 
 What it answers
 ===============
