@@ -81,7 +81,7 @@ def broken_contracts(house: Path) -> set[str]:
         env=os.environ | {"PYTHONPATH": str(house), "COLUMNS": "400"},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=55,
         check=False,
     )
     verdicts = dict(re.findall(r"^(.+?) (KEPT|BROKEN)(?: \(.*\))?$", done.stdout, re.MULTILINE))

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+RUN_LIMIT_S = 120
+pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 10)
 
 SUITE = """
 import pytest
@@ -71,7 +73,7 @@ def run(folder: Path, *options: str, **variables: str) -> subprocess.CompletedPr
         env=environ | {"PYTHONPATH": str(ROOT)} | variables,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=RUN_LIMIT_S,
         check=False,
     )
 
