@@ -1,8 +1,8 @@
 """Try the hub with no account anywhere: `python -m tests.simulators`.
 
 Starts a simulated Telegram (port 8081) and a simulated model provider (port 8082), writes a `hubbub.toml`
-into the data directory, starts a hub with it and gives you a small chat in the terminal. Without a terminal on
-standard input everything simply runs until SIGINT or SIGTERM.
+into the data directory, starts a hub with it and gives you a small chat in the terminal. Without a terminal
+on standard input everything simply runs until SIGINT or SIGTERM.
 """
 
 import argparse
@@ -64,7 +64,7 @@ async def run(settings: Settings, with_hub: bool) -> int:
 
 async def _until_stopped(stage: Stage, stopping: asyncio.Event) -> None:
     """Return when asked to stop; raises HubFailed when the hub ends by itself."""
-    terminal = Terminal(stage.telegram, _say) if sys.stdin.isatty() else None
+    terminal = Terminal(stage.telegram, lambda line: _say(line, terminal)) if sys.stdin.isatty() else None
     if terminal is not None:
         _say(HELP)
         _read_lines(terminal, stopping)
@@ -98,8 +98,9 @@ def _read_lines(terminal: Terminal, stopping: asyncio.Event) -> None:
     print(terminal.prompt, end="", flush=True)
 
 
-def _say(text: str) -> None:
-    print(f"\r{text}", flush=True)
+def _say(text: str, terminal: Terminal | None = None) -> None:
+    """Print a line, over a prompt that may stand there and with a new one under it."""
+    print(f"\r{text}", end=f"\n{terminal.prompt}" if terminal is not None else "\n", flush=True)
 
 
 if __name__ == "__main__":

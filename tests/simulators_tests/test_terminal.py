@@ -117,6 +117,15 @@ async def test_the_configuration(stage: Stage) -> None:
         stage.write_config()
 
 
+async def test_a_hub_answers_on_the_stage(stage: Stage) -> None:
+    """The path a person tries: a text goes through the real hub and model and comes back."""
+    stage.write_config()
+    await stage.start_hub()
+    stage.telegram.user_sends_text(OWNER.id, "hello there")
+    await stage.telegram.wait_text(OWNER.id, "You said: hello there", timeout_s=20)
+    assert [exchange.state for exchange in stage.model.log.all()] == ["answered"]
+
+
 async def test_a_hub_that_does_not_start_says_why(stage: Stage) -> None:
     stage.write_config()
     stage.settings.config.write_text("[hub]\nnonsense = 1\n")
