@@ -48,6 +48,7 @@ class SqliteStore:
         self._writer = writer
         self._reader = reader
         self._queries = queries
+        self._closed = False
 
     @classmethod
     async def open(
@@ -80,7 +81,10 @@ class SqliteStore:
         return cls(writer, ReaderThread(path, begin), queries)
 
     async def close(self) -> None:
-        """Finish what was handed in, then let the database go."""
+        """Finish what was handed in, then let the database go. Closing again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         await self._queries.close()
         await self._reader.close()
         await self._writer.close()

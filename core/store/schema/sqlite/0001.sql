@@ -58,8 +58,6 @@ CREATE TABLE threads (
     last_seq       INTEGER NOT NULL DEFAULT 0,  -- only grows: a position is never given twice
     last_turn      INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX threads_by_activity ON threads (last_active_at);
-CREATE INDEX threads_by_owner ON threads (owner_id, last_active_at);
 
 -- Where a key leads now. Several keys may lead to one thread; a thread may have lost its key.
 CREATE TABLE thread_keys (
@@ -93,13 +91,11 @@ CREATE TABLE turns (
     error          TEXT,
     created_at     INTEGER NOT NULL,
     ended_at       INTEGER,
-    UNIQUE (thread_id, number),
     CHECK ((state = 'running') = (running_since IS NOT NULL)),
     CHECK ((state IN ('running', 'waiting')) = (ended_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 -- One turn at a time in a thread.
 CREATE UNIQUE INDEX turns_active ON turns (thread_id) WHERE state IN ('running', 'waiting');
-CREATE INDEX turns_running ON turns (running_since) WHERE state = 'running';
 
 CREATE TABLE entries (
     thread_id TEXT NOT NULL REFERENCES threads (id),

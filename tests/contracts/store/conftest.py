@@ -1,0 +1,50 @@
+"""The implementations the suite runs on, and a world around each."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from core.store.base import Store
+from core.store.sqlite import SqliteStore
+from tests.contracts.store.world import CountingIds, StoppedClock, World
+
+Queue = Literal["merge", "one_by_one"]
+
+
+@dataclass
+class Database:
+    """One database that can be left and opened again."""
+
+    open_store: Callable[[StoppedClock, CountingIds, Queue], Awaitable[Store]]
+    clock: StoppedClock = field(default_factory=StoppedClock)
+    ids: CountingIds = field(default_factory=CountingIds)
+    opened: list[Store] = field(default_factory=list)
+
+    async def open(self, queue: Queue = "merge") -> World:
+        """A world on this database; whoever had it open before has left it."""
+        await self.close()
+        store = await self.open_store(self.clock, self.ids, queue)
+        self.opened.append(store)
+        return World(store, self.clock, self.ids)
+
+    async def close(self) -> None:
+        while self.opened:
+            await self.opened.pop().close()
+
+
+@pytest.fixture(params=["sqlite"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async def sqlite(clock: StoppedClock, ids: CountingIds, queue: Queue) -> Store:
+        return await SqliteStore.open(tmp_path / "hub.db", clock, ids, queue=queue)
+
+    made = Database({"sqlite": sqlite}[request.param])
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def world(database: Database) -> World:
+    return await database.open()

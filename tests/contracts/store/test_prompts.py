@@ -1,0 +1,356 @@
+"""Asking people: a prompt waits in the store and gets exactly one outcome (P6)."""
+
+import asyncio
+
+import pytest
+
+from core.consent.model import Grant, GrantScope, Option, Prompt, PromptKind, PromptState, Vote
+from core.errors import StaleTurn
+from core.messages import Message, MessageRef, plain
+from core.ports import Posted, SendState
+from core.store.accept import AcceptView, CastVote, ClosePrompt, RecordGrant, Verdict
+from core.store.rows import CallState, TurnState
+from core.transcript import AssistantSaid
+from tests.contracts.store.test_turns import go
+from tests.contracts.store.world import ADA, BEN, SECOND, Rules, World, admit
+
+SETTLED = plain("settled card")
+
+
+def closing(prompt: Prompt, option: Option) -> ClosePrompt:
+    return ClosePrompt(prompt.id, option, f"{option.value} by Ada", SETTLED)
+
+
+async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = world.prompt(start, call_id)
+    rows = await world.store.ask_person(prompt, [world.card(prompt)])
+
+    assert [(row.state, row.address, row.message) for row in rows] == [
+        (SendState.QUEUED, "to room", plain(prompt.title))
+    ]
+    thread = await world.store.thread(start.thread.id)
+    assert thread is not None
+    assert (thread.active_turn_id, thread.active_turn_state) == (start.turn_id, TurnState.WAITING)
+    (view,) = await world.store.open_prompts()
+    assert (view.prompt, view.votes, view.thread) == (prompt, (), thread)
+    seen = await world.look()
+    assert seen.open_prompts == (view,)
+    assert seen.running_since is None
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.prompt_id, call.binding) == (CallState.WAITING, prompt.id, prompt.binding)
+
+
+async def test_a_prompt_is_found_by_its_id_from_anywhere(world: World) -> None:
+    start = await world.turn(scope="first")
+    prompt = await world.ask(start, *await world.call(start))
+    view = await world.look(prompt_id=prompt.id)  # in the conversation "room"
+    assert view.prompt is not None
+    assert view.prompt.prompt == prompt
+    assert view.open_prompts == ()
+    assert (await world.look(prompt_id="0000000000")).prompt is None
+
+
+async def test_a_press_belongs_to_the_thread_of_its_prompt(world: World) -> None:
+    start = await world.turn(scope="first")
+    prompt = await world.ask(start, *await world.call(start))
+    rules = world.ruling(prompt_id=prompt.id)
+    accepted = await world.store.accept_event(world.press(prompt, 0), rules, send_now=False)
+    assert accepted.thread_id == start.thread.id
+    assert rules.view.thread is not None
+    assert rules.view.thread.id == start.thread.id
+    assert [view.prompt for view in rules.view.open_prompts] == [prompt]
+
+
+async def test_cards_are_seen_where_they_were_shown(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = world.prompt(start, call_id)
+    cards = [world.card(prompt), world.card(prompt, to="to Ada alone")]
+    here, elsewhere = await world.store.ask_person(prompt, cards)
+    assert (await world.look()).cards == ()
+    for row in (here, elsewhere):
+        await world.store.claim_outbox(row.id)
+        for part in ("1", "2"):
+            posted = Posted(MessageRef(f"{row.address}/{part}"), f"000000010{part}")
+            await world.store.record_part_sent(row.id, posted, last=part == "2")
+    (card,) = (await world.look()).cards
+    assert (card.prompt_id, card.refs, card.order_key) == (
+        prompt.id,
+        ("to room/1", "to room/2"),
+        "0000000102",
+    )
+
+
+@pytest.mark.parametrize(
+    "option,state",
+    [
+        (Option.APPROVE, CallState.APPROVED),
+        (Option.ALWAYS, CallState.APPROVED),
+        (Option.DENY, CallState.DENIED),
+    ],
+)
+async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
+    world: World, option: Option, state: CallState
+) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    accepted = await world.rule(closing(prompt, option))
+
+    resumed = accepted.started
+    assert resumed is not None
+    assert (resumed.turn_id, resumed.resumed, resumed.attempt) == (start.turn_id, True, 1)
+    assert resumed.thread.active_turn_state is TurnState.RUNNING
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.answer, call.answered_by) == (state, option, "Ada")
+    assert call.binding == prompt.binding
+    view = (await world.look(prompt_id=prompt.id)).prompt
+    assert view is not None
+    assert (view.prompt.state, view.prompt.outcome) == (PromptState.CLOSED, option)
+    assert view.prompt.outcome_text == f"{option.value} by Ada"
+    assert view.votes == (Vote("ada", "Ada", option, world.clock.now()),)
+    assert not await world.store.open_prompts()
+    if state is CallState.APPROVED:
+        assert await world.store.mark_running(start.turn_id, call_id, go) is None
+    else:
+        with pytest.raises(StaleTurn):
+            await world.store.mark_running(start.turn_id, call_id, go)
+
+
+async def test_every_copy_of_a_card_is_changed_in_its_place(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = world.prompt(start, call_id)
+    drafts = [world.card(prompt), world.card(prompt, to="to Ada alone"), world.card(prompt, to="gone")]
+    cards = await world.store.ask_person(prompt, drafts)
+    await world.store.fail_outbox(cards[2].id, "blocked by the person")
+    accepted = await world.rule(closing(prompt, Option.DENY))
+    assert [(row.edit_of, row.address, row.message, row.state) for row in accepted.outbox] == [
+        (cards[0].id, "to room", SETTLED, SendState.QUEUED),
+        (cards[1].id, "to Ada alone", SETTLED, SendState.QUEUED),
+    ]
+    unsettled = await world.store.pending_outbox("chat")
+    assert [row.id for row in unsettled] == sorted(row.id for row in (*cards[:2], *accepted.outbox))
+
+
+async def test_a_settled_prompt_is_not_settled_again(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    await world.rule(closing(prompt, Option.APPROVE))
+    again = await world.rule(closing(prompt, Option.DENY), by=BEN)
+    assert (again.started, again.outbox) == (None, ())
+    assert (await world.call_row(start, call_id)).answer is Option.APPROVE
+    view = (await world.look(prompt_id=prompt.id)).prompt
+    assert view is not None
+    assert [vote.user_id for vote in view.votes] == ["ada"]
+
+
+async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(world: World) -> None:
+    for _ in range(20):
+        start = await world.turn(scope=world.ids.row_id())
+        (call_id,) = await world.call(start)
+        prompt = await world.ask(start, call_id)
+
+        def verdict(option: Option, view: AcceptView) -> Verdict:
+            assert view.prompt is not None
+            if view.prompt.prompt.state is PromptState.CLOSED:
+                return Verdict("refused", answer=view.prompt.prompt.outcome_text)
+            close = ClosePrompt(view.prompt.prompt.id, option, f"it was {option.value}", SETTLED)
+            return Verdict("answer", (close,), answer=close.outcome_text)
+
+        answers = [
+            world.store.accept_event(
+                world.press(prompt, index, by=person),
+                Rules(admit(person), lambda _event, view, option=option: verdict(option, view), prompt.id),
+                send_now=False,
+            )
+            for index, (person, option) in enumerate([(ADA, Option.APPROVE), (BEN, Option.DENY)])
+        ]
+        first, second = await asyncio.gather(*answers)
+        assert sorted([first.outcome, second.outcome]) == ["answer", "refused"]
+        assert first.answer == second.answer
+        assert (first.started is None) != (second.started is None)
+
+
+async def test_votes_are_one_for_each_person(world: World) -> None:
+    start = await world.turn()
+    prompt = await world.ask(start, *await world.call(start))
+    for person, option in ((ADA, Option.APPROVE), (BEN, Option.APPROVE), (BEN, Option.DENY)):
+        accepted = await world.rule(CastVote(prompt.id, option), by=person)
+        assert accepted.started is None
+        world.clock.advance(1)
+    (view,) = await world.store.open_prompts()
+    assert [(vote.user_id, vote.name, vote.option) for vote in view.votes] == [
+        ("ada", "Ada", Option.APPROVE),
+        ("ben", "Ben", Option.DENY),
+    ]
+
+
+async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: World) -> None:
+    start = await world.turn()
+    calls = await world.call(start, "shell", "http")
+    prompts: list[Prompt] = []
+    for call_id in calls:
+        await world.store.mark_running(start.turn_id, call_id, go)
+    for call_id in calls:
+        prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
+        await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+        prompts.append(prompt)
+    assert (await world.rule(closing(prompts[0], Option.HAPPENED))).started is None
+    assert (await world.rule(closing(prompts[1], Option.RETRY))).started is not None
+
+
+@pytest.mark.parametrize("option", [Option.HAPPENED, Option.SKIP, Option.RETRY])
+async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: World, option: Option) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (option,))
+    rows = await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+    assert [row.message for row in rows] == [plain(prompt.title)]
+    with pytest.raises(StaleTurn):
+        await world.store.mark_unknown(call_id, world.prompt(start, call_id), [])
+    await world.rule(closing(prompt, option))
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.answer, call.answered_by) == (CallState.UNKNOWN, option, "Ada")
+    if option is Option.RETRY:
+        assert await world.store.mark_running(start.turn_id, call_id, go) is None
+    else:
+        with pytest.raises(StaleTurn):
+            await world.store.mark_running(start.turn_id, call_id, go)
+
+
+async def test_a_call_cut_short_twice_is_asked_about_twice(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    for _ in range(2):
+        await world.store.mark_running(start.turn_id, call_id, go)
+        prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.RETRY,))
+        await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+        with pytest.raises(StaleTurn):
+            await world.store.mark_running(start.turn_id, call_id, go)
+        await world.rule(closing(prompt, Option.RETRY))
+    assert (await world.call_row(start, call_id)).state is CallState.UNKNOWN
+
+
+async def test_going_on_counts_the_budget_afresh(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    world.clock.advance(100)
+    prompt = await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
+    accepted = await world.rule(closing(prompt, Option.CONTINUE))
+    assert accepted.started is not None
+    loaded = await world.store.load_turn(accepted.started)
+    assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
+    assert loaded.continued is Option.CONTINUE
+    await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("words"), [])
+    await world.call(start)
+    assert (await world.reload(start)).rounds == 1
+
+
+async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: World) -> None:
+    start = await world.turn()
+    await world.call(start)
+    prompt = await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
+    accepted = await world.rule(closing(prompt, Option.STOP))
+    assert accepted.started is not None
+    loaded = await world.store.load_turn(accepted.started)
+    assert (loaded.rounds, loaded.continued) == (1, Option.STOP)
+
+
+async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    accepted = await world.rule(closing(prompt, Option.APPROVE))
+    assert accepted.started is not None
+    assert (await world.store.load_turn(accepted.started)).rounds == 1
+
+
+# --- expiry ---------------------------------------------------------------------------------------------
+
+
+def expired_card(prompt: Prompt) -> Message:
+    return plain(f"expired: {prompt.title}")
+
+
+async def test_an_expired_approval_counts_as_denied_by_nobody(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = world.prompt(start, call_id, expires_in_s=60)
+    (card,) = await world.store.ask_person(prompt, [world.card(prompt)])
+    early = await world.store.expire_prompts(world.clock.now() + 59 * SECOND, "Expired.", expired_card)
+    assert (early.started, early.outbox) == ((), ())
+
+    world.clock.advance(60)
+    late = await world.store.expire_prompts(world.clock.now(), "Expired.", expired_card)
+    assert [started.turn_id for started in late.started] == [start.turn_id]
+    assert [(row.edit_of, row.message) for row in late.outbox] == [(card.id, plain("expired: Run shell?"))]
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.answered_by) == (CallState.DENIED, None)
+    again = await world.store.expire_prompts(world.clock.now(), "Expired.", expired_card)
+    assert (again.started, again.outbox) == ((), ())
+    assert (await world.rule(closing(prompt, Option.APPROVE))).started is None
+
+
+async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.RETRY,), expires_in_s=1)
+    await world.store.mark_unknown(call_id, prompt, [])
+    expired = await world.store.expire_prompts(world.clock.now() + SECOND, "Expired.", expired_card)
+    assert len(expired.started) == 1
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.answer) == (CallState.UNKNOWN, None)
+
+
+async def test_an_expired_continue_prompt_means_no(world: World) -> None:
+    start = await world.turn()
+    await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
+    (resumed,) = (
+        await world.store.expire_prompts(world.clock.now() + SECOND, "Expired.", expired_card)
+    ).started
+    assert (await world.store.load_turn(resumed)).continued is Option.STOP
+
+
+# --- grants ---------------------------------------------------------------------------------------------
+
+
+async def test_grants_are_listed_until_they_expire_or_are_revoked(world: World) -> None:
+    await world.turn()
+    now = world.clock.now()
+    whole = Grant("g1", "ada", "shell", None, GrantScope.USER, None, "ada", now)
+    brief = Grant("g2", "ada", "shell", "ls *", GrantScope.USER, None, "ada", now, now + 10 * SECOND)
+    await world.rule(RecordGrant(whole), RecordGrant(brief))
+    assert await world.store.grants("ada") == [whole, brief]
+    assert not await world.store.grants("ben")
+    world.clock.advance(10)
+    assert await world.store.grants("ada") == [whole]
+    assert await world.store.revoke_grant("g1")
+    assert not await world.store.revoke_grant("g1")
+    assert not await world.store.grants("ada")
+
+
+async def test_granting_the_same_again_leaves_one_grant_to_revoke(world: World) -> None:
+    await world.turn()
+    first = Grant("g1", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now())
+    second = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now())
+    await world.rule(RecordGrant(first))
+    await world.rule(RecordGrant(second))
+    assert await world.store.grants("ada") == [second]
+
+
+async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(world: World) -> None:
+    start = await world.turn(scope="first")
+    now = world.clock.now()
+    here = Grant("g1", "ada", "http", None, GrantScope.THREAD, start.thread.id, "ada", now)
+    everywhere = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", now)
+    await world.rule(RecordGrant(here), RecordGrant(everywhere))
+    assert (await world.store.load_turn(start)).grants == (here, everywhere)
+    other = await world.turn(scope="second")
+    assert (await world.store.load_turn(other)).grants == (everywhere,)

@@ -1,0 +1,405 @@
+"""A turn: journalled step by step, written to only while it runs, ended in one transaction."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from core.consent.model import Grant, GrantScope, Option, PromptKind
+from core.errors import StaleTurn
+from core.ports import SendState
+from core.store.accept import ClosePrompt, RecordGrant, StopThread
+from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
+from core.tools.base import Effect, ProcessInfo
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    Origin,
+    ResultStatus,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
+from core.users import Principal, Role
+from tests.contracts.store.world import BEN, CHANNEL, SECOND, World
+
+
+def go(call: CallRow, principal: Principal, grants: Sequence[Grant]) -> str | None:
+    return None
+
+
+def ok(call_id: str, text: str = "fine") -> ToolResult:
+    return ToolResult(call_id, ResultStatus.OK, text)
+
+
+# --- steps ----------------------------------------------------------------------------------------------
+
+
+async def test_a_reply_and_its_calls_are_journalled_together(world: World) -> None:
+    start = await world.turn()
+    reply = AssistantSaid("let me see", Origin("openai", "small", '{"id": 7}'))
+    calls = [
+        NewCall("call-1", "shell", '{"command": "ls"}', Effect.EFFECT),
+        NewCall("call-2", "time", "{", Effect.NONE),
+    ]
+    await world.store.record_reply_and_intents(start.turn_id, reply, calls)
+    loaded = await world.reload(start)
+    assert [entry.said for entry in loaded.entries] == [
+        UserSaid("hello"),
+        reply,
+        ToolCalled("call-1", "shell", '{"command": "ls"}'),
+        ToolCalled("call-2", "time", "{"),
+    ]
+    assert [(entry.seq, entry.turn_id) for entry in loaded.entries] == [
+        (seq, start.turn_id) for seq in (1, 2, 3, 4)
+    ]
+    assert loaded.calls == (
+        CallRow("call-1", start.turn_id, 3, "shell", '{"command": "ls"}', CallState.INTENT, Effect.EFFECT),
+        CallRow("call-2", start.turn_id, 4, "time", "{", CallState.INTENT, Effect.NONE),
+    )
+
+
+async def test_notes_and_outcomes_are_journalled_in_order(world: World) -> None:
+    start = await world.turn()
+    first, second = await world.call(start, "shell", "time")
+    denied = ToolResult(second, ResultStatus.DENIED, "Not run: denied by Ada")
+    await world.store.finish_calls(start.turn_id, [ok(first), denied])
+    await world.store.record_notes(start.turn_id, [Note("try something else")])
+    assert (await world.said(start))[4:] == [ok(first), denied, Note("try something else")]
+    assert await world.states(start) == [CallState.ENDED, CallState.ENDED]
+
+
+async def test_a_call_has_one_outcome(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.finish_calls(start.turn_id, [ok(call_id)])
+    with pytest.raises(StaleTurn):
+        await world.store.finish_calls(start.turn_id, [ok(call_id, "twice")])
+    with pytest.raises(StaleTurn):
+        await world.store.finish_calls(start.turn_id, [ok("no such call")])
+    assert [said for said in await world.said(start) if isinstance(said, ToolResult)] == [ok(call_id)]
+
+
+async def test_rounds_and_tools_are_counted_from_the_journal(world: World) -> None:
+    start = await world.turn()
+    fresh = await world.store.load_turn(start)
+    assert (fresh.rounds, fresh.tools_run, fresh.spent_us, fresh.continued) == (0, 0, 0, None)
+
+    first, second, third = await world.call(start, "shell", "time", "http")
+    await world.store.finish_calls(
+        start.turn_id,
+        [
+            ok(first),
+            ToolResult(second, ResultStatus.ERROR, "no such file"),
+            ToolResult(third, ResultStatus.DENIED, "no"),
+        ],
+    )
+    await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("only words"), [])
+    await world.call(start, "shell")
+    loaded = await world.reload(start)
+    assert (loaded.rounds, loaded.tools_run) == (2, 2)
+
+
+async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(world: World) -> None:
+    start = await world.turn(by=BEN)
+    (call_id,) = await world.call(start)
+    grants = [
+        Grant("g1", "ben", "shell", "ls *", GrantScope.USER, None, "ada", world.clock.now()),
+        Grant("g2", "ben", "http", None, GrantScope.THREAD, start.thread.id, "ada", world.clock.now()),
+        Grant("g3", "ben", "time", None, GrantScope.USER, None, "ada", 1, expires_at=world.clock.now()),
+        Grant("g4", "ada", "shell", None, GrantScope.USER, None, "ada", world.clock.now()),
+    ]
+    await world.rule(*(RecordGrant(grant) for grant in grants))
+    await world.store.ensure_user("ben", Role.GUEST, "Ben")
+    seen: list[tuple[CallRow, Principal, list[Grant]]] = []
+
+    def check(call: CallRow, principal: Principal, live: Sequence[Grant]) -> str | None:
+        seen.append((call, principal, list(live)))
+        return "guests may not"
+
+    assert await world.store.mark_running(start.turn_id, call_id, check) == "guests may not"
+    call, principal, live = seen[0]
+    assert (call.call_id, call.tool, call.state) == (call_id, "shell", CallState.INTENT)
+    assert principal == Principal("ben", Role.GUEST, "Ben")
+    assert live == grants[:2]
+    assert await world.states(start) == [CallState.INTENT]
+
+    assert await world.store.mark_running(start.turn_id, call_id, go) is None
+    assert await world.states(start) == [CallState.RUNNING]
+
+
+async def test_a_running_call_is_not_started_again(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    with pytest.raises(StaleTurn):
+        await world.store.mark_running(start.turn_id, call_id, go)
+    with pytest.raises(StaleTurn):
+        await world.store.mark_running(start.turn_id, "no such call", go)
+
+
+async def test_a_child_process_is_remembered_until_the_call_runs_again(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    child = ProcessInfo(pid=321, process_group=321, started_ticks=99)
+    with pytest.raises(StaleTurn):
+        await world.store.record_process(call_id, child)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    await world.store.record_process(call_id, child)
+    assert (await world.call_row(start, call_id)).process == child
+
+
+# --- the end --------------------------------------------------------------------------------------------
+
+
+async def test_a_turn_ends_with_its_answer_and_its_message(world: World) -> None:
+    start = await world.turn()
+    answer = AssistantSaid("forty-two", Origin("demo", "demo"))
+    draft = world.draft("forty-two")
+    done = await world.store.finish_turn_and_enqueue(
+        start.turn_id, TurnState.DONE, answer, [draft], next_turn_id="unused", send_now=True
+    )
+    assert done.next is None
+    (row,) = done.outbox
+    assert (row.state, row.attempts, row.message, row.nonce) == (
+        SendState.SENDING,
+        1,
+        draft.message,
+        draft.nonce,
+    )
+    assert await world.row(row.id) == row
+    assert await world.said(start) == [UserSaid("hello"), answer]
+    thread = await world.store.thread(start.thread.id)
+    assert thread is not None
+    assert (thread.active_turn_id, thread.active_turn_state) == (None, None)
+
+
+async def test_a_message_waits_behind_others_of_its_address_alone(world: World) -> None:
+    start = await world.turn()
+    drafts = [world.draft("one"), world.draft("two"), world.draft("elsewhere", to="to another")]
+    done = await world.store.finish_turn_and_enqueue(
+        start.turn_id, TurnState.DONE, None, drafts, next_turn_id="unused", send_now=True
+    )
+    assert [row.state for row in done.outbox] == [SendState.SENDING, SendState.QUEUED, SendState.SENDING]
+
+
+async def test_calls_without_an_outcome_end_cancelled_before_the_answer(world: World) -> None:
+    start = await world.turn()
+    done, running, intent = await world.call(start, "time", "shell", "http")
+    await world.store.finish_calls(start.turn_id, [ok(done)])
+    await world.store.mark_running(start.turn_id, running, go)
+    await world.finish(start, "never mind")
+    ending = (await world.said(start))[-3:]
+    assert [type(said) for said in ending] == [ToolResult, ToolResult, AssistantSaid]
+    results = [said for said in ending if isinstance(said, ToolResult)]
+    assert [(result.call_id, result.status) for result in results] == [
+        (running, ResultStatus.CANCELLED),
+        (intent, ResultStatus.CANCELLED),
+    ]
+    assert "may have had effects" in results[0].text
+    assert await world.states(start) == [CallState.ENDED] * 3
+
+
+async def test_a_failed_turn_says_why(world: World) -> None:
+    event = world.message()
+    start = (await world.store.accept_event(event, world.queueing(), send_now=False)).started
+    assert start is not None
+    await world.store.finish_turn_and_enqueue(
+        start.turn_id, TurnState.FAILED, None, [], next_turn_id="unused", error="the model is down"
+    )
+    explained = await world.store.explain(event.key)
+    assert explained is not None
+    assert (explained.turn_state, explained.turn_error) == ("failed", "the model is down")
+
+
+async def test_positions_are_never_used_twice(world: World) -> None:
+    seqs: list[int] = []
+    for _ in range(3):
+        start = await world.turn()
+        await world.finish(start, "answer")
+        seqs = [entry.seq for entry in (await world.store.load_turn(start)).entries]
+    assert seqs == [1, 2, 3, 4, 5, 6]
+
+
+Write = Callable[[World, TurnStart, str], Awaitable[object]]
+
+
+async def _ask(world: World, start: TurnStart, call_id: str) -> object:
+    prompt = world.prompt(start, call_id)
+    return await world.store.ask_person(prompt, [world.card(prompt)])
+
+
+WRITES: dict[str, Write] = {
+    "reply": lambda w, s, _: w.store.record_reply_and_intents(s.turn_id, AssistantSaid("late"), []),
+    "notes": lambda w, s, _: w.store.record_notes(s.turn_id, [Note("late")]),
+    "outcome": lambda w, s, c: w.store.finish_calls(s.turn_id, [ok(c)]),
+    "running": lambda w, s, c: w.store.mark_running(s.turn_id, c, go),
+    "question": _ask,
+    "end": lambda w, s, _: w.store.finish_turn_and_enqueue(
+        s.turn_id, TurnState.DONE, AssistantSaid("late"), [w.draft("late")], next_turn_id="unused"
+    ),
+    "resume": lambda w, s, _: w.store.resume_turn(s.turn_id),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+async def test_a_turn_that_ended_takes_nothing_more(world: World, write: Write) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.finish(start)
+    before = await world.reload(start)
+    with pytest.raises(StaleTurn):
+        await write(world, start, call_id)
+    assert await world.reload(start) == before
+    assert not await world.store.pending_outbox(CHANNEL)
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+async def test_a_turn_that_waits_for_a_person_takes_nothing(world: World, write: Write) -> None:
+    start = await world.turn()
+    asked, other = await world.call(start, "shell", "time")
+    await world.ask(start, asked)
+    before = await world.reload(start)
+    cards = await world.store.pending_outbox(CHANNEL)
+    with pytest.raises(StaleTurn):
+        await write(world, start, other)
+    assert await world.reload(start) == before
+    assert await world.store.pending_outbox(CHANNEL) == cards
+
+
+# --- stopping -------------------------------------------------------------------------------------------
+
+
+async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    dropped = world.message("more")
+    await world.store.accept_event(dropped, world.queueing(), send_now=False)
+    stopped = await world.rule(StopThread("Stopped."))
+    assert stopped.stopped_turn_id == start.turn_id
+    with pytest.raises(StaleTurn):
+        await world.store.mark_running(start.turn_id, call_id, go)
+    with pytest.raises(StaleTurn):
+        await _ask(world, start, call_id)
+    explained = await world.store.explain(dropped.key)
+    assert explained is not None
+    assert explained.outcome == "stopped"
+
+    assert await world.finish(start, None, state=TurnState.STOPPED) is None
+    following = await world.turn("again")
+    assert following.number == 2
+
+
+async def test_input_after_a_stop_is_the_next_turn(world: World) -> None:
+    start = await world.turn()
+    await world.rule(StopThread("Stopped."))
+    later = await world.say("after the stop")
+    assert later.outcome == "waiting"
+    following = await world.finish(start, None, state=TurnState.STOPPED)
+    assert following is not None
+    assert (await world.said(following))[-1] == UserSaid("after the stop")
+
+
+async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = world.prompt(start, call_id)
+    cards = await world.store.ask_person(prompt, [world.card(prompt), world.card(prompt, to="to Ada alone")])
+    await world.say("waits behind the question")
+    stopped = await world.rule(StopThread("Stopped by Ada."))
+
+    assert stopped.stopped_turn_id is None
+    assert [(row.edit_of, row.address, row.message.outcome) for row in stopped.outbox] == [
+        (cards[0].id, "to room", "Stopped by Ada."),
+        (cards[1].id, "to Ada alone", "Stopped by Ada."),
+    ]
+    assert all(row.message.choices == () for row in stopped.outbox)
+    result = (await world.said(start))[-1]
+    assert isinstance(result, ToolResult)
+    assert (result.call_id, result.status) == (call_id, ResultStatus.CANCELLED)
+    assert not await world.store.open_prompts()
+    view = await world.look(prompt_id=prompt.id)
+    assert view.prompt is not None
+    assert (view.prompt.prompt.outcome, view.prompt.prompt.outcome_text) == (None, "Stopped by Ada.")
+    assert (view.waiting, view.running_since) == (0, None)
+    assert (await world.turn()).number == 2
+
+
+async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
+    await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+    await world.rule(StopThread("Stopped."))
+    result = (await world.said(start))[-1]
+    assert isinstance(result, ToolResult)
+    assert result.status is ResultStatus.UNKNOWN
+
+
+async def test_stopping_nothing_does_nothing(world: World) -> None:
+    assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
+    start = await world.turn()
+    await world.finish(start)
+    assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
+    assert await world.said(start) == [UserSaid("hello"), AssistantSaid("done")]
+
+
+# --- starts and time ------------------------------------------------------------------------------------
+
+
+async def test_starts_without_progress_are_counted(world: World) -> None:
+    start = await world.turn()
+    assert start.attempt == 1
+    resumed = await world.store.resume_turn(start.turn_id)
+    assert (resumed.attempt, resumed.resumed, resumed.number) == (2, True, 1)
+    assert (await world.store.resume_turn(start.turn_id)).attempt == 3
+    await world.store.record_notes(start.turn_id, [Note("a step forward")])
+    assert (await world.store.resume_turn(start.turn_id)).attempt == 1
+    assert (await world.store.resume_turn(start.turn_id)).attempt == 2
+
+
+async def test_marking_a_call_running_is_no_progress(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.resume_turn(start.turn_id)
+    await world.store.mark_running(start.turn_id, call_id, go)
+    assert (await world.store.resume_turn(start.turn_id)).attempt == 2
+
+
+async def test_a_start_cut_short_in_good_order_does_not_count(world: World) -> None:
+    start = await world.turn()
+    await world.store.release_turns([start.turn_id, "no such turn"])
+    await world.store.release_turns([start.turn_id])
+    assert (await world.store.resume_turn(start.turn_id)).attempt == 1
+
+
+async def test_waiting_for_a_person_costs_no_time(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    world.clock.advance(7)
+    prompt = await world.ask(start, call_id)
+    world.clock.advance(86_400)
+    closed = await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "Approved", world.card(prompt).message))
+    assert closed.started is not None
+    assert (await world.store.load_turn(closed.started)).spent_us == 7 * SECOND
+
+
+async def test_time_until_the_last_step_before_a_crash_counts(world: World) -> None:
+    start = await world.turn()
+    world.clock.advance(5)
+    await world.store.record_notes(start.turn_id, [Note("a step")])
+    world.clock.advance(3_600)  # the hub was down
+    resumed = await world.store.resume_turn(start.turn_id)
+    assert (await world.store.load_turn(resumed)).spent_us == 5 * SECOND
+    world.clock.advance(3_600)  # and again, before anything was journalled
+    resumed = await world.store.resume_turn(start.turn_id)
+    assert (await world.store.load_turn(resumed)).spent_us == 5 * SECOND
+
+
+async def test_a_resumed_turn_spans_all_its_entries(world: World) -> None:
+    await world.finish(await world.turn("before"))
+    start = await world.turn("now")
+    (call_id,) = await world.call(start)
+    resumed = await world.store.resume_turn(start.turn_id)
+    assert (resumed.first_seq, resumed.last_seq) == (3, 5)
+    assert [call.call_id for call in (await world.store.load_turn(resumed)).calls] == [call_id]
