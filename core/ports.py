@@ -79,7 +79,11 @@ class Outbox(Protocol):
         ...
 
     async def claim_outbox(self, row_id: int) -> OutboxRow:
-        """Mark a row `sending`: must return before the request goes out. Returns the row as it is now."""
+        """Mark a row `sending`: must return before the request goes out.
+
+        Returns the row as it is now: only if it is `sending` may the request be made (it may have been
+        settled meanwhile). Claiming an ambiguous row counts its repeat.
+        """
         ...
 
     async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
@@ -87,7 +91,10 @@ class Outbox(Protocol):
         ...
 
     async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
-        """The platform answered: keep the part's ref; `last` ends the row as `sent`."""
+        """The platform answered: keep the part's ref; `last` ends the row as `sent`, else it stays `sending`.
+
+        Raises StoreError if the row was sent or failed before.
+        """
         ...
 
     async def record_sent(self, row_id: int) -> None:

@@ -62,11 +62,18 @@ class Store(Outbox, Protocol):
         ...
 
     async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-        """Open a prompt for its turn (and call): the turn waits and is no longer ours to write."""
+        """Open a prompt for its turn (and call): the turn waits and is no longer ours to write.
+
+        Raises StaleTurn also where a person asked the turn to stop.
+        """
         ...
 
     async def mark_running(self, turn_id: str, call_id: str, check: RunCheck) -> str | None:
-        """Write-ahead mark of an effect (P5). Returns the check's refusal, and then writes nothing."""
+        """Write-ahead mark of an effect (P5). Returns the check's refusal, and then writes nothing.
+
+        Raises StaleTurn also where a person asked the turn to stop, or the call is not one to be run:
+        denied, running, ended, or of unknown outcome without a person's "retry".
+        """
         ...
 
     async def record_process(self, call_id: str, process: ProcessInfo) -> None:
@@ -74,7 +81,7 @@ class Store(Outbox, Protocol):
         ...
 
     async def finish_calls(self, turn_id: str, results: Sequence[ToolResult]) -> None:
-        """Journal outcomes of calls; each call gets exactly one."""
+        """Journal outcomes of calls; each call gets exactly one, a second one raises StaleTurn."""
         ...
 
     async def finish_turn_and_enqueue(
@@ -97,7 +104,13 @@ class Store(Outbox, Protocol):
 
     # --- starting again --------------------------------------------------------------------------------
     async def recover(self) -> Recovery:
-        """What a starting hub finds unfinished. Rows that were `sending` become `ambiguous` here."""
+        """What a starting hub finds unfinished; called before anything else runs.
+
+        Changes: outbox rows that were `sending` become `ambiguous`, for good if their repeat was used up
+        (changes of shown messages are queued again); running calls without an effect of their own can be run
+        again; turns that were being stopped end, unless an effect was cut short in them. Turns with such a
+        call are found by `running_calls`, not by `turns`.
+        """
         ...
 
     async def resume_turn(self, turn_id: str) -> TurnStart:
@@ -115,7 +128,10 @@ class Store(Outbox, Protocol):
     async def mark_unknown(
         self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
     ) -> tuple[OutboxRow, ...]:
-        """A running call of a dead hub has an unknown outcome: its turn waits for a person's word."""
+        """A running call of a dead hub has an unknown outcome: its turn waits for a person's word.
+
+        A stop that was asked for is overtaken by the question.
+        """
         ...
 
     # --- people and consent ----------------------------------------------------------------------------
@@ -128,7 +144,8 @@ class Store(Outbox, Protocol):
         ...
 
     async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
-        """Close every open prompt past its time; calls they were for count as denied."""
+        """Close every open prompt past its time: an approval counts as denied (by nobody), a continue or
+        budget prompt as stop; an unknown outcome stays unknown, with no answer."""
         ...
 
     async def open_prompts(self) -> Sequence[PromptView]:
@@ -170,7 +187,8 @@ class Store(Outbox, Protocol):
         ...
 
     async def healthy(self) -> bool:
-        """Whether the last commit went through; False stops accepting (see /readyz)."""
+        """Whether the last commit went through; False stops accepting (see /readyz). After a failure it tries
+        a small one, so that asking finds out when writing works again."""
         ...
 
     async def close(self) -> None:

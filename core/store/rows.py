@@ -71,7 +71,8 @@ class TurnStart:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A tool call of a turn. `answer`: what a person decided about it; `binding`: what they decided on."""
+    """A tool call of a turn. `answer`: what a person decided about it, `answered_by`: their name;
+    `binding`: what they decided on."""
 
     call_id: str
     turn_id: str
