@@ -42,34 +42,59 @@ private chat is the person's id (and may be left out); times end in ``_s`` and a
 
 Operations
 ----------
-accounts and chats
-    ``add_bot(token, username=None, first_name="Bot", can_read_all_group_messages=False, …)``,
+accounts
+    ``add_bot(token, username=None, first_name="Bot", can_read_all_group_messages=False, …)``;
     ``add_user(user_id=None, first_name="Ann", last_name=None, username=None, language_code="en")``
+chats (``bots=None`` is the only bot; the first member is the creator)
+    ``create_group(title, members, bots=None, admins=None, chat_id=None)``;
+    ``create_supergroup(title, members, bots=None, admins=None, is_forum=False, username=None,
+    chat_id=None)``; ``create_channel(title, owner, bots=None, username=None)``; ``channel_posts(chat_id,
+    text)``; ``set_member(chat_id, user_id, status, by=None)``; ``user_joins(user_id, chat_id)``;
+    ``user_leaves``; ``bot_is_added(chat_id, bot=None)``; ``bot_is_kicked(chat_id, bot=None)``;
+    ``group_migrates(chat_id, is_forum=False)`` → the new supergroup; ``topic_created(chat_id, name,
+    by=None)`` → ``{"id", …}``; ``topic_closed(chat_id, topic_id)``; ``topic_reopened``; ``topic_deleted``;
+    ``message_deleted(chat_id, message_id)``
 people
     ``user_sends_text(user_id, text, chat_id=None, bot=None, topic_id=None, reply_to=None, entities=None,
-    quote=None)``, ``user_edits_text(user_id, message_id, text, chat_id=None, bot=None)``,
+    quote=None)``; ``user_sends_photo(user_id, content=None, caption=None, size_bytes=None, …)``;
+    ``user_sends_document(user_id, name="notes.txt", content=None, media_type="text/plain", caption=None,
+    size_bytes=None, …)``; ``user_sends_voice(user_id, content=None, duration_s=3, …)``;
+    ``user_sends_album(user_id, count=2, caption=None, kind="photo" | "document", …)``;
+    ``user_sends(user_id, content, …)``: any other message (sticker, location …) by its fields;
+    ``user_edits_text(user_id, message_id, text, chat_id=None, bot=None)``;
     ``user_presses_button(user_id, message_id, button=None, data=None, chat_id=None, bot=None)`` → callback
-    query, ``user_reacts(user_id, message_id, emoji, chat_id=None, bot=None)``, ``user_blocks_bot(user_id,
-    bot=None)``, ``user_unblocks_bot``, ``user_is_deactivated(user_id)``
+    query; ``user_reacts(user_id, message_id, emoji, chat_id=None, bot=None)``; ``user_blocks_bot(user_id,
+    bot=None)``; ``user_unblocks_bot``; ``user_is_deactivated(user_id)`` (``content`` is bytes, over HTTP
+    base64; ``size_bytes`` makes a file bigger without its memory)
 updates
     ``redeliver(update_id=None, bot=None, times=1, new_ids=False)``: the same update again, under its old id
     whatever offset the bot asks with, or as new ones; ``inject_update(payload, bot=None, update_id=None)``:
     anything as an update
 faults (kinds in ``faults``)
     ``fail(kind, method="*", chat_id=None, bot=None, count=None, duration_s=None, skip=0, …)`` → ``{"id",
-    …}``, ``clear_faults(fault_id=None)``, ``release(fault_id=None)`` (held requests go on),
-    ``armed_faults()``, ``go_down()``, ``come_up()``
+    …}``; ``clear_faults(fault_id=None)``; ``release(fault_id=None)`` (held requests go on);
+    ``armed_faults()``; ``go_down()``; ``come_up()``; ``configure(…)``: how long updates and queries live,
+    rate limits on or off
 judging (fields in ``log`` and ``world.Message.state``)
-    ``requests(method=None, chat_id=None, bot=None, outcome=None, ok=None, since=0)``, ``updates(bot=None,
-    kind=None)``, ``messages(chat_id, bot=None, by=None, topic_id=None, deleted=False)``,
-    ``chat_state(chat_id, bot=None)``, ``callback_queries()``, ``commands(bot=None)``,
-    ``is_polling(bot=None)``, ``all_confirmed(bot=None)``, ``last_number()``, ``log(since=0)``
+    ``requests(method=None, chat_id=None, bot=None, outcome=None, ok=None, since=0)``;
+    ``updates(bot=None, kind=None)``; ``log(since=0)`` (in Python ``whole_log``);
+    ``messages(chat_id, bot=None, by=None, topic_id=None, deleted=False)``; ``chat_state(chat_id, bot=None)``;
+    ``callback_queries()``; ``commands(bot=None)``; ``is_polling(bot=None)``; ``all_confirmed(bot=None)``;
+    ``last_number()``
 waiting (each ends with ``TimeoutError``, HTTP 408, after ``timeout_s``, 10 by default)
-    ``wait_bot_messages(chat_id, count=1)``, ``wait_text(chat_id, contains)``,
-    ``wait_requests(method, count=1, chat_id, outcome, ok, since)``, ``wait_number(number)``,
-    ``wait_held(count=1)``, ``wait_polling(bot)``, ``wait_confirmed(bot)``,
-    ``wait_callback_answer(query_id)``; in Python also ``wait_for(predicate, timeout_s)``, looked at after
-    every change
+    ``wait_bot_messages(chat_id, count=1)``; ``wait_text(chat_id, contains)``;
+    ``wait_requests(method=None, count=1, chat_id=None, outcome=None, ok=None, since=0)``;
+    ``wait_number(number)``; ``wait_held(count=1)``; ``wait_polling(bot=None)``; ``wait_confirmed(bot=None)``;
+    ``wait_callback_answer(query_id)``. ``GET {control_url}/wait?for=held&count=1`` is the same as
+    ``wait_held``. In Python also ``wait_for(predicate, timeout_s)``, looked at after every change.
+
+How to read the log
+-------------------
+A request is ``taken`` once it had its effect, ``ok`` if it was taken and accepted. ``outcome`` says what
+became of the answer: ``answered`` means its bytes were handed to the open socket, not that the client has
+read them. So a second copy of a message is excused only if an earlier request for it was ``taken`` and its
+``outcome`` is not ``answered`` — or the client was killed right then. An update is confirmed
+(``confirmed_at``) by a higher offset or a webhook's 2xx.
 """
 
 from tests.simulators.telegram.client import TelegramControl

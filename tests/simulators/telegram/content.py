@@ -5,7 +5,7 @@ from typing import Any
 from tests.simulators.telegram.entities import normalize, parse_entity_list
 from tests.simulators.telegram.errors import ApiError, bad_request
 from tests.simulators.telegram.formatting import parse_formatted
-from tests.simulators.telegram.limits import MAX_CAPTION_UTF16, MAX_TEXT_UTF16
+from tests.simulators.telegram.limits import MAX_CAPTION_UTF16, MAX_PARSED_BYTES, MAX_TEXT_UTF16
 from tests.simulators.telegram.params import Params
 from tests.simulators.telegram.utf16 import utf16_length
 
@@ -43,6 +43,8 @@ def caption_content(params: Params, *, too_long: str = "message caption is too l
 
 def formatted(params: Params, raw: str, entities_name: str) -> tuple[str, list[Json]]:
     """Applies ``parse_mode`` or the given entities, then the platform's own clean-up."""
+    if len(raw) > MAX_PARSED_BYTES // 4 and len(raw.encode("utf-8", "surrogatepass")) > MAX_PARSED_BYTES:
+        raise bad_request("text is too long")
     parse_mode = params.text("parse_mode")
     if parse_mode and parse_mode.lower() != "none":
         try:
@@ -51,7 +53,7 @@ def formatted(params: Params, raw: str, entities_name: str) -> tuple[str, list[J
             raise _parse_error(str(error)) from None
     else:
         text = raw
-        entities = parse_entity_list(params.json(entities_name, "entities"))
+        entities = parse_entity_list(params.json_or_none(entities_name))
     return normalize(text, entities)
 
 

@@ -34,6 +34,8 @@ class ControlApi:
     async def handle(self, request: web.BaseRequest) -> web.Response:
         """Answers one control request."""
         name = request.path.removeprefix("/_control").strip("/")
+        if name == "wait":
+            name = f"wait_{request.query.get('for', '')}"
         if not name:
             return _answer({"operations": {n: _describe(f) for n, f in self._operations.items()}})
         function = self._operations.get(name)
@@ -61,7 +63,8 @@ async def _arguments(request: web.BaseRequest, function: Any) -> Json:
             raise ValueError("the body must be a JSON object of keyword arguments")
         return arguments
     hints = get_type_hints(function)
-    return {name: _from_text(value, str(hints.get(name, ""))) for name, value in request.query.items()}
+    given = {name: value for name, value in request.query.items() if name != "for"}
+    return {name: _from_text(value, str(hints.get(name, ""))) for name, value in given.items()}
 
 
 def _from_text(value: str, hint: str) -> Any:

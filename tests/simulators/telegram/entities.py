@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.simulators.telegram.errors import bad_request
+from tests.simulators.telegram.formatting_parts import checked_link
 from tests.simulators.telegram.limits import MAX_ENTITIES
 from tests.simulators.telegram.utf16 import utf16_length
 
@@ -25,6 +26,7 @@ _QUOTES = {"blockquote", "expandable_blockquote"}
 _PRIORITY = {"pre": 10, "code": 20, "text_link": 49, "text_mention": 49, "custom_emoji": 99} | _SPLITTABLE
 _PRIORITY |= dict.fromkeys(_QUOTES, 0)
 _FOUND = {"mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number"}
+_EXTRAS = ("url", "user", "language", "custom_emoji_id")
 _KNOWN = set(_PRIORITY) | _FOUND | {"date_time"}
 
 _TO_SPACE = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f]")
@@ -50,16 +52,16 @@ _MAYBE = re.compile(r"[@/#$.]")
 def parse_entity_list(raw: Any) -> list[Entity]:
     """A client's ``entities`` parameter, checked for shape; those beyond the hundredth are dropped silently.
 
-    The types the platform finds by itself (mention, url, …) are ignored when a client sends them.
+    The types the platform finds by itself (mention, url, …) are ignored when a client sends them, and so are
+    links to nowhere.
     """
-    if raw is None:
-        return []
     if not isinstance(raw, list):
-        raise bad_request("expected an Array of MessageEntity")
+        return []
     entities: list[Entity] = []
     for item in raw:
         entity = _parse_entity(item)
-        if entity["length"] > 0 and entity["type"] not in _FOUND:
+        unusable = entity["type"] in _FOUND or entity.get("url") == ""
+        if entity["length"] > 0 and not unusable:
             entities.append(entity)
     return entities[:MAX_ENTITIES]
 
@@ -78,11 +80,11 @@ def _parse_entity(item: Any) -> Entity:
     if kind not in _KNOWN:
         raise bad_request("can't parse MessageEntity: Unsupported type specified")
     entity: Entity = {"type": kind, "offset": offset, "length": length}
-    for name in ("url", "user", "language", "custom_emoji_id"):
-        if item.get(name):
-            entity[name] = item[name]
-    if kind == "text_link" and not entity.get("url"):
-        raise bad_request("can't parse MessageEntity: Can't find field \"url\"")
+    entity |= {name: item[name] for name in _EXTRAS if item.get(name)}
+    if kind == "text_link":
+        if "url" not in entity:
+            raise bad_request("can't parse MessageEntity: Can't find field \"url\"")
+        entity["url"] = checked_link(str(entity["url"]))
     return entity
 
 

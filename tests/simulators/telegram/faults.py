@@ -3,7 +3,7 @@
 Kinds of fault (``when`` is ``"before"`` or ``"after"`` the request takes effect):
 
 ============= ===========================================================================================
-rate_limit    429 with ``retry_after_s``; the request has no effect
+rate_limit    429 with ``retry_after_s`` (default: what is left of ``duration_s``); no effect
 server_error  ``status`` (default 502) with the platform's body, or HTML with ``html=True``; no effect
 error         ``status`` and ``description`` (and ``parameters``) as given; no effect
 garbage       HTTP 200 with a body that is no JSON; takes effect when ``when="after"``
@@ -16,6 +16,7 @@ silent        never answers; the connection stays open until the client or the s
 
 import asyncio
 import itertools
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +40,7 @@ class Fault:
     skip: int = 0
     count: int | None = None
     until: float | None = None
-    retry_after_s: int = 1
+    retry_after_s: int | None = None
     status: int = 502
     description: str = "Bad Gateway"
     parameters: dict[str, Any] | None = None
@@ -56,6 +57,13 @@ class Fault:
             and (self.chat_id is None or self.chat_id == record.chat_id)
             and (self.bot_id is None or self.bot_id == record.bot_id)
         )
+
+    @property
+    def retry_after(self) -> int:
+        """What a 429 asks for: as armed, else what is left of the fault's duration, at least a second."""
+        if self.retry_after_s is not None:
+            return self.retry_after_s
+        return 1 if self.until is None else max(1, math.ceil(self.until - time.monotonic()))
 
     @property
     def spent(self) -> bool:

@@ -46,7 +46,7 @@ class Inspection(PeopleActions):
         topic_id: int | None = None,
         deleted: bool = False,
     ) -> list[Message]:
-        """A chat's messages in order; ``by`` is "bot" or "user"; deleted ones only if asked for."""
+        """A chat's messages in order; ``by`` ("bot" or "user") leaves service messages out."""
         if chat_id > 0 and (self.bot(bot).id, chat_id) not in self.world.private:
             return []
         return [
@@ -54,6 +54,7 @@ class Inspection(PeopleActions):
             for message in self.chat(chat_id, bot).messages.values()
             if (deleted or not message.deleted)
             and (by is None or (by == "bot") == (message.request is not None))
+            and not (by is not None and message.is_service)
             and (topic_id is None or message.topic_id == topic_id)
         ]
 

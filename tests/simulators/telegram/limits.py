@@ -5,6 +5,7 @@ Lengths of text are counted in UTF-16 code units, as entity offsets are; sizes a
 
 MAX_TEXT_UTF16 = 4096  # #sendmessage: text, 1-4096 characters after entities parsing
 MAX_CAPTION_UTF16 = 1024  # #sendphoto, #senddocument, …: caption, 0-1024 characters after entities parsing
+MAX_PARSED_BYTES = 1 << 15  # the Bot API server refuses longer text before it parses it
 MAX_ENTITIES = 100  # https://limits.tginfo.me: further entities are dropped silently
 MAX_CALLBACK_DATA_BYTES = 64  # #inlinekeyboardbutton: callback_data, 1-64 bytes
 MAX_BUTTONS = 100  # https://limits.tginfo.me: buttons of one inline keyboard
@@ -26,7 +27,7 @@ MAX_START_PARAMETER_CHARS = 64  # https://core.telegram.org/bots/features#deep-l
 
 MESSAGE_UPDATE_TTL_S = 86_400  # #getting-updates: updates are kept no longer than 24 hours
 CALLBACK_UPDATE_TTL_S = 150  # the Bot API server drops an undelivered callback_query after this
-CALLBACK_ANSWER_TTL_S = 900  # a query answered later than this is "too old"; the exact time is not published
+CALLBACK_ANSWER_TTL_S = 60  # a query answered later than this is "too old"; the exact time is not published
 POLL_CONFLICT_PAUSE_S = 3.0  # the Bot API server delays a second 409 that follows within this
 CHAT_ACTION_S = 5  # #sendchataction: the status is set for 5 seconds or less
 

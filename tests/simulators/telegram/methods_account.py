@@ -6,7 +6,6 @@ from typing import Any
 
 from tests.simulators.telegram.errors import bad_request
 from tests.simulators.telegram.limits import (
-    CALLBACK_ANSWER_TTL_S,
     MAX_CALLBACK_ANSWER_CHARS,
     MAX_COMMAND_CHARS,
     MAX_COMMAND_DESCRIPTION_CHARS,
@@ -16,7 +15,7 @@ from tests.simulators.telegram.registry import Call, method
 
 Json = dict[str, Any]
 
-_COMMAND = re.compile(rf"[a-z0-9_]{{1,{MAX_COMMAND_CHARS}}}")
+_COMMAND = re.compile(r"[a-z0-9_]+")
 _SCOPES = {
     "default",
     "all_private_chats",
@@ -68,10 +67,16 @@ def _command(item: Any) -> Json:
         if not isinstance(item.get(name), str):
             raise bad_request(f"can't parse BotCommand: Can't find field \"{name}\"")
     command, description = item["command"].strip().removeprefix("/"), item["description"].strip()
+    for value, what, limit in (
+        (command, "command", MAX_COMMAND_CHARS),
+        (description, "command description", MAX_COMMAND_DESCRIPTION_CHARS),
+    ):
+        if not value:
+            raise bad_request(f"{what} must be non-empty")
+        if len(value) > limit:
+            raise bad_request(f"{what} length must not exceed {limit}")
     if not _COMMAND.fullmatch(command):
         raise bad_request("BOT_COMMAND_INVALID")
-    if not 1 <= len(description) <= MAX_COMMAND_DESCRIPTION_CHARS:
-        raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
     return {"command": command, "description": description}
 
 
@@ -90,7 +95,7 @@ def answer_callback_query(call: Call) -> bool:
     if (
         query is None
         or query.bot_id != call.bot.id
-        or call.sim.clock() - query.pressed_at > CALLBACK_ANSWER_TTL_S
+        or call.sim.clock() - query.pressed_at > call.sim.callback_answer_ttl_s
     ):
         raise bad_request("query is too old and response timeout expired or query ID is invalid")
     text = call.params.text("text")

@@ -129,13 +129,14 @@ def _is_admin(call: Call, chat: Chat) -> bool:
 
 @method("sendChatAction")
 def send_chat_action(call: Call) -> bool:
-    """https://core.telegram.org/bots/api#sendchataction."""
+    """https://core.telegram.org/bots/api#sendchataction.
+
+    Takes any topic, even a deleted one, as the platform.
+    """
     action = call.params.text("action").lower()
     if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
     chat = writable_chat(call)
-    if call.params.integer("message_thread_id") != 1:
-        topic_for(call, chat)
     chat.actions.append((call.sim.clock(), call.bot.id, action))
     return True
 

@@ -50,16 +50,22 @@ async def set_webhook(call: Call) -> bool:
     if not re.fullmatch(r"[A-Za-z0-9_-]*", secret):
         raise bad_request("secret token contains unallowed characters")
     queue, polls = call.sim.queues[call.bot.id], call.sim.polls[call.bot.id]
+    max_connections = min(max(call.params.integer("max_connections", 40), 1), 100)
+    drop_pending = call.params.flag("drop_pending_updates")
+    current = call.sim.webhooks.get(call.bot.id)
+    if current is not None and not drop_pending and current.is_same(url, secret, max_connections):
+        queue.allow(_allowed(call))
+        return True
     polls.abort(BY_SET_WEBHOOK)
     await _close(call)
-    if call.params.flag("drop_pending_updates"):
+    if drop_pending:
         queue.drop_all("dropped by setWebhook")
     queue.allow(_allowed(call))
     webhook = Webhook(
         url,
         queue,
-        secret=secret or None,
-        max_connections=min(max(call.params.integer("max_connections", 40), 1), 100),
+        secret=secret,
+        max_connections=max_connections,
         retry_s=call.sim.webhook_retry_s,
         clock=call.sim.clock,
         changed=call.sim.changed,

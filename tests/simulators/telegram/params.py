@@ -16,7 +16,7 @@ from tests.simulators.telegram.limits import MAX_UPLOAD_BYTES
 
 Json = dict[str, Any]
 _TRUE = {"true", "yes", "1"}
-_MAX_BODY_BYTES = 10 * MAX_UPLOAD_BYTES + 1024 * 1024  # ten files of an album and the form around them
+MAX_BODY_BYTES = 10 * MAX_UPLOAD_BYTES + 1024 * 1024  # ten files of an album and the form around them
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,13 @@ class Params:
                 raise bad_request(f"can't parse {what} JSON object") from None
         return value
 
+    def json_or_none(self, name: str) -> Any:
+        """The value as JSON; None if absent or unreadable (the platform ignores unreadable entities)."""
+        try:
+            return self.json(name, name)
+        except ApiError:
+            return None
+
     def chat_id(self, name: str = "chat_id") -> int | str:
         """A chat's id or ``@username``."""
         text = self.text(name)
@@ -111,7 +118,10 @@ async def read_params(request: web.BaseRequest) -> Params:
         return Params(values)
     content_type = request.content_type
     if content_type == "multipart/form-data":
-        return await _read_multipart(request, values)
+        try:
+            return await _read_multipart(request, values)
+        except ValueError:
+            raise bad_request("can't parse multipart body") from None
     body = await request.read()
     if content_type == "application/json":
         if body:
@@ -142,7 +152,7 @@ async def _read_multipart(request: web.BaseRequest, values: Json) -> Params:
             continue
         content = bytes(await part.read(decode=False))
         total_bytes += len(content)
-        if total_bytes > _MAX_BODY_BYTES:
+        if total_bytes > MAX_BODY_BYTES:
             raise ApiError(413, "Request Entity Too Large")
         if part.filename is not None:
             media_type = part.headers.get("Content-Type", "application/octet-stream")

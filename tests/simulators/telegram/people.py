@@ -252,8 +252,12 @@ class PeopleActions(SimulatorState):
             "chat": chat.to_json(),
             "from": user.to_json(),
             "date": self.now(),
-            "old_chat_member": {"user": face, "status": old},
-            "new_chat_member": {"user": face, "status": new},
+            "old_chat_member": _as_member(face, old),
+            "new_chat_member": _as_member(face, new),
         }
         self.push_update(account, "my_chat_member", body)
         self.changed()
+
+
+def _as_member(face: Json, status: str) -> Json:
+    return {"user": face, "status": status} | ({"until_date": 0} if status == "kicked" else {})

@@ -3,21 +3,6 @@
 from tests.simulators.telegram.utf16 import utf16_slice
 from tests.simulators.telegram.world import CHANNEL, PRESENT, PRIVATE, Bot, Message, World
 
-_SERVICE_FIELDS = {
-    "new_chat_members",
-    "left_chat_member",
-    "new_chat_title",
-    "group_chat_created",
-    "supergroup_chat_created",
-    "migrate_to_chat_id",
-    "migrate_from_chat_id",
-    "forum_topic_created",
-    "forum_topic_closed",
-    "forum_topic_reopened",
-    "forum_topic_edited",
-    "pinned_message",
-}
-
 
 def sees_message(bot: Bot, message: Message, world: World) -> bool:
     """Whether an update about this message is made for this bot."""
@@ -31,7 +16,7 @@ def sees_message(bot: Bot, message: Message, world: World) -> bool:
         return False
     if chat.kind == CHANNEL or status in {"administrator", "creator"}:
         return True
-    if bot.can_read_all_group_messages or _SERVICE_FIELDS & message.content.keys():
+    if bot.can_read_all_group_messages or message.is_service:
         return True
     return _is_meant_for(bot, message, world)
 

@@ -2,27 +2,35 @@
 
 import asyncio
 import json
+import logging
 import socket
 from typing import Any
 
 from aiohttp import web
 
-from tests.simulators.telegram import methods_account, methods_files, methods_messages, methods_updates
+from tests.simulators.telegram import (
+    methods_account,
+    methods_chats,
+    methods_files,
+    methods_messages,
+    methods_updates,
+)
 from tests.simulators.telegram.control import ControlApi
-from tests.simulators.telegram.errors import ApiError
+from tests.simulators.telegram.errors import ApiError, too_many_requests
 from tests.simulators.telegram.faults import Fault
 from tests.simulators.telegram.limits import MAX_DOWNLOAD_BYTES
 from tests.simulators.telegram.log import RequestRecord
-from tests.simulators.telegram.params import read_params
+from tests.simulators.telegram.params import MAX_BODY_BYTES, read_params
 from tests.simulators.telegram.rates import RateLimits
 from tests.simulators.telegram.registry import Call, Method, methods_of
 from tests.simulators.telegram.state import SimulatorState
 
 Json = dict[str, Any]
+_log = logging.getLogger(__name__)
 UNAUTHORIZED = ApiError(401, "Unauthorized")
 NOT_FOUND = ApiError(404, "Not Found")
 _NGINX_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body><h1>{0}</h1></body>\r\n</html>\r\n"
-METHODS = methods_of(methods_account, methods_files, methods_messages, methods_updates)
+METHODS = methods_of(methods_account, methods_chats, methods_files, methods_messages, methods_updates)
 
 
 class ApiServer:
@@ -59,8 +67,10 @@ class ApiServer:
         """Listens (again)."""
         if self._runner is not None:
             return
-        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=0)
+        server = web.Server(
+            self._handle, request_factory=_request, handler_cancellation=True, access_log=None
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.SockSite(self._runner, self._bound_socket(), backlog=1024).start()
 
@@ -68,7 +78,7 @@ class ApiServer:
         """Stops listening and cuts every connection; the port stays reserved, so connecting is refused."""
         runner, self._runner = self._runner, None
         if runner is not None:
-            await runner.cleanup()
+            await cut_off(runner)
 
     def _bound_socket(self) -> socket.socket:
         bound = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET, socket.SOCK_STREAM)
@@ -154,6 +164,10 @@ class ApiServer:
         except ApiError as error:
             record.error = error.description
             status, body = error.code, error.body()
+        except Exception as error:
+            _log.exception("the simulator failed in %s", record.method)
+            record.error = f"{type(error).__name__}: {error}"
+            status, body = 500, ApiError(500, "Internal Server Error: the simulator failed").body()
         else:
             status, body = 200, {"ok": True, "result": result}
         record.taken, record.status = True, status
@@ -192,14 +206,25 @@ class ApiServer:
         return web.Response(body=stored.read(), content_type="application/octet-stream")
 
 
+async def cut_off(runner: web.ServerRunner) -> None:
+    """Ends a server at once: open connections are reset, their requests cancelled."""
+    if runner.server is not None:
+        for connection in runner.server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+    await runner.cleanup()
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    """A request with room for the largest album; aiohttp's own limit is 1 MB."""
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+
+
 def _made_up_answer(fault: Fault) -> tuple[int, bytes] | None:
     """The answer of faults that need no world."""
     if fault.kind == "rate_limit":
-        error = ApiError(
-            429,
-            f"Too Many Requests: retry after {fault.retry_after_s}",
-            {"retry_after": fault.retry_after_s},
-        )
+        error = too_many_requests(fault.retry_after)
         return 429, json.dumps(error.body()).encode()
     if fault.kind == "server_error" and fault.html:
         return fault.status, _NGINX_PAGE.format(f"{fault.status} {fault.description}").encode()

@@ -4,11 +4,13 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.simulators.telegram.chats import ChatActions
 from tests.simulators.telegram.control import ControlApi
 from tests.simulators.telegram.faults import Fault
 from tests.simulators.telegram.inspection import Inspection
 from tests.simulators.telegram.log import UpdateRecord
-from tests.simulators.telegram.server import ApiServer
+from tests.simulators.telegram.people_files import FileActions
+from tests.simulators.telegram.server import ApiServer, cut_off
 from tests.simulators.telegram.state import operation
 from tests.simulators.telegram.updates import LongPolls, UpdateQueue
 from tests.simulators.telegram.world import Bot, User
@@ -16,7 +18,7 @@ from tests.simulators.telegram.world import Bot, User
 Json = dict[str, Any]
 
 
-class TelegramSimulator(Inspection):
+class TelegramSimulator(Inspection, FileActions, ChatActions):
     """A whole Telegram. Use it as an async context manager, or with ``start`` and ``stop``."""
 
     def __init__(
@@ -43,7 +45,7 @@ class TelegramSimulator(Inspection):
         """Listens on both ports."""
         await self._server.start()
         runner = web.ServerRunner(
-            web.Server(self._control.handle, handler_cancellation=True, access_log=None), shutdown_timeout=0
+            web.Server(self._control.handle, handler_cancellation=True, access_log=None), shutdown_timeout=0.1
         )
         await runner.setup()
         site = web.TCPSite(runner, self._host, self._control_port)
@@ -59,7 +61,7 @@ class TelegramSimulator(Inspection):
         self.webhooks.clear()
         await self._server.stop()
         if self._control_runner is not None:
-            await self._control_runner.cleanup()
+            await cut_off(self._control_runner)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -121,6 +123,37 @@ class TelegramSimulator(Inspection):
             username=username,
             language_code=language_code,
         )
+
+    @operation
+    def configure(
+        self,
+        bot: int | str | None = None,
+        callback_answer_ttl_s: float | None = None,
+        callback_update_ttl_s: float | None = None,
+        message_update_ttl_s: float | None = None,
+        conflict_pause_s: float | None = None,
+        enforce_rate_limits: bool | None = None,
+        webhook_retry_s: float | None = None,
+    ) -> None:
+        """Changes how long things live and what is enforced; what is left out stays.
+
+        ``callback_answer_ttl_s``: a query answered later is too old. ``callback_update_ttl_s`` and
+        ``message_update_ttl_s``: undelivered updates of this bot vanish after it (150 s and a day on the
+        platform). ``conflict_pause_s``: pause before a 409 that follows another within it (3 s).
+        """
+        for name, value in (
+            ("callback_answer_ttl_s", callback_answer_ttl_s),
+            ("enforce_rate_limits", enforce_rate_limits),
+            ("webhook_retry_s", webhook_retry_s),
+        ):
+            if value is not None:
+                setattr(self, name, value)
+        if callback_update_ttl_s is not None:
+            self.queues[self.bot(bot).id].ttl_s["callback_query"] = callback_update_ttl_s
+        if message_update_ttl_s is not None:
+            self.queues[self.bot(bot).id].default_ttl_s = message_update_ttl_s
+        if conflict_pause_s is not None:
+            self.polls[self.bot(bot).id].conflict_pause_s = conflict_pause_s
 
     # -- updates again, and broken ones
 

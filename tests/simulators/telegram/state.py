@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tests.simulators.telegram.faults import FaultBook
 from tests.simulators.telegram.files import FileStore
+from tests.simulators.telegram.limits import CALLBACK_ANSWER_TTL_S
 from tests.simulators.telegram.log import Log, UpdateRecord
 from tests.simulators.telegram.privacy import sees_message
 from tests.simulators.telegram.updates import LongPolls, UpdateQueue
@@ -62,6 +63,7 @@ class SimulatorState:
         self.enforce_rate_limits = enforce_rate_limits
         self.enforce_poll_pacing = enforce_poll_pacing
         self.webhook_retry_s = webhook_retry_s
+        self.callback_answer_ttl_s = float(CALLBACK_ANSWER_TTL_S)
         self.queues: dict[int, UpdateQueue] = {}
         self.polls: dict[int, LongPolls] = {}
         self.webhooks: dict[int, Webhook] = {}
@@ -79,7 +81,9 @@ class SimulatorState:
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
-    async def wait_for(self, predicate: Callable[[], T], timeout_s: float = 10.0) -> T:
+    async def wait_for(
+        self, predicate: Callable[[], T | Literal[False] | None], timeout_s: float = 10.0
+    ) -> T:
         """Returns the predicate's first true value, looked at now and after every change.
 
         Raises ``TimeoutError`` after ``timeout_s``.

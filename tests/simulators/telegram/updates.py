@@ -125,8 +125,10 @@ class UpdateQueue:
     def confirm_one(self, record: UpdateRecord) -> None:
         """Confirms one update (a webhook answered 2xx)."""
         record.confirmed_at = self._clock()
-        if record in self.pending:
-            self.pending.remove(record)
+        for queue in (self.pending, self.again):
+            if record in queue:
+                queue.remove(record)
+                break
 
     def _confirm(self, records: list[UpdateRecord], request: RequestRecord, discarded: str | None) -> None:
         for record in records:

@@ -30,7 +30,7 @@ class Webhook:
         url: str,
         queue: UpdateQueue,
         *,
-        secret: str | None,
+        secret: str,
         max_connections: int,
         retry_s: float,
         clock: Callable[[], float],
@@ -38,6 +38,7 @@ class Webhook:
     ) -> None:
         self.url = url
         self.max_connections = max_connections
+        self._secret = secret
         self.last_error: tuple[int, str] | None = None
         self._queue = queue
         self._headers = {"Content-Type": "application/json"}
@@ -52,6 +53,10 @@ class Webhook:
         self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=max_connections))
         for record in list(queue.pending):
             self.push(record)
+
+    def is_same(self, url: str, secret: str, max_connections: int) -> bool:
+        """Whether setting these again would change nothing."""
+        return (self.url, self._secret, self.max_connections) == (url, secret, max_connections)
 
     def push(self, record: UpdateRecord) -> None:
         """Puts an update at the end of its lane."""

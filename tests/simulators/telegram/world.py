@@ -8,6 +8,20 @@ from typing import Any
 Json = dict[str, Any]
 
 PRIVATE, GROUP, SUPERGROUP, CHANNEL = "private", "group", "supergroup", "channel"
+SERVICE_FIELDS = {
+    "new_chat_members",
+    "left_chat_member",
+    "new_chat_title",
+    "group_chat_created",
+    "supergroup_chat_created",
+    "migrate_to_chat_id",
+    "migrate_from_chat_id",
+    "forum_topic_created",
+    "forum_topic_closed",
+    "forum_topic_reopened",
+    "forum_topic_edited",
+    "pinned_message",
+}
 PRESENT = {"creator", "administrator", "member", "restricted"}
 
 
@@ -103,6 +117,18 @@ class Message:
         """The text or caption."""
         return str(self.content.get("text", self.content.get("caption", "")))
 
+    @property
+    def is_service(self) -> bool:
+        """Whether it tells of an event instead of carrying something somebody wrote."""
+        return not SERVICE_FIELDS.isdisjoint(self.content)
+
+    def _topic_root(self) -> "Message | None":
+        """The message that opened the topic: the platform shows it as answered by every other message
+        there.
+        """
+        root = self.chat.messages.get(self.topic_id) if self.topic_id is not None else None
+        return None if root is self else root
+
     def to_json(self, *, with_reply: bool = True) -> Json:
         """The ``Message`` object of the Bot API."""
         body: Json = {"message_id": self.id}
@@ -117,8 +143,9 @@ class Message:
         if self.topic_id is not None:
             body["message_thread_id"] = self.topic_id
             body["is_topic_message"] = True
-        if with_reply and self.reply_to is not None and not self.reply_to.deleted:
-            body["reply_to_message"] = self.reply_to.to_json(with_reply=False)
+        answered = self.reply_to or self._topic_root()
+        if with_reply and answered is not None and not answered.deleted:
+            body["reply_to_message"] = answered.to_json(with_reply=False)
         if self.quote is not None:
             body["quote"] = self.quote
         if self.album_id is not None:
