@@ -59,7 +59,10 @@ class InboundMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceAnswer:
-    """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices."""
+    """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices.
+
+    `ref`: the message it was pressed on; it may be a copy whose sending was never answered.
+    """
 
     key: str
     channel: str
@@ -69,6 +72,7 @@ class ChoiceAnswer:
     choice: int
     sent_at: int
     direct: bool = True
+    ref: MessageRef | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,7 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
         choice=int(choice[2]),
         sent_at=now,
         direct=pressed.chat.type == "private",
+        ref=ref_of(pressed.chat.id, pressed.message_id),
     )
 
 

@@ -5,6 +5,7 @@
 import uuid
 from typing import assert_never
 
+from core.consent.model import PromptState
 from core.conversation.thread_key import scope_of
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable
 from core.store.accept import (
@@ -24,7 +25,7 @@ from core.store.sqlite import people, prompts
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
-from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.outbox import Cause, enqueue, learn_copy
 from core.store.sqlite.transaction import Transaction
 from core.users import Principal
 
@@ -60,6 +61,12 @@ def _decide(
     view = _view(tx, event, judge, principal)
     verdict = judge.decide(event, view)
     effects = Effects(tx, event, principal, view.thread, waiting=view.waiting)
+    if isinstance(event, ChoiceAnswer) and event.ref is not None and view.prompt is not None:
+        prompt = view.prompt.prompt
+        settled = (prompt.outcome_text or "") if prompt.state is PromptState.CLOSED else None
+        effects.card_changes.extend(
+            learn_copy(tx, prompt.id, event.channel, event.address, event.ref, settled)
+        )
     for effect in verdict.effects:
         effects.apply(effect)
     return _keep(tx, event, principal, verdict, effects, send_now=send_now)

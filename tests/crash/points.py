@@ -1,0 +1,86 @@
+"""Where a hub can be killed: around each commit, inside a request somebody took, inside a tool."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+COMMITS = frozenset(
+    {
+        "accept_event",
+        "record_reply_and_intents",
+        "record_notes",
+        "ask_person",
+        "mark_running",
+        "record_process",
+        "finish_calls",
+        "finish_turn_and_enqueue",
+        "recover",
+        "resume_turn",
+        "release_turns",
+        "start_waiting",
+        "mark_unknown",
+        "ensure_user",
+        "expire_prompts",
+        "write_memory",
+        "claim_outbox",
+        "record_part_sent",
+        "record_sent",
+        "retry_outbox",
+        "mark_ambiguous",
+        "fail_outbox",
+    }
+)
+"""The store's units that write; the others only read, so there is nothing to be killed around."""
+
+Side = Literal["before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class AtCommit:
+    """Just before, or just after, the `nth` commit of that unit in the process."""
+
+    unit: str
+    nth: int
+    side: Side
+
+    def __str__(self) -> str:
+        return f"{self.unit}:{self.nth}:{self.side}"
+
+
+@dataclass(frozen=True, slots=True)
+class InTelegram:
+    """Inside the `nth` request of that method, once the platform took it and before it answered."""
+
+    method: str
+    nth: int
+
+    def __str__(self) -> str:
+        return f"telegram:{self.method}:{self.nth}"
+
+
+@dataclass(frozen=True, slots=True)
+class InModel:
+    """Inside the `nth` model call, once the provider took it."""
+
+    nth: int
+
+    def __str__(self) -> str:
+        return f"model:{self.nth}"
+
+
+@dataclass(frozen=True, slots=True)
+class InTool:
+    """Inside the tool, after its effect and before it ended."""
+
+    def __str__(self) -> str:
+        return "tool"
+
+
+Point = AtCommit | InTelegram | InModel | InTool
+
+
+def parse_commit_point(text: str) -> AtCommit:
+    """The form `unit:nth:side` that a hub process is given."""
+    unit, nth, side = text.split(":")
+    if unit not in COMMITS or side not in ("before", "after"):
+        raise ValueError(f"no such point: {text}")
+    return AtCommit(unit, int(nth), "before" if side == "before" else "after")

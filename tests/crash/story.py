@@ -1,0 +1,148 @@
+"""The scenario "message → model → approved shell tool that appends a line → answer", killed and judged."""
+
+import asyncio
+import os
+import signal
+from dataclasses import dataclass
+
+from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point
+from tests.crash.town import LIMIT_S, OWNER, TOKEN, UNKNOWN, Town
+from tests.simulators.model import Hold
+
+ANSWER = "Done:"
+LINE = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What is known of a kill. `trace`: what the dead hub had passed; `last_request`: the newest one then."""
+
+    point: Point
+    trace: tuple[str, ...]
+    last_request: int
+
+    @property
+    def in_window(self) -> bool | None:
+        """Between the commit that marks the call running and the one that records its outcome; None where
+        one of the two was under way when something else killed the hub."""
+        if self._under_way("mark_running") or self._under_way("finish_calls"):
+            return None
+        return "mark_running:1:after" in self.trace and "finish_calls:1:after" not in self.trace
+
+    def _under_way(self, unit: str) -> bool:
+        before = f"{unit}:1:before"
+        return before in self.trace and f"{unit}:1:after" not in self.trace and before != str(self.point)
+
+
+async def play(town: Town, point: Point | None) -> Kill | None:
+    """The whole story; with a point, the hub is killed there and started again."""
+    kill: Kill | None = None
+    hub = await town.start(point if isinstance(point, AtCommit) else None)
+    held = _arm(town, point)
+    async with asyncio.TaskGroup() as group:
+        people = group.create_task(_people(town, blocking=isinstance(point, InTool)))
+        if point is not None:
+            await _until_struck(town, point)
+            hub.send(signal.SIGKILL)
+            await hub.wait(LIMIT_S)
+            kill = Kill(point, tuple(town.trace()), town.telegram.last_number())
+            if held is not None:
+                town.telegram.clear_faults()
+            town.model.clear_faults()
+            await town.start()
+        await people
+    return kill
+
+
+def _arm(town: Town, point: Point | None) -> object:
+    match point:
+        case InTelegram(method, nth):
+            return town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
+        case InModel(nth) if nth == 1:
+            return town.model.fault(Hold(at="before_headers"))
+        case _:
+            return None
+
+
+async def _until_struck(town: Town, point: Point) -> None:
+    """Until the hub is at the point: dead already, or inside what is held."""
+    match point:
+        case AtCommit():
+            assert town.hub is not None
+            await town.hub.wait(LIMIT_S)
+        case InTelegram():
+            await town.telegram.wait_held(timeout_s=LIMIT_S)
+        case InModel(nth):
+            if nth == 2:
+                await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+                town.model.fault(Hold(at="before_headers"))
+            await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
+        case InTool():
+            await asyncio.to_thread(_wait_for_writer, town)
+
+
+def _wait_for_writer(town: Town) -> None:
+    """The tool opens the pipe for writing once its line is written."""
+    with (town.workspace / "written").open() as pipe:
+        pipe.read(1)
+
+
+async def _people(town: Town, *, blocking: bool) -> None:
+    command = f"echo {LINE} >> out"
+    if blocking:
+        for name in ("written", "gate"):
+            os.mkfifo(town.workspace / name)
+        # Tells that the line is written, then waits for a word that never comes.
+        command += " && echo . > written && cat gate"
+    town.telegram.user_sends_text(OWNER, f"please run: {command}")
+
+    def news() -> bool:
+        return town.has_unpressed(OWNER) or finished(town)
+
+    while not finished(town):
+        await town.telegram.wait_for(news, LIMIT_S)
+        town.answer_cards(OWNER)
+
+
+def finished(town: Town) -> bool:
+    """Answered, nothing open, nothing left for the hub to fetch, and it is polling again."""
+    return bool(
+        town.answers(OWNER, ANSWER)
+        and not town.open_cards(OWNER)
+        and town.telegram.all_confirmed()
+        and town.telegram.is_polling(TOKEN)
+    )
+
+
+async def judge(town: Town, kill: Kill | None) -> None:
+    """The promises, from what the platform saw and what is on disk."""
+    out = town.workspace / "out"
+    lines = out.read_text().split() if out.exists() else []
+    asked = [message for message in town.telegram.bot_messages(OWNER) if UNKNOWN in message.text]
+    in_window = False if kill is None else kill.in_window
+    if in_window is None:
+        in_window = bool(asked)
+    assert len(lines) <= 1, f"the line was written {len(lines)} times"
+    if not in_window:
+        assert lines == [LINE], "the line was not written"
+    assert bool(asked) == in_window, "unknown is reported exactly for a call cut off in its window"
+    assert not town.open_cards(OWNER), "a card was left without its outcome"
+    await _judge_copies(town, kill)
+
+
+async def _judge_copies(town: Town, kill: Kill | None) -> None:
+    """A text is sent twice only if the platform had taken the first before the kill, and the hub says so."""
+    sent: dict[str, list[int]] = {}
+    for request in town.telegram.requests("sendMessage", ok=True):
+        sent.setdefault(str(request.params["text"]), []).append(request.number)
+    twice = {text: numbers for text, numbers in sent.items() if len(numbers) > 1}
+    if not twice:
+        return
+    assert kill is not None, f"sent twice without a kill: {list(twice)}"
+    for text, numbers in twice.items():
+        assert len(numbers) == 2, f"sent {len(numbers)} times: {text}"
+        assert numbers[0] <= kill.last_request, f"the first copy was sent after the restart: {text}"
+    marked = [
+        delivery for event in await town.why() for delivery in event["deliveries"] if delivery["repeats"]
+    ]
+    assert len(marked) >= len(twice), f"sent twice without being marked: {list(twice)}"

@@ -1,0 +1,142 @@
+"""A world around one hub: platform, model provider, data, and the people who drive a story to its end.
+
+The people know nothing of kills: they answer what they see, as often as they see it.
+"""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.crash.entry import Orders
+from tests.crash.nursery import HubProcess, Nursery
+from tests.crash.points import AtCommit
+from tests.simulators.model import ModelSimulator
+from tests.simulators.telegram import TelegramSimulator
+from tests.simulators.telegram.world import Message
+
+TOKEN, KEY, OWNER = "123456:AAA", "k", 7
+LIMIT_S = 30.0
+UNKNOWN = "I was interrupted while running"
+LEAVE_IT, APPROVE = 2, 0
+
+
+@dataclass(slots=True)
+class Town:
+    """One hub's surroundings. `hub` is the process that runs now."""
+
+    telegram: TelegramSimulator
+    model: ModelSimulator
+    directory: Path
+    nursery: Nursery
+    hub: HubProcess | None = None
+    starts: int = 0
+    pressed: set[tuple[int, int]] = field(default_factory=set)
+
+    @property
+    def workspace(self) -> Path:
+        """Where tools work."""
+        return self.directory / "workspace"
+
+    def trace(self, start: int | None = None) -> list[str]:
+        """The commits the hub's `start`-th process passed (default: the newest)."""
+        path = self.directory / f"trace-{self.starts if start is None else start}"
+        return path.read_text().split() if path.exists() else []
+
+    async def start(self, die_at: AtCommit | None = None) -> HubProcess:
+        """Start a hub on the town's data."""
+        self.starts += 1
+        orders = Orders(
+            self.directory / "hubbub.toml",
+            self.directory / f"trace-{self.starts}",
+            self.directory / "hub.log",
+            die_at,
+        )
+        self.hub = await self.nursery.start(orders)
+        return self.hub
+
+    async def stop(self) -> None:
+        """End the hub in good order, as Ctrl-C does."""
+        if self.hub is not None:
+            self.hub.send(signal.SIGINT)
+            await self.hub.wait(LIMIT_S)
+
+    async def why(self) -> list[dict[str, Any]]:
+        """What the hub says became of every message: `hubbub why --json`."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "why", "--json", "--limit", "1000"),
+            *("--config", str(self.directory / "hubbub.toml")),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        output, _ = await process.communicate()
+        return json.loads(output)
+
+    # --- people ----------------------------------------------------------------------------------------
+
+    def open_cards(self, person: int) -> list[Message]:
+        """Bot messages with buttons."""
+        return [message for message in self.telegram.bot_messages(person) if message.keyboard]
+
+    def answer_cards(self, person: int) -> None:
+        """Press each open card once: approve what is asked, leave alone what is unknown."""
+        for card in self.open_cards(person):
+            if (person, card.id) not in self.pressed:
+                self.pressed.add((person, card.id))
+                button = LEAVE_IT if UNKNOWN in card.text else APPROVE
+                self.telegram.user_presses_button(person, card.id, button)
+
+    def has_unpressed(self, person: int) -> bool:
+        """Whether there is something to answer."""
+        return any((person, card.id) not in self.pressed for card in self.open_cards(person))
+
+    def answers(self, person: int, start: str) -> list[Message]:
+        """Bot messages that begin so."""
+        return [message for message in self.telegram.bot_messages(person) if message.text.startswith(start)]
+
+
+@contextlib.asynccontextmanager
+async def open_town(nursery: Nursery, directory: Path, extra: str = "") -> AsyncIterator[Town]:
+    """Simulators up, configuration written, no hub yet; whatever runs at the end is killed."""
+    async with (
+        TelegramSimulator() as telegram,
+        ModelSimulator(api_key=KEY, models=("sim-1",)) as model,
+    ):
+        telegram.add_bot(TOKEN)
+        telegram.add_user(OWNER, first_name="Olivia")
+        town = Town(telegram, model, directory, nursery)
+        town.workspace.mkdir()
+        (directory / "hubbub.toml").write_text(_config(town, extra))
+        try:
+            yield town
+        finally:
+            if town.hub is not None and not town.hub.dead:
+                town.hub.send(signal.SIGKILL)
+                await town.hub.wait(LIMIT_S)
+
+
+def _config(town: Town, extra: str) -> str:
+    return f"""
+[hub]
+data_dir = "{town.directory}/data"
+owner_identities = ["telegram:{OWNER}"]
+[http]
+port = 0
+[workspace]
+dir = "{town.workspace}"
+[[models]]
+name = "main"
+provider = "openai"
+model = "sim-1"
+base_url = "{town.model.openai_base_url}"
+api_key = "{KEY}"
+[channels.telegram]
+token = "{TOKEN}"
+direct = "open"
+api_base_url = "{town.telegram.url}"
+{extra}
+"""
