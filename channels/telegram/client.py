@@ -104,7 +104,7 @@ class BotClient:
         try:
             await self._call(EDIT_MESSAGE_TEXT, params)
         except MessageRejected as error:
-            if "message is not modified" not in str(error):
+            if "message is not modified" not in str(error).lower():
                 raise
 
     async def delete(self, chat_id: int, message_id: int) -> bool:
@@ -143,7 +143,7 @@ class BotClient:
                 raise AttachmentTooLarge(f"the file has {file.file_size} bytes, more than {limit_bytes}")
             content = bytes(await file.download_as_bytearray())
         except TelegramError as error:
-            if "file is too big" in error.message:
+            if "file is too big" in error.message.lower():
                 raise AttachmentTooLarge("Telegram gives no file of this size") from None
             raise channel_error(error) from None
         if len(content) > limit_bytes:

@@ -51,6 +51,8 @@ class WebhookSet(ChannelError):
 
 def channel_error(error: ptb.TelegramError) -> ChannelError:
     """What the caller can do about a failed request."""
+    if isinstance(error.__cause__, ptb.InvalidToken):  # said once more by Bot.do_api_request
+        error = error.__cause__
     text = error.message.partition(_ANSWER_UNREADABLE)[0]
     if isinstance(error.__cause__, ptb.TelegramError):  # an HTTP error whose body is not Telegram's
         return _answered(text)
@@ -65,16 +67,24 @@ def channel_error(error: ptb.TelegramError) -> ChannelError:
         case ptb.ChatMigrated():
             return AddressGone(f"the group became the supergroup {error.new_chat_id}")
         case ptb.Conflict():
-            if "webhook is active" in text:
-                return WebhookSet(text)
-            return ChannelError(f"another process polls this token ({text})")
+            return _conflict(text)
         case ptb.BadRequest():
-            gone = any(words in text.lower() for words in _GONE)
-            return AddressGone(text) if gone else MessageRejected(text)
+            return _refused(text)
         case ptb.NetworkError():
             return _answered(text) if error.__cause__ is None else _lost(error.__cause__)
         case _:
             return Unanswered(f"Telegram's answer could not be read: {text}")
+
+
+def _conflict(text: str) -> ChannelError:
+    if "webhook is active" in text:
+        return WebhookSet(text)
+    return ChannelError(f"another process polls this token ({text})")
+
+
+def _refused(text: str) -> ChannelError:
+    gone = any(words in text.lower() for words in _GONE)
+    return AddressGone(text) if gone else MessageRejected(text)
 
 
 def _answered(text: str) -> ChannelError:

@@ -1,0 +1,129 @@
+"""A manager with one Telegram bot, between the simulator and in-memory ports.
+
+The bot's requests are real: python-telegram-bot over HTTP. Time runs 50 times as fast for pauses of the
+hub, so that a pause of seconds passes in a blink; the simulator's time and connections are real.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from channels.manager import ChannelManager
+from channels.supervisor import Phase
+from channels.telegram.channel import TelegramChannel
+from channels.telegram.client import Timeouts
+from core.clock import SECOND_US
+from tests.channels.memory import MemoryInbox, MemoryOutbox, Watched
+from tests.simulators.telegram import TelegramSimulator
+
+TOKEN = "123456:AAE-a-token-of-the-usual-length-0123456"
+SPEED = 50
+COMMANDS = {"help": "What I can do", "new": "Start over"}
+
+
+class FastClock:
+    """See core.clock.Clock; a second takes 20 ms."""
+
+    def __init__(self) -> None:
+        self._began_us = time.time_ns() // 1_000
+        self._began_s = time.monotonic()
+
+    def now(self) -> int:
+        return self._began_us + int(self.monotonic_s() * SECOND_US)
+
+    def monotonic_s(self) -> float:
+        return (time.monotonic() - self._began_s) * SPEED
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / SPEED)
+
+
+class StateLog(Watched, logging.Handler):
+    """Looks whenever a channel's change of state is logged."""
+
+    def __init__(self) -> None:
+        Watched.__init__(self)
+        logging.Handler.__init__(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.changed()
+
+
+@contextmanager
+def state_log() -> Iterator[StateLog]:
+    """Hears every change of state."""
+    log, logger = StateLog(), logging.getLogger("channels.supervisor")
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(log)
+    try:
+        yield log
+    finally:
+        logger.removeHandler(log)
+        logger.setLevel(level)
+
+
+@dataclass
+class House:
+    """The manager and everything around it."""
+
+    sim: TelegramSimulator
+    inbox: MemoryInbox
+    outbox: MemoryOutbox
+    manager: ChannelManager
+    log: "StateLog"
+
+    def phase(self) -> Phase:
+        return self.manager.states()["tg"].phase
+
+    def reason(self) -> str | None:
+        return self.manager.states()["tg"].reason
+
+    async def reaches(self, phase: Phase, limit_s: float = 5.0) -> None:
+        """Until the channel is in this phase."""
+        await self.log.until(lambda: self.phase() is phase, limit_s)
+
+
+def channel(
+    sim: TelegramSimulator, clock: FastClock, token: str = TOKEN, timeouts: Timeouts | None = None
+) -> TelegramChannel:
+    return TelegramChannel("tg", token, sim.url, clock, COMMANDS, timeouts=timeouts)
+
+
+@asynccontextmanager
+async def open_house(
+    sim: TelegramSimulator,
+    *,
+    token: str = TOKEN,
+    timeouts: Timeouts | None = None,
+    inbox: MemoryInbox | None = None,
+    outbox: MemoryOutbox | None = None,
+) -> AsyncIterator[House]:
+    """Runs until the block ends; the end itself must come within two seconds."""
+    clock = FastClock()
+    inbox, outbox = inbox or MemoryInbox(), outbox or MemoryOutbox()
+    manager = ChannelManager([channel(sim, clock, token, timeouts)], outbox, clock)
+    outbox.listener = manager
+    with state_log() as log:
+        task = asyncio.create_task(manager.run(inbox))
+        try:
+            yield House(sim, inbox, outbox, manager, log)
+        finally:
+            task.cancel()
+            _, late = await asyncio.wait([task], timeout=2)
+            assert not late, "the manager took more than two seconds to stop"
+    if not task.cancelled():
+        task.result()
+
+
+@asynccontextmanager
+async def simulated_telegram() -> AsyncIterator[TelegramSimulator]:
+    """A Telegram with one bot and three people."""
+    async with TelegramSimulator() as sim:
+        sim.add_bot(TOKEN, username="the_hub_bot")
+        for user_id, name in ((7, "Ann"), (8, "Ben"), (9, "Cleo")):
+            sim.add_user(user_id, first_name=name)
+        yield sim
