@@ -1,7 +1,7 @@
 """A hub that can be told to die: the product's own `serve`, its store and model wrapped.
 
-The means to stop lives here, not in the product. Every commit passed is written to a trace file, so that a
-judge knows what had been committed when the process died.
+The means to stop lives here, not in the product. Every commit passed is written to a trace file, and whom
+it was about to a ledger, so that a judge knows what had been committed when the process died.
 """
 
 import asyncio
@@ -19,7 +19,8 @@ from bot.logs import configure
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.store.base import Store
 from core.transcript import UserSaid
-from tests.crash.points import COMMITS, AtCommit
+from tests.crash.ledger import entry_of
+from tests.crash.points import ANY, COMMITS, AtCommit, Side
 
 POISON = "poison pill"
 """A turn whose newest input says this brings the process down."""
@@ -27,12 +28,18 @@ POISON = "poison pill"
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a hub process is started with."""
+    """What a hub process is started with. At `freeze_at` the commit's caller waits for ever, nothing else does."""
 
     config: Path
     trace: Path
     log: Path
     die_at: AtCommit | None = None
+    freeze_at: AtCommit | None = None
+
+    @property
+    def ledger(self) -> Path:
+        """Beside the trace."""
+        return self.trace.with_name(f"{self.trace.name}.ledger")
 
 
 def die() -> None:
@@ -43,10 +50,11 @@ def die() -> None:
 class MortalStore:
     """A store that traces its commits and dies at one of them. Everything else is the real store."""
 
-    def __init__(self, store: Store, trace: Path, die_at: AtCommit | None) -> None:
+    def __init__(self, store: Store, orders: Orders) -> None:
         self._store = store
-        self._trace = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._die_at = die_at
+        self._orders = orders
+        self._trace = _append_to(orders.trace)
+        self._ledger = _append_to(orders.ledger)
         self._passed: Counter[str] = Counter()
 
     def __getattr__(self, name: str) -> Any:
@@ -55,19 +63,32 @@ class MortalStore:
             return unit
 
         async def traced(*arguments: Any, **named: Any) -> Any:
-            self._passed[name] += 1
-            nth = self._passed[name]
-            self._pass(AtCommit(name, nth, "before"))
+            self._passed.update((name, ANY))
+            here = (self._passed[name], self._passed[ANY])
+            self._note(entry_of(name, "before", arguments, None))
+            await self._pass(name, here, "before")
             result = await unit(*arguments, **named)
-            self._pass(AtCommit(name, nth, "after"))
+            self._note(entry_of(name, "after", arguments, result))
+            await self._pass(name, here, "after")
             return result
 
         return traced
 
-    def _pass(self, point: AtCommit) -> None:
-        os.write(self._trace, f"{point}\n".encode())
-        if point == self._die_at:
+    async def _pass(self, name: str, nth: tuple[int, int], side: Side) -> None:
+        points = AtCommit(name, nth[0], side), AtCommit(ANY, nth[1], side)
+        os.write(self._trace, f"{points[0]}\n".encode())
+        if self._orders.die_at in points:
             die()
+        if self._orders.freeze_at in points:
+            await asyncio.Event().wait()
+
+    def _note(self, entry: str | None) -> None:
+        if entry is not None:
+            os.write(self._ledger, f"{entry}\n".encode())
+
+
+def _append_to(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 class PoisonedModel:
@@ -96,7 +117,7 @@ def run(orders: Orders) -> None:
         configure("info", stream=log)
         loaded = load(orders.config)
         seams = Seams(
-            store=lambda store: cast("Store", MortalStore(store, orders.trace, orders.die_at)),
+            store=lambda store: cast("Store", MortalStore(store, orders)),
             model=PoisonedModel,
         )
         asyncio.run(serve(loaded, seams))

@@ -12,8 +12,14 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import channels.telegram.channel
+import core.model.http
+import core.model.openai
 from tests.crash.entry import Orders, run
 from tests.crash.points import parse_commit_point
+
+PRELOADED = (channels.telegram.channel, core.model.http, core.model.openai)
+"""What a hub imports only when its configuration asks for it."""
 
 
 class HubProcess:

@@ -31,6 +31,9 @@ COMMITS = frozenset(
 )
 """The store's units that write; the others only read, so there is nothing to be killed around."""
 
+ANY = "*"
+"""Stands for whichever unit: the process' nth commit of all."""
+
 Side = Literal["before", "after"]
 
 
@@ -81,6 +84,6 @@ Point = AtCommit | InTelegram | InModel | InTool
 def parse_commit_point(text: str) -> AtCommit:
     """The form `unit:nth:side` that a hub process is given."""
     unit, nth, side = text.split(":")
-    if unit not in COMMITS or side not in ("before", "after"):
+    if unit not in COMMITS | {ANY} or side not in ("before", "after"):
         raise ValueError(f"no such point: {text}")
     return AtCommit(unit, int(nth), "before" if side == "before" else "after")

@@ -51,6 +51,8 @@ async def play(town: Town, point: Point | None) -> Kill | None:
             town.model.clear_faults()
             await town.start()
         await people
+        # The people may have been content before the kill: let the hub pick up what it had left.
+        await town.telegram.wait_polling(TOKEN, LIMIT_S)
     return kill
 
 
