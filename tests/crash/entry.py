@@ -28,7 +28,7 @@ POISON = "poison pill"
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a hub process is started with. At `freeze_at` the commit's caller waits for ever, nothing else does."""
+    """What a hub process is started with. At `freeze_at` whoever commits waits for ever, and nothing else."""
 
     config: Path
     trace: Path

@@ -16,7 +16,7 @@ import channels.telegram.channel
 import core.model.http
 import core.model.openai
 from tests.crash.entry import Orders, run
-from tests.crash.points import parse_commit_point
+from tests.crash.points import AtCommit, parse_commit_point
 
 PRELOADED = (channels.telegram.channel, core.model.http, core.model.openai)
 """What a hub imports only when its configuration asks for it."""
@@ -67,6 +67,7 @@ class Nursery:
                 "trace": str(orders.trace),
                 "log": str(orders.log),
                 "die_at": None if orders.die_at is None else str(orders.die_at),
+                "freeze_at": None if orders.freeze_at is None else str(orders.freeze_at),
             }
         )
         async with self._one_at_a_time:
@@ -106,18 +107,22 @@ def _fork(line: str, children: set[int]) -> int:
     try:
         os.setsid()
         sys.stdin.close()
-        point = asked["die_at"]
         run(
             Orders(
                 Path(asked["config"]),
                 Path(asked["trace"]),
                 Path(asked["log"]),
-                None if point is None else parse_commit_point(point),
+                _point(asked["die_at"]),
+                _point(asked["freeze_at"]),
             )
         )
         code = 0
     finally:
         os._exit(code)
+
+
+def _point(text: str | None) -> AtCommit | None:
+    return None if text is None else parse_commit_point(text)
 
 
 def main() -> None:

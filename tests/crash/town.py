@@ -8,12 +8,13 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.crash.entry import Orders
+from tests.crash.ledger import Ledger
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit
 from tests.simulators.model import ModelSimulator
@@ -23,7 +24,17 @@ from tests.simulators.telegram.world import Message
 TOKEN, KEY, OWNER = "123456:AAA", "k", 7
 LIMIT_S = 30.0
 UNKNOWN = "I was interrupted while running"
-LEAVE_IT, APPROVE = 2, 0
+LEAVE_IT, APPROVE, DENY = 2, 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What the hub is configured with: who owns it, who else may write, and its bots by channel name."""
+
+    owners: tuple[str, ...] = (f"telegram:{OWNER}",)
+    direct: str = "open"
+    groups: str = "off"
+    bots: Mapping[str, str] = field(default_factory=lambda: {"telegram": TOKEN})
 
 
 @dataclass(slots=True)
@@ -48,7 +59,11 @@ class Town:
         path = self.directory / f"trace-{self.starts if start is None else start}"
         return path.read_text().split() if path.exists() else []
 
-    async def start(self, die_at: AtCommit | None = None) -> HubProcess:
+    def ledger(self, start: int | None = None) -> Ledger:
+        """Whom the commits of the hub's `start`-th process were about (default: the newest)."""
+        return Ledger.read(self.directory / f"trace-{self.starts if start is None else start}.ledger")
+
+    async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> HubProcess:
         """Start a hub on the town's data."""
         self.starts += 1
         orders = Orders(
@@ -56,6 +71,7 @@ class Town:
             self.directory / f"trace-{self.starts}",
             self.directory / "hub.log",
             die_at,
+            freeze_at,
         )
         self.hub = await self.nursery.start(orders)
         return self.hub
@@ -94,23 +110,33 @@ class Town:
         """Whether there is something to answer."""
         return any((person, card.id) not in self.pressed for card in self.open_cards(person))
 
+    async def answer_cards_until(self, people: Iterable[int], over: Callable[[], bool]) -> None:
+        """People answer what they are shown until it is `over`. Raises TimeoutError if nothing moves."""
+        people = tuple(people)
+        while not over():
+            await self.telegram.wait_for(lambda: over() or any(map(self.has_unpressed, people)), LIMIT_S)
+            for person in people:
+                self.answer_cards(person)
+
     def answers(self, person: int, start: str) -> list[Message]:
         """Bot messages that begin so."""
         return [message for message in self.telegram.bot_messages(person) if message.text.startswith(start)]
 
 
 @contextlib.asynccontextmanager
-async def open_town(nursery: Nursery, directory: Path, extra: str = "") -> AsyncIterator[Town]:
+async def open_town(nursery: Nursery, directory: Path, house: House | None = None) -> AsyncIterator[Town]:
     """Simulators up, configuration written, no hub yet; whatever runs at the end is killed."""
     async with (
         TelegramSimulator() as telegram,
         ModelSimulator(api_key=KEY, models=("sim-1",)) as model,
     ):
-        telegram.add_bot(TOKEN)
+        house = house or House()
+        for token in house.bots.values():
+            telegram.add_bot(token)
         telegram.add_user(OWNER, first_name="Olivia")
         town = Town(telegram, model, directory, nursery)
         town.workspace.mkdir()
-        (directory / "hubbub.toml").write_text(_config(town, extra))
+        (directory / "hubbub.toml").write_text(_config(town, house))
         try:
             yield town
         finally:
@@ -119,11 +145,11 @@ async def open_town(nursery: Nursery, directory: Path, extra: str = "") -> Async
                 await town.hub.wait(LIMIT_S)
 
 
-def _config(town: Town, extra: str) -> str:
+def _config(town: Town, house: House) -> str:
     return f"""
 [hub]
 data_dir = "{town.directory}/data"
-owner_identities = ["telegram:{OWNER}"]
+owner_identities = {json.dumps(house.owners)}
 [http]
 port = 0
 [workspace]
@@ -134,9 +160,15 @@ provider = "openai"
 model = "sim-1"
 base_url = "{town.model.openai_base_url}"
 api_key = "{KEY}"
-[channels.telegram]
-token = "{TOKEN}"
-direct = "open"
+{"".join(_channel(town, house, name, token) for name, token in house.bots.items())}"""
+
+
+def _channel(town: Town, house: House, name: str, token: str) -> str:
+    return f"""
+[channels.{name}]
+platform = "telegram"
+token = "{token}"
+direct = "{house.direct}"
+groups = "{house.groups}"
 api_base_url = "{town.telegram.url}"
-{extra}
 """
