@@ -77,6 +77,9 @@ class Dispatcher:
             except StoreUnavailable as error:
                 logger.warning("the outbox of %s cannot be read: %s", self._name, error)
                 await self._clock.sleep(STORE_PAUSE_S)
+            except Exception:  # new rows wait meanwhile; other channels go on
+                logger.exception("the outbox of %s cannot be read", self._name)
+                await self._clock.sleep(CRASH_PAUSE_S)
             else:
                 return [row for row in rows if row.state is not SendState.SENDING]
 

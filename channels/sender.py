@@ -238,13 +238,19 @@ class Sender:
         """Record a last part beside what follows; waits only where too many records are behind."""
         if len(self._records) >= MAX_RECORDS:
             await self._records_settled()
-        task = self._tasks.create_task(self._record(row_id, posted, last=True), name=f"record row {row_id}")
+        task = self._tasks.create_task(self._record_last(row_id, posted), name=f"record row {row_id}")
         self._records[row_id] = task
         task.add_done_callback(lambda _: self._recorded(row_id))
 
     def _recorded(self, row_id: int) -> None:
         self._records.pop(row_id, None)
         self._changed.set()
+
+    async def _record_last(self, row_id: int, posted: Posted) -> None:
+        try:
+            await self._record(row_id, posted, last=True)
+        except Exception:  # a row left `sending` is ambiguous at the next start; the others go on
+            logger.exception("row %d to %s was sent and could not be recorded", row_id, self._address)
 
     async def _record(self, row_id: int, posted: Posted, *, last: bool) -> None:
         await self._durably(lambda: self._outbox.record_part_sent(row_id, posted, last=last))

@@ -23,7 +23,7 @@ from core.errors import (
     Unavailable,
 )
 from core.messages import Address, Message, Plain
-from core.ports import OutboxRow, SendState
+from core.ports import OutboxRow, Posted, SendState
 from tests.channels.memory import LoopbackChannel, MemoryOutbox
 from tests.clock import ManualClock
 
@@ -213,13 +213,13 @@ async def test_a_message_without_anything_visible_fails() -> None:
 
 
 async def test_a_message_that_cannot_be_rendered_fails_alone() -> None:
-    class Defective(LoopbackChannel):
+    class Unrenderable(LoopbackChannel):
         def render(self, message: Message) -> tuple[Payload, ...]:
             if message == Message((Plain("bad"),)):
                 raise ZeroDivisionError
             return super().render(message)
 
-    async with line(channel=Defective()) as to:
+    async with line(channel=Unrenderable()) as to:
         to.outbox.enqueue("a", "bad")
         to.outbox.enqueue("a", "good")
         await to.outbox.settled()
@@ -294,6 +294,33 @@ async def test_a_refused_token_keeps_everything_until_another_channel_comes() ->
         await to.outbox.settled()
         assert other.texts("a") == ["one", "two"]
         assert to.channel.shown == []
+
+
+class Defective(MemoryOutbox):
+    """Breaks at the record of a last part, and at the first reading."""
+
+    readings = 0
+
+    async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
+        if row_id == 1:
+            raise ZeroDivisionError
+        await super().record_part_sent(row_id, posted, last=last)
+
+    async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
+        self.readings += 1
+        if self.readings == 1:
+            raise ZeroDivisionError
+        return await super().pending_outbox(channel)
+
+
+async def test_a_defect_of_the_store_stays_with_its_row() -> None:
+    async with line(Defective()) as to:
+        to.outbox.enqueue("a", "one")
+        to.outbox.enqueue("a", "two")
+        to.clock.advance(await to.clock.someone_waits())
+        await to.outbox.reaches(2, SendState.SENT)
+        assert to.channel.texts("a") == ["one", "two"]
+        assert to.outbox.row(1).state is SendState.SENDING
 
 
 async def test_a_full_disk_delays_and_loses_nothing() -> None:

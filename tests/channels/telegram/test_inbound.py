@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.telegram.inbound import Account, press_id_of, read_update, update_id_of
+from channels.telegram.places import ref_of
 from core.clock import SECOND_US
 from core.messages import (
     Attachment,
@@ -119,6 +120,7 @@ def test_a_press_is_the_answer_to_a_prompt() -> None:
         prompt_id="7Q2M9ZK4XA",
         choice=1,
         sent_at=NOW,
+        ref=ref_of(1001, 50),
     )
     assert press_id_of(payload("press")) == "4382000000000000001"
 

@@ -104,6 +104,18 @@ async def test_damaged_updates_are_recorded_and_never_stop_the_polling() -> None
         assert house.phase() is Phase.RUNNING
 
 
+async def test_an_update_without_an_id_is_recorded_and_waited_out() -> None:
+    async with simulated_telegram() as sim, open_house(sim) as house:
+        sim.inject_update({"update_id": "none", "message": {}})
+        await house.reaches(Phase.BACKING_OFF)
+        assert house.reason() == "Telegram delivers updates without an id"
+        assert len(house.inbox.events) == 1
+        sim.user_sends_text(7, "behind it")
+        await sim.wait_confirmed()
+        assert house.inbox.texts == ["behind it"]
+        await house.reaches(Phase.RUNNING)
+
+
 async def test_a_redelivered_update_is_the_same_event() -> None:
     async with simulated_telegram() as sim, open_house(sim) as house:
         sim.user_sends_text(7, "hello")

@@ -98,6 +98,7 @@ async def test_a_repeat_that_is_lost_too_is_the_last() -> None:
     {"kind": "server_error", "status": 502, "html": True},
     {"kind": "server_error", "status": 500, "description": "Internal Server Error: restart"},
     {"kind": "server_error", "status": 503},
+    {"kind": "server_error", "status": 403, "html": True},
 ])  # fmt: skip
 async def test_an_answered_error_of_the_platform_is_tried_again_without_doubt(fault: dict[str, Any]) -> None:
     async with simulated_telegram() as sim, open_house(sim) as house:
@@ -132,6 +133,18 @@ async def test_a_person_who_blocked_the_bot_costs_that_row_and_no_retry() -> Non
         assert "blocked" in (house.outbox.reason(1) or "")
         assert house.outbox.reason(3) == "Chat not found"
         assert len(sim.requests("sendMessage", chat_id=7)) == 1
+
+
+async def test_a_group_that_became_a_supergroup_is_named() -> None:
+    async with simulated_telegram() as sim, open_house(sim) as house:
+        sim.fail(
+            "error", method="sendMessage", status=400, count=1, parameters={"migrate_to_chat_id": -100123},
+            description="Bad Request: group chat was upgraded to a supergroup chat",
+        )  # fmt: skip
+        house.outbox.enqueue("-4000001", "hello")
+        await house.outbox.settled()
+        assert house.outbox.row(1).state is SendState.FAILED
+        assert "-100123" in (house.outbox.reason(1) or "")
 
 
 async def test_a_slow_chat_delays_no_other() -> None:
