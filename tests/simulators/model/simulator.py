@@ -51,7 +51,7 @@ class ModelSimulator:
         self._openai = OpenAIWire(self.provider)
         self._anthropic = AnthropicWire(self.provider)
         self._runner: web.AppRunner | None = None
-        self._being_answered: dict[int, tuple[Exchange, asyncio.Transport | None]] = {}
+        self._being_answered: dict[int, Exchange] = {}
 
     # -------------------------------------------------------------- life
 
@@ -85,7 +85,8 @@ class ModelSimulator:
         app.router.add_get("/v1/models/{model}", self._show_model)
         app.add_routes(control_routes(self))
         app.router.add_route("*", "/{path:.*}", self._unknown_path)
-        # Cancelling handlers is how a client that went away is noticed while its request is held.
+        # Cancelling handlers is how a client that went away is noticed while its request is held; the time to
+        # shut down is what `stop` leaves them before their connections are closed (0 would mean no limit).
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, self.host, self.port, backlog=1024, reuse_address=True).start()
@@ -95,10 +96,8 @@ class ModelSimulator:
     async def stop(self) -> None:
         if self._runner is not None:
             runner, self._runner = self._runner, None
-            for exchange, transport in list(self._being_answered.values()):
+            for exchange in self._being_answered.values():
                 self.log.mark(exchange, "dropped")
-                if transport is not None:
-                    transport.abort()
             await runner.cleanup()
 
     # -------------------------------------------------------------- scripting
@@ -180,7 +179,7 @@ class ModelSimulator:
         choice = self.script.choose(prompt)
         exchange.reply, exchange.fault = choice.reply, choice.fault
         self.log.changed()
-        self._being_answered[exchange.number] = (exchange, request.transport)
+        self._being_answered[exchange.number] = exchange
         try:
             return await Delivery(request, exchange, self.log, self.holds, wire).deliver(
                 choice.reply, prompt, choice.fault

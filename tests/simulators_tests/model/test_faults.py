@@ -115,6 +115,22 @@ async def test_a_dropped_connection(
     assert await ask_text(client, "go") == "You said: go"
 
 
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+async def test_a_reset_is_not_an_orderly_end(model: ModelSimulator, reset: bool) -> None:
+    """RFC 9293, 3.5.2 and 3.6: on the socket itself, FIN reads as an end and RST as an error."""
+    model.fault(Drop(reset=reset))
+    reader, writer = await asyncio.open_connection(model.host, model.port)
+    body = json.dumps(request()).encode()
+    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer test-key\r\nContent-Length: {len(body)}"
+    writer.write(head.encode() + b"\r\n\r\n" + body)
+    if reset:
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
+    else:
+        assert await reader.read() == b""
+    writer.close()
+
+
 async def test_a_stream_dropped_in_its_middle_gave_its_beginning(
     model: ModelSimulator, http: httpx.AsyncClient
 ) -> None:
