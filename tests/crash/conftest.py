@@ -1,14 +1,14 @@
 """Fixtures of the crash suite."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 
-import pytest_asyncio
+import pytest
 
 from tests.crash.nursery import Nursery, open_nursery
 
 
-@pytest_asyncio.fixture
-async def nursery() -> AsyncIterator[Nursery]:
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
     """A process that forks hubs."""
-    async with open_nursery() as opened:
+    with open_nursery() as opened:
         yield opened

@@ -1,6 +1,9 @@
-"""Starts hub processes quickly: a process that has imported everything and forks one hub per line it reads.
+"""Starts hub processes quickly: a process that has imported everything and forks whatever it is told to.
 
-Each hub is a process of its own, in its own session, that SIGKILL hits like any other.
+It reads one JSON object a line and answers each with a number: `{"hub": orders}` and `{"command": words,
+"output": path}` (a `hubbub` command line, its output to a file) with the new process' number, `{"bury":
+process}` with the exit code of one that is over. Each is a process of its own, in its own session, that
+SIGKILL hits like any other.
 """
 
 import asyncio
@@ -8,22 +11,36 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import bot.cli.looking
+import bot.cli.running
 import channels.telegram.channel
 import core.model.http
 import core.model.openai
+import core.store.sqlite.queries
+from bot.cli.commands import app
 from tests.crash.entry import Orders, run
 from tests.crash.points import AtCommit, parse_commit_point
 
-PRELOADED = (channels.telegram.channel, core.model.http, core.model.openai)
-"""What a hub imports only when its configuration asks for it."""
+PRELOADED = (
+    bot.cli.looking,
+    bot.cli.running,
+    channels.telegram.channel,
+    core.model.http,
+    core.model.openai,
+    core.store.sqlite.queries,
+)
+"""What is otherwise imported only when it is asked for."""
 
 
 class HubProcess:
-    """One hub, alive or dead."""
+    """One hub, or another command, alive or dead."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -55,84 +72,116 @@ class HubProcess:
 class Nursery:
     """The forking process, as seen by the harness."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time = threading.Lock()
 
     async def start(self, orders: Orders) -> HubProcess:
         """A new hub; it may not serve yet."""
-        line = json.dumps(
-            {
-                "config": str(orders.config),
-                "trace": str(orders.trace),
-                "log": str(orders.log),
-                "die_at": None if orders.die_at is None else str(orders.die_at),
-                "freeze_at": None if orders.freeze_at is None else str(orders.freeze_at),
-            }
-        )
-        async with self._one_at_a_time:
+        hub = {
+            "config": str(orders.config),
+            "trace": str(orders.trace),
+            "log": str(orders.log),
+            "die_at": None if orders.die_at is None else str(orders.die_at),
+            "freeze_at": None if orders.freeze_at is None else str(orders.freeze_at),
+        }
+        return HubProcess(await self._ask({"hub": hub}))
+
+    async def command(self, words: Sequence[str], output: Path) -> HubProcess:
+        """`hubbub WORDS`, its standard output and errors written to a file."""
+        return HubProcess(await self._ask({"command": list(words), "output": str(output)}))
+
+    async def exit_code(self, process: HubProcess) -> int:
+        """Of a process that is gone: minus the number of the signal that ended it, or its own code."""
+        return await self._ask({"bury": process.pid})
+
+    async def _ask(self, what: dict[str, Any]) -> int:
+        return await asyncio.to_thread(self._exchange, json.dumps(what).encode() + b"\n")
+
+    def _exchange(self, line: bytes) -> int:
+        with self._one_at_a_time:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
-            self._process.stdin.write(line.encode() + b"\n")
-            return HubProcess(int(await self._process.stdout.readline()))
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+            return int(self._process.stdout.readline())
 
 
-@contextlib.asynccontextmanager
-async def open_nursery() -> AsyncIterator[Nursery]:
-    """A nursery for the time of the block; hubs it started are killed with it."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.crash.nursery",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+@contextlib.contextmanager
+def open_nursery() -> Iterator[Nursery]:
+    """A nursery for the time of the block; what it started is killed with it."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.nursery"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         cwd=Path(__file__).parents[2],
         start_new_session=True,
-    )
-    try:
+    ) as process:
         yield Nursery(process)
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        await process.wait()
 
 
-def _fork(line: str, children: set[int]) -> int:
-    asked = json.loads(line)
+# --- in the nursery -------------------------------------------------------------------------------------
+
+
+def _fork(work: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
-        children.add(pid)
         return pid
     code = 1
     try:
         os.setsid()
         sys.stdin.close()
-        run(
-            Orders(
-                Path(asked["config"]),
-                Path(asked["trace"]),
-                Path(asked["log"]),
-                _point(asked["die_at"]),
-                _point(asked["freeze_at"]),
-            )
-        )
+        work()
         code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         os._exit(code)
+
+
+def _run_hub(asked: dict[str, Any]) -> None:
+    run(
+        Orders(
+            Path(asked["config"]),
+            Path(asked["trace"]),
+            Path(asked["log"]),
+            _point(asked["die_at"]),
+            _point(asked["freeze_at"]),
+        )
+    )
 
 
 def _point(text: str | None) -> AtCommit | None:
     return None if text is None else parse_commit_point(text)
 
 
+def _run_command(words: list[str], output: str) -> None:
+    with open(output, "ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        app(words, prog_name="hubbub")
+    finally:
+        sys.stdout.flush()
+
+
+def _obey(asked: dict[str, Any], children: set[int]) -> int:
+    if "bury" in asked:
+        children.discard(asked["bury"])
+        return os.waitstatus_to_exitcode(os.waitpid(asked["bury"], 0)[1])
+    if "hub" in asked:
+        pid = _fork(lambda: _run_hub(asked["hub"]))
+    else:
+        pid = _fork(lambda: _run_command(asked["command"], asked["output"]))
+    children.add(pid)
+    return pid
+
+
 def main() -> None:
-    """Fork a hub per line; bury the dead; end with standard input."""
+    """Obey line after line; end with standard input, and everything with it."""
     children: set[int] = set()
     for line in sys.stdin:
-        print(_fork(line, children), flush=True)
-        with contextlib.suppress(ChildProcessError):
-            while (dead := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                children.discard(dead)
+        print(_obey(json.loads(line), children), flush=True)
     for pid in children:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

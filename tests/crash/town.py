@@ -3,12 +3,11 @@
 The people know nothing of kills: they answer what they see, as often as they see it.
 """
 
-import asyncio
 import contextlib
+import itertools
 import json
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,7 @@ class Town:
     hub: HubProcess | None = None
     starts: int = 0
     pressed: set[tuple[int, int]] = field(default_factory=set)
+    _asked: Iterator[int] = field(default_factory=itertools.count)
 
     @property
     def workspace(self) -> Path:
@@ -76,6 +76,12 @@ class Town:
         self.hub = await self.nursery.start(orders)
         return self.hub
 
+    async def kill(self) -> None:
+        """End the hub with SIGKILL, if it lives."""
+        if self.hub is not None:
+            self.hub.send(signal.SIGKILL)
+            await self.hub.wait(LIMIT_S)
+
     async def stop(self) -> None:
         """End the hub in good order, as Ctrl-C does."""
         if self.hub is not None:
@@ -84,13 +90,12 @@ class Town:
 
     async def why(self) -> list[dict[str, Any]]:
         """What the hub says became of every message: `hubbub why --json`."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "why", "--json", "--limit", "1000"),
-            *("--config", str(self.directory / "hubbub.toml")),
-            stdout=asyncio.subprocess.PIPE,
-        )
-        output, _ = await process.communicate()
-        return json.loads(output)
+        output = self.directory / f"why-{next(self._asked)}"
+        words = ("why", "--json", "--limit", "1000", "--config", str(self.directory / "hubbub.toml"))
+        process = await self.nursery.command(words, output)
+        await process.wait(LIMIT_S)
+        assert await self.nursery.exit_code(process) == 0, output.read_text()
+        return json.loads(output.read_text())
 
     # --- people ----------------------------------------------------------------------------------------
 
@@ -140,9 +145,18 @@ async def open_town(nursery: Nursery, directory: Path, house: House | None = Non
         try:
             yield town
         finally:
-            if town.hub is not None and not town.hub.dead:
-                town.hub.send(signal.SIGKILL)
-                await town.hub.wait(LIMIT_S)
+            await town.kill()
+
+
+def survivors(town: Town) -> list[int]:
+    """Processes that work in the town's workspace."""
+    found: list[int] = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            with contextlib.suppress(OSError):  # gone meanwhile, or somebody else's
+                if (process / "cwd").readlink() == town.workspace:
+                    found.append(int(process.name))
+    return found
 
 
 def _config(town: Town, house: House) -> str:

@@ -1,0 +1,163 @@
+"""Twenty messages in flight, plain ones and ones that run tools, several of one person, and their fates.
+
+A message carries a mark of its own; a tool's call writes it to a file, an answer names the marks it covers.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.crash.ledger import Ledger
+from tests.crash.town import TOKEN, UNKNOWN, House, Town, survivors
+from tests.simulators.model import Prompt, Reply, ToolCall
+
+OWNERS, GUESTS = (7, 8, 9), (21, 22, 23, 24)
+HOUSE = House(owners=tuple(f"telegram:{person}" for person in OWNERS))
+IN_FLIGHT, RUNNING_TOOLS = 20, 9
+ANSWER = "Answered: "
+
+_MARK = re.compile(r"mark-\d+")
+_RUN = re.compile(r"please run: *(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message: who writes it, what it is recognised by, and its words."""
+
+    person: int
+    mark: str
+    text: str
+
+    @property
+    def runs_tool(self) -> bool:
+        """Whether it asks for a call that writes its mark."""
+        return _RUN.search(self.text) is not None
+
+
+def compose(rng: random.Random) -> list[Said]:
+    """Twenty messages in random order; only owners may run tools."""
+    said: list[Said] = []
+    for number in range(IN_FLIGHT):
+        mark = f"mark-{number}"
+        if number < RUNNING_TOOLS:
+            pause = rng.choice(("", "", f" && sleep {rng.uniform(0, 0.1):.3f}"))
+            said.append(Said(rng.choice(OWNERS), mark, f"please run: echo {mark} >> out{pause}"))
+        else:
+            said.append(Said(rng.choice(OWNERS + GUESTS), mark, f"how about {mark}?"))
+    rng.shuffle(said)
+    return said
+
+
+def reply(prompt: Prompt) -> Reply:
+    """What the model says: it runs what it was asked to run, then names the marks of all it was told."""
+    commands = _RUN.findall(prompt.user_text)
+    if commands and not prompt.tool_results:
+        return Reply(calls=tuple(ToolCall("shell", {"command": command}) for command in commands))
+    return Reply(text=ANSWER + " ".join(_MARK.findall(prompt.user_text)))
+
+
+def answered(town: Town, messages: Sequence[Said]) -> bool:
+    """Everybody has an answer, nothing is open, nothing is left to fetch, and the hub polls."""
+    people = {said.person for said in messages}
+    covered = {
+        (person, mark) for person in people for text in _answers(town, person) for mark in _marks(text)
+    }
+    return (
+        all((said.person, said.mark) in covered for said in messages)
+        and not any(town.open_cards(person) for person in people)
+        and town.telegram.all_confirmed()
+        and town.telegram.is_polling(TOKEN)
+    )
+
+
+def _answers(town: Town, person: int) -> set[str]:
+    """The different answers in a person's chat."""
+    return {message.text for message in town.answers(person, ANSWER)}
+
+
+def _marks(text: str) -> list[str]:
+    return _MARK.findall(text)
+
+
+async def judge(town: Town, messages: Sequence[Said], dead: Ledger, boundary: int) -> None:
+    """The promises, from what the platform saw, what is on disk, and what the dead hub had committed.
+
+    `boundary`: the number of the first request after the restart.
+    """
+    unknown = _reported_unknown(town)
+    _judge_answers(town, messages)
+    _judge_unknown(messages, unknown, dead)
+    _judge_lines(town, messages, unknown)
+    twice = _judge_copies(town, dead, boundary)
+    await _judge_account(town, messages, dead, twice)
+    assert not survivors(town), "a tool's child outlived its hub"
+
+
+def _reported_unknown(town: Town) -> set[str]:
+    return {
+        mark
+        for person in OWNERS
+        for card in town.telegram.bot_messages(person)
+        if UNKNOWN in card.text
+        for mark in _marks(card.text)
+    }
+
+
+def _judge_answers(town: Town, messages: Sequence[Said]) -> None:
+    """Each message is covered by exactly one answer, in its own chat."""
+    for person in OWNERS + GUESTS:
+        covered = Counter(mark for text in _answers(town, person) for mark in _marks(text))
+        assert covered == Counter(said.mark for said in messages if said.person == person)
+        assert not town.open_cards(person), "a card was left without its outcome"
+
+
+def _judge_unknown(messages: Sequence[Said], unknown: set[str], dead: Ledger) -> None:
+    """`unknown` is reported exactly for the calls that were cut off."""
+    assert unknown <= {said.mark for said in messages if said.runs_tool}
+    by_mark = {_marks(arguments)[0]: call_id for call_id, arguments in dead.arguments.items()}
+    for said in messages:
+        call_id = by_mark.get(said.mark)
+        was_running = False if call_id is None else dead.was_running(call_id)
+        if was_running is not None:
+            assert (said.mark in unknown) == was_running, f"{said.mark}: running at the kill: {was_running}"
+
+
+def _judge_lines(town: Town, messages: Sequence[Said], unknown: set[str]) -> None:
+    out = town.workspace / "out"
+    written = Counter(out.read_text().split() if out.exists() else [])
+    for said in messages:
+        if said.mark in unknown:
+            assert written[said.mark] <= 1, f"{said.mark} was written {written[said.mark]} times"
+        else:
+            assert written[said.mark] == int(said.runs_tool), f"{said.mark}: {written[said.mark]} lines"
+
+
+def _judge_copies(town: Town, dead: Ledger, boundary: int) -> int:
+    """How many texts were sent twice: the platform had taken the first before the kill, unrecorded."""
+    sent: dict[tuple[int | None, str], list[tuple[int, str]]] = {}
+    for request in town.telegram.requests("sendMessage", ok=True):
+        chat_id, message_id = request.messages[0]
+        copies = sent.setdefault((request.chat_id, str(request.params["text"])), [])
+        copies.append((request.number, f"{chat_id}:{message_id}"))
+    recorded = set(dead.done("record_part_sent").values())
+    twice = {text: copies for text, copies in sent.items() if len(copies) > 1}
+    for text, [(number, ref), *others] in twice.items():
+        assert len(others) == 1, f"sent {len(others) + 1} times: {text}"
+        assert number < boundary, f"the first copy was sent after the restart: {text}"
+        assert ref not in recorded, f"the hub knew that it was sent: {text}"
+    return len(twice)
+
+
+async def _judge_account(town: Town, messages: Sequence[Said], dead: Ledger, twice: int) -> None:
+    """What the hub says of itself: every message done, every send through, repeats only where it must."""
+    events = await town.why()
+    turns = [event for event in events if event["outcome"].startswith("turn ")]
+    assert len(turns) == len(messages)
+    assert {event["turn_state"] for event in turns} == {"done"}
+    rows = {row["outbox_id"]: row for event in events for row in event["deliveries"]}
+    assert {row["state"] for row in rows.values()} == {"sent"}
+    repeated = {str(row_id) for row_id, row in rows.items() if row["repeats"]}
+    assert len(repeated) >= twice, "sent twice without being marked"
+    assert not repeated & dead.done("record_part_sent").keys(), "marked although it was recorded as sent"
