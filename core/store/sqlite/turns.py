@@ -13,12 +13,18 @@ from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.people import known_user
 from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append, write
-from core.transcript import AssistantSaid, ResultStatus, Said, ToolResult, UserSaid
+from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
 
 CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
 CUT_SHORT_TEXT = "Cancelled while it was running; it may have had effects."
 UNKNOWN_TEXT = "Outcome unknown: the hub ended while this call was running."
+ENDED_WITHOUT_ANSWER = {
+    TurnState.STOPPED: "The person stopped this before it was answered; do not come back to it unasked.",
+    TurnState.FAILED: "This could not be answered; the person was told so.",
+    TurnState.CRASHED: "This was set aside unanswered; the person was told so.",
+}
+"""What the model is told about a turn that has no answer."""
 
 
 def thread(tx: Transaction, thread_id: str) -> ThreadRow:
@@ -192,7 +198,7 @@ def end_turn(
     answer: AssistantSaid | None = None,
     error: str | None = None,
 ) -> None:
-    """End an active turn: calls without an outcome get one, then comes the answer."""
+    """End an active turn: calls without an outcome get one, then comes the answer, or why there is none."""
     open_calls = tx.all(
         "SELECT id, state FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq", turn_id
     )
@@ -203,6 +209,8 @@ def end_turn(
         tx.run("UPDATE calls SET state = 'ended', status = ? WHERE id = ?", status.value, call_id)
     if answer is not None:
         said.append(answer)
+    elif state in ENDED_WITHOUT_ANSWER:
+        said.append(Note(ENDED_WITHOUT_ANSWER[state]))
     if said:
         append(tx, thread_id, turn_id, said)
     now = tx.clock.now()

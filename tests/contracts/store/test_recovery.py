@@ -143,7 +143,7 @@ async def test_a_turn_that_was_being_stopped_is_ended(database: Database) -> Non
     following = await world.store.start_waiting(start.thread.id, "next")
     assert following is not None
     said = await world.said(following)
-    assert isinstance(said[-2], ToolResult)
+    assert isinstance(said[-3], ToolResult)
     assert (said[-2].call_id, said[-2].status) == (call_id, ResultStatus.CANCELLED)
     assert said[-1] == UserSaid("after the stop")
 

@@ -313,7 +313,7 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) ->
         (cards[1].id, "to Ada alone", "Stopped by Ada."),
     ]
     assert all(row.message.choices == () for row in stopped.outbox)
-    result = (await world.said(start))[-1]
+    result = (await world.said(start))[-2]
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.status) == (call_id, ResultStatus.CANCELLED)
     assert not await world.store.open_prompts()
@@ -331,7 +331,7 @@ async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(
     prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
     await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
     await world.rule(StopThread("Stopped."))
-    result = (await world.said(start))[-1]
+    result = (await world.said(start))[-2]
     assert isinstance(result, ToolResult)
     assert result.status is ResultStatus.UNKNOWN
 

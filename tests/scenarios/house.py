@@ -1,0 +1,176 @@
+"""A whole hub in this process: the product's own `serve` between both simulators.
+
+Pauses of the hub pass `speed` times as fast; the platform's time and all connections are real.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from bot.app import App, Seams, serve
+from bot.config import load
+from core.clock import SECOND_US
+from tests.simulators.model import ModelSimulator
+from tests.simulators.telegram import TelegramSimulator
+
+TOKEN, KEY = "123456:AAE-a-token-of-the-usual-length-0123456", "model-key"
+OWNER = 7
+LIMIT_S = 10.0
+
+
+class HastyClock:
+    """See core.clock.Clock; `speed` seconds pass in one."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._began_us = time.time_ns() // 1_000
+        self._began_s = time.monotonic()
+
+    def now(self) -> int:
+        return self._began_us + int(self.monotonic_s() * SECOND_US)
+
+    def monotonic_s(self) -> float:
+        return (time.monotonic() - self._began_s) * self._speed
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / self._speed)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A message with buttons as it was when it was seen; `choices` holds each button's data."""
+
+    id: int
+    text: str
+    choices: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class House:
+    """A running hub and its surroundings."""
+
+    telegram: TelegramSimulator
+    model: ModelSimulator
+    directory: Path
+    speed: float
+    task: asyncio.Task[None] | None = None
+    app: App | None = None
+
+    @property
+    def workspace(self) -> Path:
+        """Where tools work."""
+        return self.directory / "workspace"
+
+    async def start(self) -> App:
+        """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
+        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        seams = Seams(clock=HastyClock(self.speed))
+        self.task = asyncio.create_task(
+            serve(load(self.directory / "hubbub.toml", environ={}), seams, serving.set_result)
+        )
+        async with asyncio.timeout(LIMIT_S):
+            await asyncio.wait([self.task, serving], return_when=asyncio.FIRST_COMPLETED)
+        if self.task.done():
+            self.task.result()
+        self.app = serving.result()
+        return self.app
+
+    async def stop(self) -> None:
+        """As Ctrl-C does."""
+        if self.task is not None and not self.task.done():
+            os.kill(os.getpid(), signal.SIGINT)
+            async with asyncio.timeout(LIMIT_S):
+                await self.task
+        self.task = None
+
+    async def readyz(self) -> tuple[int, dict[str, Any]]:
+        """Status and body of `/readyz`."""
+        assert self.app is not None
+        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
+            return answer.status, await answer.json()
+
+    async def channel_becomes(self, state: str, channel: str = "telegram") -> str:
+        """Until `/readyz` names that state; returns the reason it gives."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                _, body = await self.readyz()
+                if body["channels"][channel]["state"] == state:
+                    return body["channels"][channel]["reason"] or ""
+                await asyncio.sleep(0.02)
+
+    def says(self, person: int) -> list[str]:
+        """What the bot shows to a person, in order."""
+        return [message.text for message in self.telegram.bot_messages(person)]
+
+    def open_cards(self, person: int) -> list[Card]:
+        """Messages with buttons."""
+        return [
+            Card(message.id, message.text, tuple(button["callback_data"] for button in buttons))
+            for message in self.telegram.bot_messages(person)
+            if (buttons := [b for row in (message.keyboard or {}).get("inline_keyboard", []) for b in row])
+        ]
+
+    async def card(self, person: int) -> Card:
+        """The message with buttons, once there is one."""
+        await self.telegram.wait_for(lambda: self.open_cards(person), LIMIT_S)
+        return self.open_cards(person)[0]
+
+    async def pressed(self, person: int, card: Card, choice: int) -> str:
+        """Press a button, also one that is gone by now; the word that answers the press."""
+        query = self.telegram.user_presses_button(person, card.id, data=card.choices[choice])
+        answered = await self.telegram.wait_callback_answer(query.id, LIMIT_S)
+        return answered.answers[0].get("text", "")
+
+
+@contextlib.asynccontextmanager
+async def open_house(
+    directory: Path, *, direct: str = "open", extra: str = "", speed: float = 1, start: bool = True
+) -> AsyncIterator[House]:
+    """A hub with one Telegram bot and one model; person 7 is its owner."""
+    async with TelegramSimulator() as telegram, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
+        telegram.add_bot(TOKEN)
+        telegram.add_user(OWNER, first_name="Olivia")
+        house = House(telegram, model, directory, speed)
+        house.workspace.mkdir()
+        write_config(house, direct=direct, extra=extra)
+        if start:
+            await house.start()
+            await telegram.wait_polling(TOKEN, LIMIT_S)
+        try:
+            yield house
+        finally:
+            await house.stop()
+
+
+def write_config(house: House, *, direct: str = "open", extra: str = "", token: str = TOKEN) -> None:
+    """The hub's configuration; `extra` comes last, in the channel's section unless it opens another."""
+    (house.directory / "hubbub.toml").write_text(
+        f"""
+[hub]
+data_dir = "{house.directory}/data"
+owner_identities = ["telegram:{OWNER}"]
+[http]
+port = 0
+[workspace]
+dir = "{house.workspace}"
+[[models]]
+name = "main"
+provider = "openai"
+model = "sim-1"
+base_url = "{house.model.openai_base_url}"
+api_key = "{KEY}"
+[channels.telegram]
+token = "{token}"
+direct = "{direct}"
+api_base_url = "{house.telegram.url}"
+{extra}
+"""
+    )
