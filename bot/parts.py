@@ -13,8 +13,8 @@ from core.agent.budget import LoopLimits
 from core.agent.chat import ChatDelegate, ChatServices, ChatSettings
 from core.agent.runner import DelegateFactory
 from core.clock import Clock
+from core.consent.access import RolePolicy
 from core.consent.decide import Policy, Preset
-from core.consent.model import VoteRule
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.judging import HouseRules
 from core.conversation.sessions import SessionManager
@@ -25,11 +25,11 @@ from core.model.demo import DemoModel
 from core.model.failover import FailoverModel
 from core.model.retry import RetryingModel
 from core.ports import OutboxListener
+from core.prompts import VoteRule
 from core.safety.limits import ResultLimits
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
-from core.tools.access import RolePolicy
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.memory import memory_tools
 from core.tools.builtin.shell import shell_tool

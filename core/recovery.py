@@ -14,7 +14,7 @@ from core.messages import plain
 from core.ports import OutboxListener
 from core.store.base import Store
 from core.store.rows import Draft, RunningCall, TurnState, UnfinishedTurn
-from core.tools.base import ProcessInfo
+from core.tool import ProcessInfo
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from core.agent.loop import Paused
 from core.agent.prompt import PromptFacts, system_prompt
 from core.clock import SECOND_US, Clock
 from core.consent.cards import open_card
-from core.consent.model import Option, Prompt, PromptKind, VoteRule
 from core.consent.opening import unknown_outcome_prompt
 from core.conversation.context import build_conversation
 from core.errors import ModelReplyInvalid
@@ -21,10 +20,11 @@ from core.ids import Ids
 from core.model.base import Model, ModelReply, ModelRequest, ToolSpec
 from core.model.streams import closing
 from core.ports import OutboxListener, OutboxRow
+from core.prompts import Option, Prompt, PromptKind, VoteRule
 from core.store.base import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall
 from core.store.units import committed, patiently
-from core.tools.base import Effect, ProcessInfo
+from core.tool import Effect, ProcessInfo
 from core.tools.pipeline import CallPipeline, NeedsPerson, Ready, Refused
 from core.transcript import (
     AssistantSaid,

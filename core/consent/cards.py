@@ -1,8 +1,8 @@
 """Prompts as messages: what a person is shown while a prompt is open, and once it is settled."""
 
 from core import texts
-from core.consent.model import Option, Prompt
 from core.messages import Block, Choice, Code, Message, Plain
+from core.prompts import Option, Prompt
 
 DETAIL_LIMIT_CHARS = 2_000
 """Longer details are cut on the card: it must fit one message of every platform with its buttons."""

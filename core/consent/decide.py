@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import assert_never
 
+from core.consent.access import Access, RolePolicy
 from core.consent.grants import Wanted, granted, pattern_fits
-from core.consent.model import Grant
-from core.tools.access import Access, RolePolicy
-from core.tools.base import Data, Requirement, Risk
+from core.prompts import Grant
+from core.tool import Data, Requirement, Risk
 from core.users import Principal
 
 DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})

@@ -1,6 +1,6 @@
 """Whether something a person agreed to once and for all covers a call.
 
-Patterns: a tool that rates its arguments names each call by a pattern (see `core.tools.base.Risk`), and
+Patterns: a tool that rates its arguments names each call by a pattern (see `core.tool.Risk`), and
 a grant's pattern is one of
 - the same text: covers calls named exactly so;
 - `git *`: covers `git` and every name that begins with `git` and a space;
@@ -11,7 +11,7 @@ a grant's pattern is one of
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.consent.model import Grant, GrantScope
+from core.prompts import Grant, GrantScope
 
 ANY = "*"
 _ANYTHING_AFTER = " *"
@@ -30,17 +30,20 @@ class Wanted:
 
 def granted(grants: Iterable[Grant], wanted: Wanted, now: int) -> bool:
     """Whether any of the grants covers the call at `now` (microseconds UTC)."""
-    return any(covers(grant, wanted, now) for grant in grants)
+    for grant in grants:  # noqa: SIM110 — judged for every call: a generator would double its time
+        if covers(grant, wanted, now):
+            return True
+    return False
 
 
 def covers(grant: Grant, wanted: Wanted, now: int) -> bool:
     """Whether one grant covers the call: same person, same tool, in scope, not expired, pattern fits."""
     return (
-        grant.user_id == wanted.user_id
-        and grant.tool == wanted.tool
-        and (grant.expires_at is None or now < grant.expires_at)
-        and (grant.scope is GrantScope.USER or grant.thread_id == wanted.thread_id)
+        grant.tool == wanted.tool
         and pattern_fits(grant.pattern, wanted.pattern, rated=wanted.rated)
+        and grant.user_id == wanted.user_id
+        and (grant.scope is GrantScope.USER or grant.thread_id == wanted.thread_id)
+        and (grant.expires_at is None or now < grant.expires_at)
     )
 
 

@@ -2,8 +2,8 @@
 
 from core import texts
 from core.clock import SECOND_US
-from core.consent.model import Option, Prompt, PromptKind, VoteRule
 from core.ids import Ids
+from core.prompts import Option, Prompt, PromptKind, VoteRule
 from core.store.rows import CallRow
 
 UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core import texts
-from core.consent.model import Option, PromptState, Vote
+from core.prompts import Option, PromptState, Vote
 from core.store.accept import PromptView
 from core.users import Principal, Role
 

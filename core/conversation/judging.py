@@ -10,7 +10,6 @@ from typing import assert_never
 from core import texts
 from core.clock import SECOND_US
 from core.consent.cards import settled_card
-from core.consent.model import Grant, GrantScope, Option, PromptKind
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.access import Access
 from core.conversation.sessions import Adopt, Create, Existing, SessionManager
@@ -29,6 +28,7 @@ from core.conversation.submission import (
 )
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable, plain
+from core.prompts import Grant, GrantScope, Option, PromptKind
 from core.store.accept import (
     AcceptView,
     Admission,

@@ -3,10 +3,10 @@
 import uuid
 from dataclasses import dataclass
 
-from core.conversation.thread_key import ThreadKey
 from core.ids import Ids
 from core.store.accept import AcceptView
 from core.store.rows import ThreadRow
+from core.thread_key import ThreadKey
 
 
 @dataclass(frozen=True, slots=True)

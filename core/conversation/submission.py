@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from core.consent.model import Option
 from core.ids import PROMPT_ID_LENGTH, normalise_prompt_id
+from core.prompts import Option
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ transaction, so rules are written once for every database.
 from dataclasses import dataclass
 from typing import Protocol
 
-from core.consent.model import Grant, Option, Prompt, Vote
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
+from core.prompts import Grant, Option, Prompt, Vote
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Identity, Principal
 

@@ -8,9 +8,9 @@ Times are integer microseconds UTC.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from core.consent.model import Grant, Prompt
 from core.messages import InboundEvent, Message
 from core.ports import Outbox, OutboxRow
+from core.prompts import Grant, Prompt
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.rows import (
     CallRow,
@@ -26,7 +26,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.tools.base import ProcessInfo
+from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Note, ToolResult
 from core.users import Principal, Role
 
@@ -188,7 +188,7 @@ class Store(Outbox, Protocol):
 
     async def healthy(self) -> bool:
         """Whether the last commit went through; False stops accepting (see /readyz). After a failure it tries
-        a small one, so that asking finds out when writing works again."""
+        one, so that asking finds out when writing works again."""
         ...
 
     async def close(self) -> None:

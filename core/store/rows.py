@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.consent.model import Grant, Option
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.tools.base import Effect, ProcessInfo
+from core.prompts import Grant, Option
+from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
 

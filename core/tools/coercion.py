@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from core.errors import InvalidArguments
-from core.tools.base import Arguments
+from core.tool import Arguments
 
 _WANTS_STRUCTURE = {
     "list_type": list,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_args, get_origin,
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from core.tools.base import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
 from core.tools.coercion import ArgumentReader, object_schema
 
 P = ParamSpec("P")

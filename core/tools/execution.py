@@ -10,7 +10,7 @@ from core.clock import Clock
 from core.errors import InvalidArguments, StoreError, ToolDenied, ToolError, ToolTimeout
 from core.safety.fencing import fence_tool_output, sanitise
 from core.safety.limits import ResultLimits, head_and_tail
-from core.tools.base import CallContext, Tool
+from core.tool import CallContext, Tool
 from core.transcript import ResultStatus, ToolResult
 
 logger = logging.getLogger(__name__)

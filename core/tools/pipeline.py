@@ -22,13 +22,13 @@ from core.consent.decide import (
     ToolFacts,
     decide,
 )
-from core.consent.model import Grant, Option
 from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
+from core.prompts import Grant, Option
 from core.safety.limits import ResultLimits
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
-from core.tools.base import Arguments, Effect, ProcessInfo, Tool
+from core.tool import Arguments, Effect, ProcessInfo, Tool
 from core.tools.execution import run_call
 from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolResult
@@ -77,7 +77,7 @@ class PipelineSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """What a tool sees of its call; implements core.tools.base.CallContext."""
+    """What a tool sees of its call; implements core.tool.CallContext."""
 
     principal: Principal
     thread_id: str

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from core.tools.base import ProcessInfo
+from core.tool import ProcessInfo
 
 MARKER = "HUBBUB_CALL"
 """Environment variable every process of a call starts with; its value is the call's idempotency key."""

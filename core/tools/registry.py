@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from core.consent.access import Access, RolePolicy
 from core.errors import ToolNotFound
 from core.model.base import ToolSpec
-from core.tools.access import Access, RolePolicy
-from core.tools.base import Tool
+from core.tool import Tool
 from core.users import Principal
 
 

@@ -5,9 +5,8 @@
 import uuid
 from typing import assert_never
 
-from core.consent.model import PromptState
-from core.conversation.thread_key import scope_of
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable
+from core.prompts import PromptState
 from core.store.accept import (
     Accepted,
     AcceptView,
@@ -27,6 +26,7 @@ from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.outbox import Cause, enqueue, learn_copy
 from core.store.sqlite.transaction import Transaction
+from core.thread_key import scope_of
 from core.users import Principal
 
 UNREADABLE = "failed: unreadable"

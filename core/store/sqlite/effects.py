@@ -2,7 +2,6 @@
 
 from typing import assert_never
 
-from core.conversation.thread_key import scope_of
 from core.messages import ChoiceAnswer, InboundMessage
 from core.ports import OutboxRow
 from core.store.accept import (
@@ -20,6 +19,7 @@ from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sqlite import people, prompts
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, input_of, outcome_of, start_turn, thread
+from core.thread_key import scope_of
 from core.users import Principal
 
 WAITING = "waiting"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import assert_never
 
-from core.conversation.thread_key import scope_of
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable
 from core.store.codec import event_extra_to_json, storable
 from core.store.sqlite.transaction import Transaction
+from core.thread_key import scope_of
 
 _INSERT = (
     "INSERT INTO inbox (key, kind, channel, address, scope, user_id, platform_user_id, sender, direct,"

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from core.consent.model import (
+from core.messages import Address
+from core.ports import OutboxRow, SendState
+from core.prompts import (
     Grant,
     GrantScope,
     Option,
@@ -13,13 +15,11 @@ from core.consent.model import (
     Vote,
     VoteRule,
 )
-from core.messages import Address
-from core.ports import OutboxRow, SendState
 from core.store.accept import PromptView
 from core.store.codec import message_from_json, refs_from_json, said_from_columns, strings_from_json
 from core.store.rows import CallRow, CallState, ThreadRow, TurnState
 from core.store.sqlite.transaction import Row
-from core.tools.base import Effect, ProcessInfo
+from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal, Role
 

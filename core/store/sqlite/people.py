@@ -2,8 +2,8 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from core.consent.model import Grant
 from core.messages import Sender
+from core.prompts import Grant
 from core.store.codec import storable
 from core.store.sqlite.mapping import GRANT, PRINCIPAL, grant_of, principal_of
 from core.store.sqlite.transaction import Transaction

@@ -5,10 +5,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core.consent.model import Option, Prompt, PromptKind
 from core.errors import StaleTurn
 from core.messages import Message
 from core.ports import OutboxRow
+from core.prompts import Option, Prompt, PromptKind
 from core.store.accept import PromptView
 from core.store.codec import storable, strings_to_json
 from core.store.rows import Draft, Expired, TurnStart

@@ -15,8 +15,8 @@ from typing import Any, Self
 import aiosqlite
 
 from core.clock import Clock, SystemClock
-from core.consent.model import Grant
 from core.errors import StoreUnavailable
+from core.prompts import Grant
 from core.store.accept import PromptView
 from core.store.rows import Delivery, Explanation, ThreadRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri

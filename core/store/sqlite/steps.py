@@ -4,8 +4,8 @@
 
 from collections.abc import Sequence
 
-from core.consent.model import Option, PromptKind
 from core.errors import StaleTurn
+from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState, LoadedTurn, NewCall, TurnStart
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
@@ -13,7 +13,7 @@ from core.store.sqlite.people import grants_in_thread, known_user
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.transcript import append, history
 from core.store.sqlite.turns import progress
-from core.tools.base import ProcessInfo
+from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
 
 

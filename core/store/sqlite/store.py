@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from core.clock import Clock
-from core.consent.model import Grant, Prompt
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow, Posted
+from core.prompts import Grant, Prompt
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.base import RunCheck
 from core.store.rows import (
@@ -32,9 +32,12 @@ from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
 from core.store.sqlite.writer import Writer
-from core.tools.base import ProcessInfo
+from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Note, ToolResult
 from core.users import Principal, Role
+
+PROBE_BYTES = 1 << 18
+"""A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
 class SqliteStore:
@@ -90,8 +93,8 @@ class SqliteStore:
         await self._writer.close()
 
     async def healthy(self) -> bool:
-        """Whether the last commit went through. If not, tries a small one, so that the store heals even
-        while nothing else is handed in."""
+        """Whether the last commit went through. If not, tries one, so that the store heals even while
+        nothing else is handed in."""
         if not self._writer.healthy:
             try:
                 await self._writer.run(_probe)
@@ -270,6 +273,8 @@ class SqliteStore:
 
 def _probe(tx: Transaction) -> None:
     tx.run(
-        "INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at",
+        "INSERT INTO probe (id, at, filler) VALUES (1, ?, zeroblob(?))"
+        " ON CONFLICT (id) DO UPDATE SET at = excluded.at, filler = excluded.filler",
         tx.clock.now(),
+        PROBE_BYTES,
     )

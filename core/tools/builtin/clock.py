@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from core.clock import Clock
 from core.errors import InvalidArguments
-from core.tools.base import CallContext, Data, Effect, Requirement, Tool
+from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from core.clock import SECOND_US
-from core.tools.base import CallContext, Data, Effect, Requirement, Tool
+from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 
 _NOTE_LIMIT_CHARS = 10_000

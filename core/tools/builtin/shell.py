@@ -13,7 +13,7 @@ from pydantic import Field
 from core.errors import ToolTimeout
 from core.safety.limits import HeadAndTail
 from core.safety.shell import ShellRating, rate_command_line
-from core.tools.base import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
 from core.tools.child import GatedChild
 from core.tools.definition import tool
 from core.tools.processes import MARKER, process_info

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from core.consent.model import Grant, GrantScope, Option, Prompt, PromptKind, PromptState, Vote
 from core.errors import StaleTurn
 from core.messages import Message, MessageRef, plain
 from core.ports import Posted, SendState
+from core.prompts import Grant, GrantScope, Option, Prompt, PromptKind, PromptState, Vote
 from core.store.accept import AcceptView, CastVote, ClosePrompt, RecordGrant, Verdict
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid

@@ -2,13 +2,13 @@
 
 import pytest
 
-from core.consent.model import Option, PromptKind
 from core.errors import StaleTurn
 from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
+from core.prompts import Option, PromptKind
 from core.store.accept import ClosePrompt, Say, StopThread
 from core.store.rows import CallState, RunningCall, TurnState, UnfinishedTurn
-from core.tools.base import Effect, ProcessInfo
+from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.test_turns import go
@@ -143,8 +143,8 @@ async def test_a_turn_that_was_being_stopped_is_ended(database: Database) -> Non
     following = await world.store.start_waiting(start.thread.id, "next")
     assert following is not None
     said = await world.said(following)
-    assert isinstance(said[-3], ToolResult)
-    assert (said[-2].call_id, said[-2].status) == (call_id, ResultStatus.CANCELLED)
+    (result,) = [line for line in said if isinstance(line, ToolResult)]
+    assert (result.call_id, result.status) == (call_id, ResultStatus.CANCELLED)
     assert said[-1] == UserSaid("after the stop")
 
 

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from core.consent.model import Grant, GrantScope, Option, PromptKind
 from core.errors import StaleTurn
 from core.ports import SendState
+from core.prompts import Grant, GrantScope, Option, PromptKind
 from core.store.accept import ClosePrompt, RecordGrant, StopThread
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
-from core.tools.base import Effect, ProcessInfo
+from core.tool import Effect, ProcessInfo
 from core.transcript import (
     AssistantSaid,
     Note,

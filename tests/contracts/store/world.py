@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from core.consent.model import Option, Prompt, PromptKind, VoteRule
 from core.messages import Address, ChoiceAnswer, InboundEvent, InboundMessage, Message, Sender, plain
 from core.ports import OutboxRow
+from core.prompts import Option, Prompt, PromptKind, VoteRule
 from core.store.accept import (
     Accepted,
     AcceptView,
@@ -17,7 +17,7 @@ from core.store.accept import (
 )
 from core.store.base import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall, TurnStart, TurnState
-from core.tools.base import Effect as ToolEffect
+from core.tool import Effect as ToolEffect
 from core.transcript import AssistantSaid, Said
 from core.users import Identity, Principal, Role
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.consent.model import Option, Prompt, PromptKind, PromptState, Vote, VoteRule
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote
 from core.messages import Address
+from core.prompts import Option, Prompt, PromptKind, PromptState, Vote, VoteRule
 from core.store.accept import PromptView
 from core.store.rows import ThreadRow
 from core.users import Principal, Role

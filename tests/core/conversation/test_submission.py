@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.model import Option
 from core.conversation.submission import (
     AnswerPrompt,
     BareAnswer,
@@ -17,6 +16,7 @@ from core.conversation.submission import (
     UserInput,
     parse_submission,
 )
+from core.prompts import Option
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.tools.base import Data
+from core.tool import Data
 from core.users import Role
 
 MEMBER_TOOLS = ("time", "json", "ask_user", "memory_*")
