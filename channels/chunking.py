@@ -8,7 +8,8 @@ message: a block of code is opened again with its language.
 Only whitespace is ever lost, and only at a cut:
 - the end of every chunk is trimmed, and chunks of nothing but whitespace are left out;
 - outside preformatted text, whitespace after the cut goes too;
-- inside preformatted text, just the one line break at which it was cut.
+- inside preformatted text, just the one line break or space at which it was cut, so that the next line keeps
+  its indentation.
 """
 
 from bisect import bisect_left, bisect_right
@@ -79,11 +80,13 @@ class _Cutter:
     def _furthest(self, start: int) -> int:
         """The last position up to which the text from `start` fits; at least one code point on."""
         last = min(len(self._text), start + self._max_chars)
-        if self._fits(self._chunk(start, last)):
-            return last
-        ends = range(start + 1, last)
-        too_far = bisect_left(ends, True, key=lambda end: not self._fits(self._chunk(start, end)))
-        return max(start + too_far, start + 1)
+        if not self._fits(self._chunk(start, last)):
+            ends = range(start + 1, last)
+            too_far = bisect_left(ends, True, key=lambda end: not self._fits(self._chunk(start, end)))
+            last = max(start + too_far, start + 1)
+        while self._text.startswith("\n", last):  # trimmed, so they take no room
+            last += 1
+        return last
 
     def _best_cut(self, start: int, furthest: int) -> int:
         for cut, unit_start, unit_end in (
@@ -141,8 +144,8 @@ class _Cutter:
     def _skip_space(self, position: int) -> int:
         """Where the next chunk begins after a cut at `position`."""
         if self._in_code(position):
-            at_break = position and self._in_code(position - 1) and self._text[position] == "\n"
-            return position + 1 if at_break else position
+            at_space = position and self._in_code(position - 1) and self._text[position].isspace()
+            return position + 1 if at_space else position
         while position < len(self._text) and self._text[position].isspace() and not self._in_code(position):
             position += 1
         return position

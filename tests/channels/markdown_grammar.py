@@ -134,21 +134,11 @@ WITH_URL: list[Draw] = [
     lambda _, url: f"<{url}>",
     lambda _, url: f"![]({url})",
 ]
-LITERAL = [
-    "<b>bold?</b>",
-    "<br>",
-    "<!-- note -->",
-    "  \nafter",
-    "\\\nafter",
-    "\nsoft",
-    "[ref]",
-    "[text][ref]",
-    "@**admin**",
-    "@`admin`",
-]
+LITERAL = ["<b>bold?</b>", "<br>", "<!-- note -->", "[ref]", "[text][ref]", "@**admin**", "@`admin`"]
+BREAKS = ["  \nafter", "\\\nafter", "\nsoft"]
 
 
-def _sentence(parts: st.SearchStrategy[str], largest: int = 5) -> st.SearchStrategy[str]:
+def _sentence(parts: st.SearchStrategy[str], largest: int) -> st.SearchStrategy[str]:
     return st.lists(parts, min_size=1, max_size=largest).map(" ".join)
 
 
@@ -157,12 +147,13 @@ def _inline(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds(lambda wrap, text: wrap(text), st.sampled_from(WRAPPED), inner),
         st.builds(lambda wrap, text, url: wrap(text, url), st.sampled_from(WITH_URL), inner, URL),
         st.sampled_from(LITERAL),
+        st.sampled_from(BREAKS),
         WORD,
     )
 
 
-WORDS = _sentence(WORD, 3)
-INLINE = _sentence(_inline(_sentence(_inline(WORDS), 2)))
+WORDS = _sentence(WORD, 2)
+INLINE = _sentence(_inline(_sentence(_inline(WORDS), 2)), 4)
 ONE_LINE = INLINE.map(lambda text: " ".join(text.split("\n")))
 
 # ---------------------------------------------------------------- blocks
@@ -242,17 +233,42 @@ _DEPTH_3 = _nested(st.one_of(_DEPTH_2, _DEPTH_1))
 BLOCK = st.one_of(LEAF, LEAF, LEAF, _DEPTH_1, _DEPTH_2, _DEPTH_3)
 
 
-def _rarely(strategy: st.SearchStrategy[str], one_in: int) -> st.SearchStrategy[str]:
-    return st.integers(1, one_in).flatmap(lambda number: strategy if number == 1 else st.just(""))
+def _now_and_then(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.tuples(st.booleans(), st.booleans()).flatmap(
+        lambda flips: strategy if all(flips) else st.just("")
+    )
 
 
-documents: st.SearchStrategy[str] = st.builds(
-    lambda blocks, long, fence: "\n\n".join(part for part in (*blocks, long, fence) if part),
-    st.lists(BLOCK, min_size=1, max_size=7),
-    _rarely(LONG_LINE, 8),
-    _rarely(st.builds(_fence, CODE, LANGUAGE, st.just("```"), st.just(False)), 5),
+SNIPPETS = st.builds(
+    lambda template, word: template.replace("{}", word),
+    st.sampled_from(
+        [
+            "one  \ntwo *{}\\\nthree*",
+            "see [{}](https://en.wikipedia.org/wiki/Foo_(bar)), **[{}](tg://user?id=42)**",
+            "~~{} **{}**~~ `{}` <https://example.com/{}>",
+            "[![{}](https://example.com/a.png) {}](https://example.org) ![{}](https://example.com/b.png)",
+            "> {}\n>\n> > {}\n> > - {}\n> >   > {}",
+            "[{}][ref] &amp; \\*{}\\*",
+            "- {}\n  ```python\n  {}\n  ```\n- {}",
+            "nu\x00l {} \ud83d 👩‍👩‍👧‍👦 e\u0301",
+        ]
+    ),
+    WORD,
+)
+"""What chance alone makes too seldom."""
+
+short_documents: st.SearchStrategy[str] = st.builds(
+    lambda snippets, blocks, fence: "\n\n".join(part for part in (*snippets, *blocks, fence) if part),
+    st.lists(SNIPPETS, min_size=1, max_size=3),
+    st.lists(BLOCK, min_size=1, max_size=5),
+    _now_and_then(st.builds(_fence, CODE, LANGUAGE, st.just("```"), st.just(False))),
 )
 """Markdown sources; lone surrogates and control characters included."""
+
+documents: st.SearchStrategy[str] = st.builds(
+    lambda long, rest: f"{long}\n\n{rest}", _now_and_then(LONG_LINE), short_documents
+)
+"""The same, now and then with a line of 10,000 characters."""
 
 # ---------------------------------------------------------------- what a source holds
 

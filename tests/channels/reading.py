@@ -9,7 +9,7 @@ own.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 
 from markdown_it.token import Token
 
@@ -270,7 +270,7 @@ def _assert_names_nobody(message: TelegramText) -> None:
     for entity in message.entities:
         if entity.type in ("code", "pre"):  # Telegram looks for no mention that touches code
             start = len(units[: entity.offset * 2].decode("utf-16-le"))
-            length = len(units[entity.offset * 2 : (entity.offset + entity.length) * 2].decode("utf-16-le"))
+            length = len(_covered(units, entity))
             text[start : start + length] = " " * length
     assert not NAMES_A_USER.search("".join(text)), f"a mention survived in {message.text!r}"
 
@@ -281,19 +281,17 @@ def _character_edges(text: str) -> set[int]:
 
 def _seen_in(message: TelegramText) -> Iterator[Seen]:
     units = message.text.encode("utf-16-le")
-    looks: list[set[str]] = [set() for _ in range(len(units) // 2)]
-    bare = [False] * len(looks)
-    for entity in message.entities:
-        first, last = entity.offset, entity.offset + entity.length
-        shown = units[first * 2 : last * 2].decode("utf-16-le").replace("\u2060", "")
-        for position in range(first, last):
-            looks[position].add(_name(entity))
-            bare[position] |= entity.url is not None and shown in entity.url
-    position = 0
-    for char in message.text:
-        if not IGNORED.match(char):
-            yield Seen(char, frozenset(looks[position]), bare_address=bare[position])
-        position += 2 if char > "\uffff" else 1
+    edges = {edge for entity in message.entities for edge in (entity.offset, entity.offset + entity.length)}
+    for first, last in pairwise(sorted({0, len(units) // 2, *edges})):
+        covering = [e for e in message.entities if e.offset <= first and last <= e.offset + e.length]
+        looks = frozenset(_name(entity) for entity in covering)
+        bare = any(_covered(units, e).replace("\u2060", "") in e.url for e in covering if e.url is not None)
+        for char in IGNORED.sub("", units[first * 2 : last * 2].decode("utf-16-le")):
+            yield Seen(char, looks, bare_address=bare)
+
+
+def _covered(units: bytes, entity: TelegramEntity) -> str:
+    return units[entity.offset * 2 : (entity.offset + entity.length) * 2].decode("utf-16-le")
 
 
 def _name(entity: TelegramEntity) -> str:
