@@ -168,8 +168,8 @@ def _described(error: ProviderError, api_key: str) -> str:
 
 def without_key(text: str, api_key: str) -> str:
     """The text without the key and without what providers print of it (`sk-ab****wxyz`)."""
-    if api_key:
-        text = text.replace(api_key, "[key]")
     if len(api_key) > _KEY_HEAD_CHARS:
         text = re.sub(re.escape(api_key[:_KEY_HEAD_CHARS]) + r"\S*", "[key]", text)
+    elif api_key:  # a local server's "none" or "x": only as a word of its own
+        text = re.sub(rf"(?<!\w){re.escape(api_key)}(?!\w)", "[key]", text)
     return _MASKED_KEY.sub("[key]", text)

@@ -206,6 +206,12 @@ def test_what_is_said_after_a_result_is_heard_with_it() -> None:
     assert "cancelled" in reply.text
 
 
+def test_only_the_calls_made_for_the_last_request_are_told() -> None:
+    old = ToolCalled("0", "shell", '{"command":"old"}')
+    new = [AssistantSaid(""), ToolCalled("1", "time", "{}"), ToolResult("1", ResultStatus.OK, "noon")]
+    assert answer(request(old, "what time is it", *new)).text == "It is noon."
+
+
 def test_a_conversation_without_a_question_gets_an_introduction() -> None:
     assert "demo model" in answer(request()).text
     assert "demo model" in answer(request(Summary("x", 1), Note("y"))).text

@@ -1,6 +1,8 @@
 """The shared client, judged by what servers see of it."""
 
 import asyncio
+import contextlib
+import functools
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,9 +18,12 @@ from cryptography.x509.oid import NameOID
 from core.errors import ModelRejected, ModelUnavailable
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from tests.core.model.recorded_server import RecordedServer, answer
+from tests.core.model.recorded_server import RecordedServer, Seen, answer
 from tests.core.model.support import TestClock, asking, collect, recorded
 
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+plain_client = functools.partial(model_client, tls=NO_TLS)
+BODY_END = b"0\r\n\r\n"
 TEXT = "Grüße aus 部署 🚀"
 
 
@@ -29,18 +34,46 @@ def model(client: httpx.AsyncClient, base_url: str) -> OpenAIModel:
 
 
 async def test_calls_one_after_the_other_share_one_connection() -> None:
-    async with RecordedServer(lambda _: answer(recorded("text.sse"))) as server, model_client() as client:
+    async with (
+        RecordedServer(lambda _: answer(recorded("text.sse"))) as server,
+        plain_client() as client,
+    ):
         for _ in range(20):
             assert (await collect(model(client, server.base_url), asking("Hi")))[1].text == TEXT
     assert server.connections == 1
     assert len(server.seen) == 20
 
 
+async def test_a_connection_is_used_again_though_the_bodys_end_comes_late() -> None:
+    """Gateways send the end of the body apart from the end of the reply, a moment later."""
+    whole = answer(recorded("text.sse"))
+    connections = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        with contextlib.suppress(asyncio.IncompleteReadError):  # the client is done
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(Seen(0, head.decode(), b"").header("content-length") or 0))
+                writer.write(whole.removesuffix(BODY_END))
+                await writer.drain()
+                await asyncio.sleep(0.02)  # the server's pace, not a wait of the test
+                writer.write(BODY_END)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server, plain_client() as client:
+        for _ in range(3):
+            await collect(model(client, base_url), asking("Hi"))
+    assert connections == 1
+
+
 async def test_a_connection_is_used_again_after_an_error_too() -> None:
     bodies = [
         answer(b'{"error": {"message": "no"}}', status="400 Bad Request", media_type="application/json")
     ] * 3
-    async with RecordedServer(lambda _: bodies.pop()) as server, model_client() as client:
+    async with RecordedServer(lambda _: bodies.pop()) as server, plain_client() as client:
         for _ in range(3):
             with pytest.raises(ModelRejected):
                 await collect(model(client, server.base_url), asking("Hi"))
@@ -49,7 +82,7 @@ async def test_a_connection_is_used_again_after_an_error_too() -> None:
 
 async def test_hundreds_of_calls_are_in_flight_together() -> None:
     text = answer(recorded("text.sse"))
-    async with RecordedServer(lambda _: text, gather=300) as server, model_client() as client:
+    async with RecordedServer(lambda _: text, gather=300) as server, plain_client() as client:
         asked = model(client, server.base_url)
         async with asyncio.timeout(20):
             replies = await asyncio.gather(*(collect(asked, asking(f"{n}")) for n in range(300)))
@@ -60,7 +93,7 @@ async def test_hundreds_of_calls_are_in_flight_together() -> None:
 
 
 async def test_connections_are_aiohttps_own() -> None:
-    async with model_client() as client:
+    async with plain_client() as client:
         with pytest.raises(ModelUnavailable) as caught:
             await collect(model(client, "http://127.0.0.1:1/v1"), asking("Hi"))
     seen: BaseException | None = caught.value
@@ -72,7 +105,7 @@ async def test_connections_are_aiohttps_own() -> None:
 async def test_a_redirect_is_not_followed() -> None:
     async with RecordedServer(lambda _: answer(recorded("text.sse"))) as other:
         moved = answer(b"", status="302 Found", headers=f"Location: {other.base_url}/chat/completions\r\n")
-        async with RecordedServer(lambda _: moved) as server, model_client() as client:
+        async with RecordedServer(lambda _: moved) as server, plain_client() as client:
             with pytest.raises(ModelRejected, match="redirects are not followed; check base_url"):
                 await collect(model(client, server.base_url), asking("Hi"))
     assert other.seen == []
@@ -82,7 +115,10 @@ async def test_no_cookies_are_kept_and_the_environment_is_not_asked(monkeypatch:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     reply = answer(recorded("text.sse"), headers="Set-Cookie: track=1; Path=/\r\n")
-    async with RecordedServer(lambda _: reply) as server, model_client(user_agent="hubbub/1") as client:
+    async with (
+        RecordedServer(lambda _: reply) as server,
+        plain_client(user_agent="hubbub/1") as client,
+    ):
         for _ in range(2):
             await collect(model(client, server.base_url), asking("Hi"))
     assert [seen.header("cookie") for seen in server.seen] == [None, None]
@@ -106,7 +142,7 @@ async def test_a_stream_may_last_as_long_as_it_is_not_silent() -> None:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    async with server, model_client() as client:
+    async with server, plain_client() as client:
         client.timeout = httpx.Timeout(**(client.timeout.as_dict() | {"read": 0.7}))
         assert (await collect(model(client, base_url), asking("Hi")))[1].text == TEXT
         pieces = pieces[:2]

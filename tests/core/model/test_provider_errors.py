@@ -16,7 +16,7 @@ from core.errors import (
     ModelRejected,
     ModelUnavailable,
 )
-from core.model.provider_errors import model_error, read_error, read_error_body, retry_after_s
+from core.model.provider_errors import model_error, read_error, read_error_body, retry_after_s, without_key
 from tests.core.model.support import NOW_US, TestClock, recorded
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -67,6 +67,7 @@ def test_errors_inside_a_stream(body: Any, kind: type[ModelError]) -> None:
         f"Incorrect API key provided: {KEY}. See the site.",
         f"key {KEY[:12]}... is wrong",
         "Incorrect API key provided: sk-proj-********6789.",
+        "Incorrect API key provided: sk-p*********6789.",
         f"https://x.example/?key={KEY}",
         f"{'x' * 290}{KEY}",
     ],
@@ -76,6 +77,11 @@ def test_no_part_of_the_key_is_ever_repeated(message: str) -> None:
     assert KEY[:9] not in text
     assert KEY[-4:] not in text
     assert len(text) < 400
+
+
+def test_a_short_key_is_taken_out_as_a_word_only() -> None:
+    assert without_key("key none, nonesuch", "none") == "key [key], nonesuch"
+    assert without_key("nothing to hide", "") == "nothing to hide"
 
 
 def test_a_message_is_trimmed_to_one_readable_line() -> None:
