@@ -92,8 +92,10 @@ async def test_a_refused_token_is_final_and_replaceable() -> None:
     channel, outbox, clock = LoopbackChannel(), MemoryOutbox(), ManualClock()
     channel.fate = AuthRejected("no such token")
     channel.trouble = lambda *_: AuthRejected("no such token")
-    async with running([channel, LoopbackChannel("other")], outbox, clock) as manager:
-        await channel.until(lambda: channel.runs == 1)
+    other = LoopbackChannel("other")
+    async with running([channel, other], outbox, clock) as manager:
+        await other.until(lambda: phase(manager, "other") is Phase.RUNNING)
+        assert phase(manager) is Phase.FAILED
         outbox.enqueue("a", "waiting")
         await outbox.until(lambda: (1, "retry") in outbox.history)
         assert phase(manager) is Phase.FAILED
@@ -120,8 +122,9 @@ async def test_a_send_that_learns_of_a_refused_token_fails_the_channel() -> None
     async with running([channel], outbox, ManualClock()) as manager:
         await channel.until(lambda: phase(manager) is Phase.RUNNING)
         outbox.enqueue("a", "hello")
-        await outbox.until(lambda: phase(manager) is Phase.FAILED)
-        assert outbox.row(1).state in (SendState.SENDING, SendState.QUEUED)
+        await outbox.reaches(1, SendState.SENDING)
+        await outbox.reaches(1, SendState.QUEUED)
+        assert phase(manager) is Phase.FAILED
 
 
 async def test_what_the_store_kept_goes_out_at_start() -> None:

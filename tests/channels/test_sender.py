@@ -246,18 +246,33 @@ async def test_an_edit_changes_the_last_part_of_its_target() -> None:
         assert to.outbox.row(2).state is SendState.SENT
 
 
-async def test_an_edit_waits_for_its_targets_record() -> None:
-    async with line() as to:
-        to.channel.after = lambda *_: setattr(to.outbox, "unavailable", True)
-        to.outbox.enqueue("a", "card", state=SendState.SENDING)
-        to.outbox.enqueue("a", Message((Plain("card"),), outcome="done"), edit_of=1, state=SendState.SENDING)
-        await to.clock.someone_waits()
+class SlowRecords(MemoryOutbox):
+    """Records of parts wait for `go_on`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+
+    async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
+        await self.go_on.wait()
+        await super().record_part_sent(row_id, posted, last=last)
+
+
+async def test_a_record_behind_delays_an_edit_and_no_message() -> None:
+    outbox = SlowRecords()
+    async with line(outbox) as to:
+        outbox.enqueue("a", "card")
+        outbox.enqueue("a", "next")
+        await to.channel.until(lambda: to.channel.texts("a") == ["card", "next"])
+        outbox.enqueue("a", Message((Plain("card"),), outcome="done"), edit_of=1)
+        await outbox.until(lambda: (3, "claimed") in outbox.history)
+        outbox.enqueue("b", "elsewhere")
+        await to.channel.until(lambda: to.channel.texts("b") == ["elsewhere"])
         assert to.channel.shown[0].edits == []
-        to.channel.after = lambda *_: None
-        to.outbox.unavailable = False
-        to.clock.advance(1)
-        await to.outbox.settled()
+        outbox.go_on.set()
+        await outbox.settled()
         assert to.channel.shown[0].edits == ["card [done]"]
+        assert outbox.row(3).state is SendState.SENT
 
 
 async def test_an_edit_of_something_never_shown_fails() -> None:
@@ -352,11 +367,13 @@ async def test_more_rows_than_are_kept_in_mind_all_arrive_in_order() -> None:
 
 async def test_more_notices_than_the_queue_holds_lose_nothing() -> None:
     async with line() as to:
-        for i in range(2500):
-            to.outbox.enqueue(str(i % 7), str(i))
+        to.outbox.enqueue("other", "warm up")
         await to.outbox.settled()
-        for address in range(7):
-            assert to.channel.texts(str(address)) == [str(i) for i in range(address, 2500, 7)]
+        for i in range(3000):
+            to.outbox.enqueue(str(i % 1500), str(i))
+        await to.outbox.settled()
+        for address in range(1500):
+            assert to.channel.texts(str(address)) == [str(address), str(address + 1500)]
 
 
 async def test_a_request_that_is_out_at_the_end_is_answered_and_recorded() -> None:

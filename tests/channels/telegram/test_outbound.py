@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.channel import Payload
@@ -68,6 +68,8 @@ def blocks() -> st.SearchStrategy[Block]:
     return st.one_of(st.builds(Plain, text), st.builds(Markdown, text), st.builds(Code, text))
 
 
+@example((Plain("x" * 4096),), "Approved by Ann")
+@example((Plain("x" * 3796),), "y" * 400)
 @given(
     said=st.lists(blocks(), min_size=1, max_size=3).map(tuple),
     outcome=st.text(max_size=30) | st.text(min_size=200, max_size=500),
