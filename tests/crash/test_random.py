@@ -68,7 +68,7 @@ async def play(town: Town, rng: random.Random) -> bool:
     """One round, judged; whether the kill struck before everything was done."""
     messages, when = compose(rng), plan(rng)
     await town.start(when if isinstance(when, AtCommit) else None)
-    if rng.random() < 0.5:
+    if isinstance(when, Moment) and rng.random() < 0.5:
         await town.telegram.wait_polling(timeout_s=LIMIT_S)
     for said in messages:
         town.telegram.user_sends_text(said.person, said.text)
