@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from bot.config import Loaded
+from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
 from bot.settings import Config, TelegramChannel
 from bot.settings import Model as ModelSettings
@@ -62,8 +63,9 @@ async def open_models(config: Config, clock: Clock) -> AsyncIterator[Model]:
 async def _model(settings: ModelSettings, opened: contextlib.AsyncExitStack, clock: Clock) -> Model:
     if settings.provider == "demo":
         return DemoModel(settings.name)
-    from core.model.http import model_client
-    from core.model.openai import OpenAIModel
+    with left_out(HTTPX_COMMAND_LINE):
+        from core.model.http import model_client
+        from core.model.openai import OpenAIModel
 
     client = await opened.enter_async_context(model_client())
     model = OpenAIModel(
@@ -83,7 +85,8 @@ def build_channels(config: Config, clock: Clock) -> list[Channel]:
 
 
 def _channel(name: str, settings: TelegramChannel, clock: Clock) -> Channel:
-    from channels.telegram.channel import TelegramChannel as Telegram
+    with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
+        from channels.telegram.channel import TelegramChannel as Telegram
 
     return Telegram(
         name=name,

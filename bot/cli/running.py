@@ -1,10 +1,7 @@
 """`hubbub run` and `hubbub config check`."""
 
 import asyncio
-import sys
 from pathlib import Path
-from types import ModuleType
-from typing import cast
 
 import typer
 
@@ -43,7 +40,6 @@ def run_hub(path: Path | None) -> int:
     loaded = load_or_complain(path)
     if loaded is None:
         return USAGE
-    _leave_out_command_lines()
     from bot.app import App, serve
     from bot.logs import configure
 
@@ -58,12 +54,6 @@ def run_hub(path: Path | None) -> int:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
     return OK
-
-
-def _leave_out_command_lines() -> None:
-    """httpx imports its own command line, with click, rich and pygments, wherever these are installed: a
-    fifth of a second and 8 MB the hub has no use for. It does without if that import fails."""
-    sys.modules.setdefault("httpx._main", cast("ModuleType", None))
 
 
 def _banner(url: str, loaded: Loaded) -> str:
