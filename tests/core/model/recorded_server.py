@@ -2,7 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -32,6 +33,48 @@ def answer(body: bytes, *, status: str = "200 OK", media_type: str = SSE, header
     return head.encode() + chunk + b"0\r\n\r\n"
 
 
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A server that ends every connection with itself; yields its base URL."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await handler(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client is done
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(one(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0, ssl=tls, backlog=1024)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield f"http{'s' if tls else ''}://localhost:{port}/v1"
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+async def read_request(connection: int, reader: asyncio.StreamReader) -> Seen:
+    """The next request of a connection. Raises IncompleteReadError at its end."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = int(Seen(connection, head, b"").header("content-length") or 0)
+    return Seen(connection, head, await reader.readexactly(length))
+
+
 @dataclass(slots=True)
 class RecordedServer:
     """`respond`: the bytes to send for a request. `gather`: none is answered before so many came."""
@@ -41,39 +84,25 @@ class RecordedServer:
     gather: int = 1
     connections: int = 0
     seen: list[Seen] = field(default_factory=list)
-    _server: asyncio.Server | None = None
+    base_url: str = ""
     _gathered: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def base_url(self) -> str:
-        assert self._server is not None
-        port = self._server.sockets[0].getsockname()[1]
-        return f"http{'s' if self.tls else ''}://localhost:{port}/v1"
+    _serving: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls, backlog=1024)
+        self.base_url = await self._serving.enter_async_context(serving(self._serve, self.tls))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
+        await self._serving.aclose()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         connection = self.connections
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                seen = Seen(connection, head, b"")
-                length = int(seen.header("content-length") or 0)
-                seen = Seen(connection, head, await reader.readexactly(length))
-                self.seen.append(seen)
-                if len(self.seen) >= self.gather:
-                    self._gathered.set()
-                await self._gathered.wait()
-                writer.write(self.respond(seen))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+        while True:
+            seen = await read_request(connection, reader)
+            self.seen.append(seen)
+            if len(self.seen) >= self.gather:
+                self._gathered.set()
+            await self._gathered.wait()
+            writer.write(self.respond(seen))
+            await writer.drain()

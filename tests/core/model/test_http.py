@@ -1,7 +1,6 @@
 """The shared client, judged by what servers see of it."""
 
 import asyncio
-import contextlib
 import functools
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from core.errors import ModelRejected, ModelUnavailable
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from tests.core.model.recorded_server import RecordedServer, Seen, answer
+from tests.core.model.recorded_server import RecordedServer, answer, read_request, serving
 from tests.core.model.support import TestClock, asking, collect, recorded
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -52,18 +51,14 @@ async def test_a_connection_is_used_again_though_the_bodys_end_comes_late() -> N
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
-        with contextlib.suppress(asyncio.IncompleteReadError):  # the client is done
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(int(Seen(0, head.decode(), b"").header("content-length") or 0))
-                writer.write(whole.removesuffix(BODY_END))
-                await writer.drain()
-                await asyncio.sleep(0.02)  # the server's pace, not a wait of the test
-                writer.write(BODY_END)
+        while True:
+            await read_request(connections, reader)
+            writer.write(whole.removesuffix(BODY_END))
+            await writer.drain()
+            await asyncio.sleep(0.02)  # the server's pace, not a wait of the test
+            writer.write(BODY_END)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    async with server, plain_client() as client:
+    async with serving(serve) as base_url, plain_client() as client:
         for _ in range(3):
             await collect(model(client, base_url), asking("Hi"))
     assert connections == 1
@@ -128,27 +123,22 @@ async def test_no_cookies_are_kept_and_the_environment_is_not_asked(monkeypatch:
 async def test_a_stream_may_last_as_long_as_it_is_not_silent() -> None:
     """Both sides of the read limit: pieces that keep coming outlast it, silence does not."""
     pieces = recorded("text.sse").split(b"\n\n")
-    release = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+        await read_request(0, reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         for piece in pieces:
             writer.write(piece + b"\n\n")
             await writer.drain()
             await asyncio.sleep(0.2)  # the server's pace, not a wait of the test
-        await release.wait()
-        writer.close()
+        await reader.read()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    async with server, plain_client() as client:
+    async with serving(serve) as base_url, plain_client() as client:
         client.timeout = httpx.Timeout(**(client.timeout.as_dict() | {"read": 0.7}))
         assert (await collect(model(client, base_url), asking("Hi")))[1].text == TEXT
         pieces = pieces[:2]
         with pytest.raises(ModelUnavailable, match="ReadTimeout"):
             await collect(model(client, base_url), asking("Hi"))
-        release.set()
 
 
 def self_signed(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
