@@ -18,6 +18,7 @@ _CJK = (
     "\uf900-\ufaff"  # Han, compatibility
     "\U00020000-\U0003ffff"  # Han, further extensions
 )
+_CHARACTER = re.compile(f"[{_CJK}]")
 _RUNS = re.compile(f"([{_CJK}]+)|((?:(?![{_CJK}])[^\\W_])+)")
 
 
@@ -51,12 +52,7 @@ def query_phrases(query: str) -> list[tuple[str, ...]]:
 
 def is_prefix(phrase: tuple[str, ...]) -> bool:
     """Whether a phrase is a single character that stands for the beginning of a term."""
-    return (
-        len(phrase) == 1
-        and len(phrase[0]) == 1
-        and _RUNS.fullmatch(phrase[0]) is not None
-        and bool(re.match(f"[{_CJK}]", phrase[0]))
-    )
+    return len(phrase) == 1 and _CHARACTER.fullmatch(phrase[0]) is not None
 
 
 def _runs(text: str) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Numbered schema changes, each applied once, in one transaction, under the database's write lock."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 from core.errors import SchemaTooNew, StoreUnavailable
@@ -9,15 +9,14 @@ from core.errors import SchemaTooNew, StoreUnavailable
 _SCHEMA = resources.files("core.store") / "schema" / "sqlite"
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the database to this version's schema; all or nothing. Raises SchemaTooNew."""
-    scripts = _scripts()
+def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
+    """Bring the database to the schema of the last script; all or nothing. Raises SchemaTooNew."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_version(connection)
         _refuse_newer(version, len(scripts))
-        for number in range(version + 1, len(scripts) + 1):
-            for statement in _statements(scripts[number - 1]):
+        for script in scripts[version:]:
+            for statement in _statements(script):
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(scripts)}")
         connection.execute("COMMIT")
@@ -29,7 +28,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 def require_current(version: int) -> None:
     """For those who only read: raises SchemaTooNew, or StoreUnavailable where an upgrade is due."""
-    current = len(_scripts())
+    current = len(schema_scripts())
     _refuse_newer(version, current)
     if version < current:
         raise StoreUnavailable(
@@ -49,7 +48,8 @@ def _refuse_newer(version: int, current: int) -> None:
         )
 
 
-def _scripts() -> list[str]:
+def schema_scripts() -> list[str]:
+    """This version's scripts; number N brings a database from schema N - 1 to N."""
     files = sorted(file.name for file in _SCHEMA.iterdir() if file.name.endswith(".sql"))
     if files != [f"{number:04}.sql" for number in range(1, len(files) + 1)]:
         raise RuntimeError(f"schema scripts are not numbered from 0001 without a gap: {files}")

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from core.errors import StoreUnavailable
 from core.store.sqlite.connection import connect_writer, is_failure_of_the_disk
-from core.store.sqlite.migrations import migrate
+from core.store.sqlite.migrations import migrate, schema_scripts
 from core.store.sqlite.transaction import Transaction, Unit
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class Writer:
 
     def _prepare(self, connection: sqlite3.Connection) -> bool:
         try:
-            migrate(connection)
+            migrate(connection, schema_scripts())
         except Exception as error:
             self._tell(_fail, self._opened, _unavailable(error))
             return False

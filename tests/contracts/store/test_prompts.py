@@ -1,6 +1,7 @@
 """Asking people: a prompt waits in the store and gets exactly one outcome (P6)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from core.store.accept import AcceptView, CastVote, ClosePrompt, RecordGrant, Ve
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
 from tests.contracts.store.test_turns import go
-from tests.contracts.store.world import ADA, BEN, SECOND, Rules, World, admit
+from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World, admit
 
 SETTLED = plain("settled card")
 
@@ -133,6 +134,29 @@ async def test_every_copy_of_a_card_is_changed_in_its_place(world: World) -> Non
     ]
     unsettled = await world.store.pending_outbox("chat")
     assert [row.id for row in unsettled] == sorted(row.id for row in (*cards[:2], *accepted.outbox))
+
+
+async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: World) -> None:
+    start = await world.turn()
+    prompt = await world.ask(start, *await world.call(start))
+    (card,) = await world.store.pending_outbox(CHANNEL)
+    await world.store.claim_outbox(card.id)
+    await world.store.record_part_sent(card.id, Posted(MessageRef("known"), "1"), last=True)
+    for name in ("known", "stray", "stray"):
+        press = replace(world.press(prompt, 0), ref=MessageRef(name))
+        rules = world.ruling(prompt_id=prompt.id)
+        assert (await world.store.accept_event(press, rules, send_now=False)).outbox == ()
+
+    settled = await world.rule(closing(prompt, Option.DENY))
+    targets = [row.edit_of for row in settled.outbox if row.edit_of is not None]
+    assert [await world.store.sent_refs(target) for target in targets] == [("known",), ("stray",)]
+
+    late = replace(world.press(prompt, 0), ref=MessageRef("another"))
+    accepted = await world.store.accept_event(late, world.ruling(prompt_id=prompt.id), send_now=False)
+    (change,) = accepted.outbox
+    assert change.message.outcome == "deny by Ada"
+    assert change.edit_of is not None
+    assert await world.store.sent_refs(change.edit_of) == ("another",)
 
 
 async def test_a_settled_prompt_is_not_settled_again(world: World) -> None:

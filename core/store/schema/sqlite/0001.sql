@@ -260,8 +260,9 @@ CREATE VIRTUAL TABLE memory_terms USING fts5 (terms, content = '', tokenize = "u
 
 -- The store itself -----------------------------------------------------------------------------------
 
--- Written to find out whether writing works again.
+-- Written to find out whether writing works again: as much as a group of ordinary units.
 CREATE TABLE probe (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    at INTEGER NOT NULL
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    at     INTEGER NOT NULL,
+    filler BLOB NOT NULL
 ) STRICT;

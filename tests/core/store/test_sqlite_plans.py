@@ -1,0 +1,123 @@
+"""How the file is used: durable settings, and no statement of a turn reads a whole table."""
+
+import re
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+from core.clock import Clock
+from core.messages import MessageRef, plain
+from core.ports import Posted
+from core.prompts import Option
+from core.store.accept import CastVote, ClosePrompt, Say, StopThread
+from core.store.sqlite import SqliteReader, SqliteStore
+from core.store.sqlite.reader import ReaderThread
+from core.store.sqlite.transaction import Policy, Transaction
+from core.store.sqlite.writer import Writer
+from core.transcript import ResultStatus, ToolResult
+from tests.contracts.store.world import ADA, CHANNEL, SECOND, CountingIds, StoppedClock, World
+
+HOT = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT)", re.IGNORECASE)
+# The full-text index is searched by its own means, and reads its few settings when it is opened.
+NO_TABLE = re.compile(r"VIRTUAL TABLE|CONSTANT ROW|memory_terms_config")
+
+
+async def heard(path: Path, clock: Clock, ids: CountingIds, statements: set[str]) -> SqliteStore:
+    """A store that writes down every statement it runs."""
+
+    def begin(connection: sqlite3.Connection) -> Transaction:
+        connection.set_trace_callback(statements.add)
+        return Transaction(connection, clock, ids, Policy())
+
+    writer, reader = Writer(path, begin), SqliteReader(path, clock)
+    await writer.open()
+    await reader.open()
+    return SqliteStore(writer, ReaderThread(path, begin), reader)
+
+
+async def a_busy_hour(world: World) -> None:
+    """Everything that happens between a message and its answer."""
+    store = world.store
+    start = await world.turn()
+    await world.say("more")
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    card = (await store.pending_outbox(CHANNEL))[0]
+    await store.claim_outbox(card.id)
+    await store.record_part_sent(card.id, Posted(MessageRef("1"), "1"), last=True)
+    await world.look(prompt_id=prompt.id)
+    await world.rule(CastVote(prompt.id, Option.APPROVE), Say(plain("noted")), send_now=True)
+    stray = replace(world.press(prompt, 0), ref=MessageRef("a copy nobody knew"))
+    await store.accept_event(stray, world.ruling(prompt_id=prompt.id), send_now=True)
+    await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "Approved", plain("settled")))
+    await store.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
+    await store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
+    await world.reload(start)
+    following = await world.finish(start, "answer", world.draft(), send_now=True)
+    assert following is not None
+    await world.ask(following, *await world.call(following))
+    await store.expire_prompts(world.clock.now() + 7_200 * SECOND, "Expired", lambda _: plain("expired"))
+    await world.rule(StopThread("Stopped"))
+    for row in await store.pending_outbox(CHANNEL):
+        await store.claim_outbox(row.id)
+        await store.mark_ambiguous(row.id, "no answer")
+        await store.retry_outbox(row.id, not_before=0, reason="429")
+        await store.fail_outbox(row.id, "gone")
+        await store.sent_refs(row.id)
+    await store.write_memory("ada", "k", "tea at five")
+    await store.search_memory("ada", "tea", 5)
+    await store.search_memory("ada", "", 5)
+
+
+def scans(path: Path, statements: set[str]) -> list[str]:
+    """The statements that read a table, or an index, from end to end."""
+    connection = sqlite3.connect(path)
+    found: list[str] = []
+    for statement in sorted(statements):
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        read = [step for step in plan if step.startswith("SCAN") and not NO_TABLE.search(step)]
+        found += [f"{step}: {statement}" for step in read]
+    connection.close()
+    return found
+
+
+async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> None:
+    path, clock, ids, statements = tmp_path / "hub.db", StoppedClock(), CountingIds(), set[str]()
+    store = await heard(path, clock, ids, statements)
+    await store.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    await a_busy_hour(World(store, clock, ids))
+    await store.close()
+    hot = {statement for statement in statements if HOT.match(statement)}
+    assert len(hot) > 60
+    assert scans(path, hot) == []
+    assert len(scans(path, {"SELECT * FROM inbox", "SELECT * FROM turns WHERE error = 'x'"})) == 2
+
+
+async def test_the_connection_that_writes_is_durable(tmp_path: Path) -> None:
+    store = await heard(tmp_path / "hub.db", StoppedClock(), CountingIds(), set())
+    await store.close()
+
+    def begin(connection: sqlite3.Connection) -> Transaction:
+        return Transaction(connection, StoppedClock(), CountingIds(), Policy())
+
+    writer = Writer(tmp_path / "hub.db", begin)
+    await writer.open()
+    settings = {
+        name: await writer.run(lambda tx, name=name: tx.one(f"PRAGMA {name}"))
+        for name in ("journal_mode", "synchronous", "foreign_keys")
+    }
+    await writer.close()
+    assert settings == {"journal_mode": ("wal",), "synchronous": (2,), "foreign_keys": (1,)}
+
+
+async def test_the_past_is_loaded_in_whole_turns_up_to_the_limit(tmp_path: Path) -> None:
+    clock, ids = StoppedClock(), CountingIds()
+    store = await SqliteStore.open(tmp_path / "hub.db", clock, ids, history_limit_chars=36)
+    world = World(store, clock, ids)
+    for number in range(5):
+        await world.finish(await world.turn(f"question {number}"), f"answer {number}")
+    start = await world.turn("question 5")
+    entries = (await store.load_turn(start)).entries
+    await store.close()
+    # From the end: 10, 8 + 10, 8 + 10 characters. With the third turn they are more than 36.
+    assert [entry.seq for entry in entries] == [7, 8, 9, 10, 11]

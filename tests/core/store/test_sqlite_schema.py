@@ -1,0 +1,156 @@
+"""Schemas: made, upgraded, refused; and old databases that still open."""
+
+import asyncio
+import gzip
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from core.errors import SchemaTooNew, StoreUnavailable
+from core.store.rows import CallState
+from core.store.sqlite import SqliteReader, SqliteStore
+from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
+from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World
+
+STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
+
+
+async def opened(path: Path) -> SqliteStore:
+    return await SqliteStore.open(path, StoppedClock(), CountingIds())
+
+
+def schema_of(path: Path) -> list[tuple[str, str, str | None]]:
+    connection = sqlite3.connect(path)
+    try:
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+        return [(kind, name, sql) for kind, name, sql in rows]
+    finally:
+        connection.close()
+
+
+def test_every_schema_has_a_stored_database() -> None:
+    numbers = [int(path.name.removeprefix("sqlite-").removesuffix(".db.gz")) for path in STORED]
+    assert numbers == list(range(1, len(schema_scripts()) + 1))
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda path: path.name)
+async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_path: Path) -> None:
+    path, fresh = tmp_path / "hub.db", tmp_path / "fresh.db"
+    path.write_bytes(gzip.decompress(stored.read_bytes()))
+    clock, ids = StoppedClock(), CountingIds()
+    store = await SqliteStore.open(path, clock, ids)
+    try:
+        await _everything_is_there(World(store, clock, ids))
+    finally:
+        await store.close()
+    await (await opened(fresh)).close()
+    assert schema_of(path) == schema_of(fresh)
+
+
+async def _everything_is_there(world: World) -> None:
+    store = world.store
+    events = await store.explain_recent(100)
+    assert [event.outcome for event in reversed(events)] == [
+        "refused: not let in",
+        "failed: unreadable",
+        "turn 1",
+        "turn 1",
+        "waiting",
+        "command",
+        "turn 1",
+        "command",
+    ]
+    answered = next(event for event in reversed(events) if event.outcome == "turn 1")
+    assert [(one.state, one.parts) for one in answered.deliveries] == [("sent", 1)]
+    (open_prompt,) = await store.open_prompts()
+    assert [vote.name for vote in open_prompt.votes] == ["Ada"]
+    assert [grant.pattern for grant in await store.grants("ada")] == ["ls *"]
+    assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
+        "部署服务器在周五 deploy on Friday"
+    ]
+    assert len(await store.pending_outbox(CHANNEL)) == 5
+    (unfinished,) = (await store.recover()).turns
+    resumed = await store.resume_turn(unfinished.turn_id)
+    (call,) = (await store.load_turn(resumed)).calls
+    assert (call.state, call.answered_by) == (CallState.UNKNOWN, "Ada")
+
+
+async def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    await (await opened(path)).close()
+    newer = len(schema_scripts()) + 1
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {newer}")
+    connection.close()
+    with pytest.raises(SchemaTooNew, match=str(newer)):
+        await opened(path)
+    with pytest.raises(SchemaTooNew, match=str(newer)):
+        await SqliteReader(path).open()
+
+
+async def test_those_who_only_read_make_and_upgrade_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    with pytest.raises(StoreUnavailable, match="no readable database"):
+        await SqliteReader(path).open()
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(StoreUnavailable, match="start the hub once"):
+        await SqliteReader(path).open()
+    assert schema_of(path) == []
+
+
+async def test_a_hub_and_a_reader_side_by_side(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    store = await opened(path)
+    world = World(store, StoppedClock(), CountingIds())
+    async with SqliteReader(path) as reader:
+        start = await world.turn()
+        assert await reader.thread(start.thread.id) == start.thread
+        assert [event.outcome for event in await reader.explain_recent(5)] == ["turn 1"]
+        await world.finish(start)
+        assert [thread.active_turn_id for thread in await reader.threads(5)] == [None]
+    await store.close()
+    async with SqliteReader(path) as reader:
+        assert len(await reader.threads(5)) == 1
+
+
+async def test_two_that_open_a_new_database_at_once_make_it_once(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    stores = await asyncio.gather(opened(path), opened(path))
+    for store in stores:
+        await store.close()
+    connection = sqlite3.connect(path)
+    assert schema_version(connection) == len(schema_scripts())
+    connection.close()
+
+
+def test_an_upgrade_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "hub.db", isolation_level=None)
+    first = "CREATE TABLE one (a TEXT); -- a comment\nINSERT INTO one VALUES ('kept; really');\n"
+    migrate(connection, [first])
+    broken = "CREATE TABLE two (a TEXT);\nCREATE TABLE one (again TEXT);\n"
+    with pytest.raises(sqlite3.OperationalError, match="one already exists"):
+        migrate(connection, [first, broken])
+    assert schema_version(connection) == 1
+    assert not connection.in_transaction
+    migrate(connection, [first, "CREATE TABLE two (a TEXT);", "ALTER TABLE two ADD COLUMN b TEXT;"])
+    assert schema_version(connection) == 3
+    connection.execute("INSERT INTO two (a, b) SELECT a, 'new' FROM one")
+    assert connection.execute("SELECT a, b FROM two").fetchall() == [("kept; really", "new")]
+    connection.close()
+
+
+async def test_the_files_are_their_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    before = os.umask(0)
+    try:
+        store = await opened(path)
+        await World(store, StoppedClock(), CountingIds()).turn()
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+        await store.close()
+    finally:
+        os.umask(before)
+    assert modes == {"hub.db": 0o600, "hub.db-wal": 0o600, "hub.db-shm": 0o600}

@@ -1,0 +1,214 @@
+"""Group commit: many units in one commit, none heard of before it, each failing alone."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from core.clock import SystemClock
+from core.errors import StoreUnavailable
+from core.ids import RandomIds
+from core.store.sqlite.transaction import Policy, Transaction, Unit
+from core.store.sqlite.writer import GROUP_LIMIT, QUEUE_LIMIT, Writer
+
+WAIT_S = 20
+
+
+@dataclass
+class Watched:
+    """A writer whose statements are listened to."""
+
+    path: Path
+    writer: Writer
+    statements: list[str] = field(default_factory=list)
+
+    @property
+    def commits(self) -> int:
+        return self.statements.count("COMMIT")
+
+    def kept(self) -> list[int]:
+        """What another process would read now."""
+        connection = sqlite3.connect(self.path)
+        try:
+            return [row[0] for row in connection.execute("SELECT number FROM kept ORDER BY rowid")]
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
+    statements: list[str] = []
+
+    def begin(connection: sqlite3.Connection) -> Transaction:
+        connection.set_trace_callback(statements.append)
+        return Transaction(connection, SystemClock(), RandomIds(), Policy())
+
+    made = Watched(tmp_path / "hub.db", Writer(tmp_path / "hub.db", begin), statements)
+    await made.writer.open()
+    await made.writer.run(lambda tx: tx.run("CREATE TABLE kept (number INTEGER UNIQUE) STRICT"))
+    statements.clear()
+    yield made
+    await made.writer.close()
+
+
+def keep(number: int) -> Unit[int]:
+    def unit(tx: Transaction) -> int:
+        tx.run("INSERT INTO kept VALUES (?)", number)
+        return number
+
+    return unit
+
+
+class Gate:
+    """A unit that holds the writer until it is let go, so that others gather behind it."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.open = threading.Event()
+
+    def unit(self, tx: Transaction) -> None:
+        self.entered.set()
+        assert self.open.wait(WAIT_S)
+
+
+async def test_units_that_gathered_are_committed_together(watched: Watched) -> None:
+    gate = Gate()
+    holding = asyncio.create_task(watched.writer.run(gate.unit))
+    await asyncio.to_thread(gate.entered.wait, WAIT_S)
+    callers = [asyncio.create_task(watched.writer.run(keep(number))) for number in range(100)]
+    await asyncio.sleep(0)
+    assert watched.kept() == []
+    gate.open.set()
+    assert await asyncio.gather(*callers) == list(range(100))
+    await holding
+    assert watched.commits == 2
+    assert watched.kept() == list(range(100))
+
+
+async def test_a_group_is_bounded(watched: Watched) -> None:
+    gate = Gate()
+    holding = asyncio.create_task(watched.writer.run(gate.unit))
+    await asyncio.to_thread(gate.entered.wait, WAIT_S)
+    callers = [asyncio.create_task(watched.writer.run(keep(number))) for number in range(GROUP_LIMIT + 1)]
+    await asyncio.sleep(0)
+    gate.open.set()
+    await asyncio.gather(holding, *callers)
+    assert watched.commits == 3
+
+
+async def test_more_callers_than_the_queue_holds_are_all_answered_in_order(watched: Watched) -> None:
+    count = QUEUE_LIMIT + 500
+    answers = await asyncio.gather(*(watched.writer.run(keep(number)) for number in range(count)))
+    assert answers == list(range(count))
+    assert watched.kept() == list(range(count))
+
+
+async def test_what_is_answered_is_in_the_file(watched: Watched) -> None:
+    for number in range(5):
+        await watched.writer.run(keep(number))
+        assert watched.kept()[-1] == number
+
+
+async def test_one_failing_unit_is_taken_back_alone(watched: Watched) -> None:
+    def fail_late(tx: Transaction) -> None:
+        keep(100)(tx)
+        raise LookupError("after a write")
+
+    gate = Gate()
+    holding = asyncio.create_task(watched.writer.run(gate.unit))
+    await asyncio.to_thread(gate.entered.wait, WAIT_S)
+    units = [keep(1), fail_late, keep(2), keep(1), keep(3)]
+    callers = [asyncio.create_task(watched.writer.run(unit)) for unit in units]
+    await asyncio.sleep(0)
+    gate.open.set()
+    results = await asyncio.gather(*callers, return_exceptions=True)
+    await holding
+    assert [type(result) for result in results] == [int, LookupError, int, sqlite3.IntegrityError, int]
+    assert watched.commits == 2
+    assert watched.kept() == [1, 2, 3]
+    assert watched.writer.healthy
+
+
+async def test_a_cancelled_caller_does_not_take_its_unit_back(watched: Watched) -> None:
+    gate = Gate()
+    holding = asyncio.create_task(watched.writer.run(gate.unit))
+    await asyncio.to_thread(gate.entered.wait, WAIT_S)
+    caller = asyncio.create_task(watched.writer.run(keep(1)))
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    gate.open.set()
+    await holding
+    await watched.writer.run(keep(2))
+    assert watched.kept() == [1, 2]
+
+
+async def test_a_closed_writer_takes_nothing(watched: Watched) -> None:
+    last = asyncio.create_task(watched.writer.run(keep(1)))
+    await asyncio.sleep(0)
+    await watched.writer.close()
+    assert await last == 1
+    with pytest.raises(StoreUnavailable):
+        await watched.writer.run(keep(2))
+    await watched.writer.close()
+    assert watched.kept() == [1]
+
+
+async def test_a_full_disk_fails_every_unit_of_the_group_and_heals(watched: Watched) -> None:
+    def full(tx: Transaction) -> None:
+        (pages,) = tx.one("PRAGMA page_count") or (0,)
+        tx.one(f"PRAGMA max_page_count = {pages + 2}")
+
+    def roomy(tx: Transaction) -> None:
+        tx.one("PRAGMA max_page_count = 1000000")
+
+    def large(tx: Transaction) -> None:
+        tx.run("CREATE TABLE large (text TEXT)")
+        tx.run("INSERT INTO large VALUES (?)", "x" * 100_000)
+
+    await watched.writer.run(full)
+    gate = Gate()
+    holding = asyncio.create_task(watched.writer.run(gate.unit))
+    await asyncio.to_thread(gate.entered.wait, WAIT_S)
+    callers = [asyncio.create_task(watched.writer.run(unit)) for unit in (keep(1), large, keep(2))]
+    await asyncio.sleep(0)
+    gate.open.set()
+    results = await asyncio.gather(*callers, return_exceptions=True)
+    await holding
+    assert [type(result) for result in results] == [StoreUnavailable] * 3
+    assert not watched.writer.healthy
+    assert watched.kept() == []
+
+    await watched.writer.run(roomy)
+    assert not watched.writer.healthy  # nothing was written yet
+    await watched.writer.run(keep(3))
+    assert watched.writer.healthy
+    assert watched.kept() == [3]
+
+
+async def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    def begin(connection: sqlite3.Connection) -> Transaction:
+        raise AssertionError("never opened")
+
+    writer = Writer(tmp_path / "missing" / "hub.db", begin)
+    with pytest.raises(StoreUnavailable, match="missing"):
+        await writer.open()
+    await writer.close()
+
+
+async def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    path.write_bytes(b"this is a text, and long enough to be told from a database" * 100)
+
+    def begin(connection: sqlite3.Connection) -> Transaction:
+        raise AssertionError("never opened")
+
+    writer = Writer(path, begin)
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        await writer.open()
+    await writer.close()

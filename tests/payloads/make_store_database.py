@@ -1,0 +1,89 @@
+"""Makes tests/payloads/store/sqlite-NNNN.db.gz: a small database of the current schema, with all tables used.
+
+    python -m tests.payloads.make_store_database
+
+Run for each new schema until it is released; databases of older schemas are never made again.
+"""
+
+import asyncio
+import gzip
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from core.messages import MessageRef, Unreadable, plain
+from core.ports import Posted
+from core.prompts import Grant, GrantScope, Option, PromptKind
+from core.store.accept import CastVote, ClosePrompt, RecordGrant, Say, TurnedAway, Verdict
+from core.store.sqlite import SqliteStore
+from core.store.sqlite.migrations import schema_scripts
+from core.transcript import Note, ResultStatus, ToolResult
+from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
+
+DIRECTORY = Path(__file__).parent / "store"
+
+
+async def fill(world: World) -> None:
+    """A week of a small hub: an answered turn, one that waits for a person, one that was cut short."""
+    await _refused(world)
+    answered = await world.turn("what time is it", direct=False)
+    (call_id,) = await world.call(answered, "time")
+    await world.store.finish_calls(answered.turn_id, [ToolResult(call_id, ResultStatus.OK, "noon")])
+    await world.store.record_notes(answered.turn_id, [Note("be brief")])
+    await world.finish(answered, "It is noon.", world.draft("It is noon."))
+    row = (await world.store.pending_outbox(CHANNEL))[-1]
+    await world.store.claim_outbox(row.id)
+    await world.store.record_part_sent(row.id, Posted(MessageRef("101"), "101"), last=True)
+
+    waiting = await world.turn("delete it", scope="ops", by=BEN)
+    (call_id,) = await world.call(waiting, "shell")
+    prompt = await world.ask(waiting, call_id)
+    await world.say("and hurry", scope="ops", by=BEN)
+    grant = Grant("grant-1", "ada", "shell", "ls *", GrantScope.USER, None, "ada", world.clock.now())
+    await world.rule(CastVote(prompt.id, Option.APPROVE), RecordGrant(grant), Say(plain("One more.")))
+
+    cut_short = await world.turn("run it", scope="later")
+    (call_id,) = await world.call(cut_short, "shell")
+    await world.store.mark_running(cut_short.turn_id, call_id, lambda _call, _who, _grants: None)
+    unknown = world.prompt(cut_short, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED,))
+    await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
+    await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
+    await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
+
+
+async def _refused(world: World) -> None:
+    for noise in (True, False):
+        refusal = TurnedAway("refused: not let in", plain("Not paired."), noise=noise)
+        rules = Rules(lambda _event, _who, refusal=refusal: refusal, lambda _event, _view: Verdict("never"))
+        await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+    broken = Unreadable("chat:broken", CHANNEL, "no text", world.clock.now())
+    await world.store.accept_event(broken, world.queueing(ADA), send_now=False)
+
+
+async def make(path: Path) -> None:
+    """A database with all of that."""
+    clock, ids = StoppedClock(), CountingIds()
+    store = await SqliteStore.open(path, clock, ids)
+    try:
+        await fill(World(store, clock, ids))
+    finally:
+        await store.close()
+
+
+def main() -> None:
+    """Write the file of the current schema."""
+    with tempfile.TemporaryDirectory() as place:
+        path, compact = Path(place) / "hub.db", Path(place) / "compact.db"
+        asyncio.run(make(path))
+        connection = sqlite3.connect(path)
+        connection.execute("INSERT INTO probe VALUES (1, 0, x'00')")
+        connection.commit()
+        connection.execute("VACUUM INTO ?", (str(compact),))
+        connection.close()
+        DIRECTORY.mkdir(exist_ok=True)
+        target = DIRECTORY / f"sqlite-{len(schema_scripts()):04}.db.gz"
+        target.write_bytes(gzip.compress(compact.read_bytes(), mtime=0))
+
+
+if __name__ == "__main__":
+    main()
