@@ -91,7 +91,7 @@ class Sender:
 
     @property
     def busy(self) -> bool:
-        """Whether a request, or the record of one, is out."""
+        """Whether a request, its claim or its record is out."""
         return self._in_request or bool(self._records)
 
     @property
@@ -137,11 +137,18 @@ class Sender:
         """One go at a row; returns it as it stands if it is still to be sent."""
         await self._due(row.not_before)
         channel = await self._outlet.opened()
+        # From the claim on: a row that was claimed and then left alone would count as perhaps sent.
+        self._in_request = True
+        try:
+            return await self._claim_and_show(channel, row)
+        finally:
+            self._in_request = False
+
+    async def _claim_and_show(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
         if row.state is not SendState.SENDING:
             row = await self._durably(lambda: self._outbox.claim_outbox(row.id))
             if row.state is not SendState.SENDING:
                 return None  # settled meanwhile
-        self._in_request = True
         try:
             await self._show(channel, row)
         except ChannelError as error:
@@ -149,8 +156,6 @@ class Sender:
         except Exception:  # a defect of the adapter, met by this row: the others go on
             logger.exception("sending row %d to %s broke", row.id, self._address)
             return await self._unanswered(row, "unexpected error, see the log")
-        finally:
-            self._in_request = False
         self._failures = 0
         return None
 

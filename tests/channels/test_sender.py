@@ -64,6 +64,21 @@ async def line(
         task.result()
 
 
+class SlowToClaim(MemoryOutbox):
+    """Claims are committed once they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.claiming = False
+        self.go_on = asyncio.Event()
+
+    async def claim_outbox(self, row_id: int) -> OutboxRow:
+        self.claiming = True
+        self.changed()
+        await self.go_on.wait()
+        return await super().claim_outbox(row_id)
+
+
 def once(*errors: Exception) -> Callable[[str, Payload], Exception | None]:
     """These troubles, one per request, then none."""
     left = list(errors)
@@ -392,6 +407,20 @@ async def test_a_request_that_is_out_at_the_end_is_answered_and_recorded() -> No
     assert outbox.row(1).state is SendState.SENT
     assert outbox.row(2).state is SendState.QUEUED
     assert channel.texts("a") == ["hello"]
+
+
+async def test_a_row_that_is_claimed_at_the_end_is_sent() -> None:
+    outbox, channel = SlowToClaim(), LoopbackChannel()
+    outbox.enqueue("a", "hello")
+    dispatcher = Dispatcher(channel, outbox, ManualClock(), lambda _: None, grace_s=5)
+    task = asyncio.create_task(dispatcher.run())
+    await outbox.until(lambda: outbox.claiming)
+    task.cancel()
+    await asyncio.sleep(0)
+    outbox.go_on.set()
+    await asyncio.wait([task])
+    assert channel.texts("a") == ["hello"]
+    assert outbox.row(1).state is SendState.SENT
 
 
 async def test_a_request_that_never_ends_is_given_up_after_the_grace() -> None:
