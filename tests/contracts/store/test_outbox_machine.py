@@ -15,6 +15,7 @@ from core.messages import MessageRef
 from core.ports import OutboxRow, Posted, SendState
 from core.store.base import Store
 from core.store.sqlite import SqliteStore
+from tests.contracts.store.conftest import in_memory
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class OutboxMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.directory = tempfile.TemporaryDirectory()
+        self.directory = tempfile.TemporaryDirectory(dir=in_memory())
         self.runner = asyncio.Runner()
         self.clock, self.ids = StoppedClock(), CountingIds()
         self.store: Store = self.run(
@@ -134,4 +135,6 @@ class OutboxMachine(RuleBasedStateMachine):
 
 
 TestOutboxMachine = OutboxMachine.TestCase
-TestOutboxMachine.settings = settings(max_examples=20, stateful_step_count=30)
+TestOutboxMachine.settings = settings(
+    max_examples=max(12, settings().max_examples // 4), stateful_step_count=30
+)

@@ -113,6 +113,25 @@ async def test_what_is_answered_is_in_the_file(watched: Watched) -> None:
         assert watched.kept()[-1] == number
 
 
+async def test_nobody_hears_of_a_unit_before_its_commit(watched: Watched) -> None:
+    armed, committing, go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def hold_commit(statement: str) -> None:
+        if statement == "COMMIT" and armed.is_set():
+            committing.set()
+            assert go_on.wait(WAIT_S)
+
+    await watched.writer.run(lambda tx: tx.connection.set_trace_callback(hold_commit))
+    armed.set()
+    caller = asyncio.create_task(watched.writer.run(keep(1)))
+    await asyncio.to_thread(committing.wait, WAIT_S)
+    for _ in range(10):  # whatever the writer told before its commit would be heard by now
+        await asyncio.sleep(0)
+    assert not caller.done()
+    go_on.set()
+    assert await caller == 1
+
+
 async def test_one_failing_unit_is_taken_back_alone(watched: Watched) -> None:
     def fail_late(tx: Transaction) -> None:
         keep(100)(tx)
