@@ -2,11 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from importlib import resources
+from pathlib import Path
 
 from core.errors import SchemaTooNew, StoreUnavailable
 
-_SCHEMA = resources.files("core.store") / "schema" / "sqlite"
+_SCHEMA = Path(__file__).parents[1] / "schema" / "sqlite"
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ def _refuse_newer(version: int, current: int) -> None:
 
 def schema_scripts() -> list[str]:
     """This version's scripts; number N brings a database from schema N - 1 to N."""
-    files = sorted(file.name for file in _SCHEMA.iterdir() if file.name.endswith(".sql"))
+    files = sorted(file.name for file in _SCHEMA.glob("*.sql"))
     if files != [f"{number:04}.sql" for number in range(1, len(files) + 1)]:
         raise RuntimeError(f"schema scripts are not numbered from 0001 without a gap: {files}")
     return [(_SCHEMA / name).read_text(encoding="utf-8") for name in files]
