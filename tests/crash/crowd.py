@@ -6,8 +6,9 @@ A message carries a mark of its own; a tool's call writes it to a file, an answe
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tests.crash.ledger import Ledger
 from tests.crash.town import TOKEN, UNKNOWN, House, Town, survivors
@@ -81,17 +82,20 @@ def _marks(text: str) -> list[str]:
     return _MARK.findall(text)
 
 
-async def judge(town: Town, messages: Sequence[Said], dead: Ledger, boundary: int) -> None:
+def judge(
+    town: Town, messages: Sequence[Said], events: Sequence[Mapping[str, Any]], dead: Ledger, boundary: int
+) -> None:
     """The promises, from what the platform saw, what is on disk, and what the dead hub had committed.
 
-    `boundary`: the number of the first request after the restart.
+    `events`: what the hub says became of every message; `boundary`: the number of the first request after
+    the restart.
     """
     unknown = _reported_unknown(town)
     _judge_answers(town, messages)
     _judge_unknown(messages, unknown, dead)
     _judge_lines(town, messages, unknown)
     twice = _judge_copies(town, dead, boundary)
-    await _judge_account(town, messages, dead, twice)
+    _judge_account(messages, events, dead, twice)
     assert not survivors(town), "a tool's child outlived its hub"
 
 
@@ -150,9 +154,10 @@ def _judge_copies(town: Town, dead: Ledger, boundary: int) -> int:
     return len(twice)
 
 
-async def _judge_account(town: Town, messages: Sequence[Said], dead: Ledger, twice: int) -> None:
+def _judge_account(
+    messages: Sequence[Said], events: Sequence[Mapping[str, Any]], dead: Ledger, twice: int
+) -> None:
     """What the hub says of itself: every message done, every send through, repeats only where it must."""
-    events = await town.why()
     turns = [event for event in events if event["outcome"].startswith("turn ")]
     assert len(turns) == len(messages)
     assert {event["turn_state"] for event in turns} == {"done"}

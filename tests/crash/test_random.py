@@ -78,8 +78,9 @@ async def play(town: Town, rng: random.Random) -> bool:
         )
         struck = await strike_or_settle(town, when, messages)
         await town.start()
+    events = await town.account()
     await town.stop()
-    await judge(town, messages, town.ledger(1), town.telegram.requests("getMe")[-1].number)
+    judge(town, messages, events, town.ledger(1), town.telegram.requests("getMe")[-1].number)
     return struck
 
 

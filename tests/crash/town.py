@@ -3,6 +3,7 @@
 The people know nothing of kills: they answer what they see, as often as they see it.
 """
 
+import asyncio
 import contextlib
 import itertools
 import json
@@ -97,6 +98,14 @@ class Town:
         assert await self.nursery.exit_code(process) == 0, output.read_text()
         return json.loads(output.read_text())
 
+    async def account(self) -> list[dict[str, Any]]:
+        """As `why`, once the hub has nothing left to send. Raises TimeoutError."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                events = await self.why()
+                if not any(map(_unsettled, (row for event in events for row in event["deliveries"]))):
+                    return events
+
     # --- people ----------------------------------------------------------------------------------------
 
     def open_cards(self, person: int) -> list[Message]:
@@ -146,6 +155,13 @@ async def open_town(nursery: Nursery, directory: Path, house: House | None = Non
             yield town
         finally:
             await town.kill()
+
+
+def _unsettled(delivery: Mapping[str, Any]) -> bool:
+    """Whether something is still to be done about it; an ambiguous one is repeated once."""
+    return delivery["state"] in {"queued", "sending"} or (
+        delivery["state"] == "ambiguous" and delivery["repeats"] == 0
+    )
 
 
 def survivors(town: Town) -> list[int]:
