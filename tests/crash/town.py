@@ -77,6 +77,13 @@ class Town:
         self.hub = await self.nursery.start(orders)
         return self.hub
 
+    async def run(self) -> HubProcess:
+        """Start the hub as people do, with nothing in between: `hubbub run`."""
+        self.starts += 1
+        words = ("run", "--config", str(self.directory / "hubbub.toml"))
+        self.hub = await self.nursery.command(words, self.directory / "hub.log")
+        return self.hub
+
     async def kill(self) -> None:
         """End the hub with SIGKILL, if it lives."""
         if self.hub is not None:
@@ -88,6 +95,11 @@ class Town:
         if self.hub is not None:
             self.hub.send(signal.SIGINT)
             await self.hub.wait(LIMIT_S)
+
+    async def exit_code(self) -> int:
+        """The ended hub's."""
+        assert self.hub is not None
+        return await self.nursery.exit_code(self.hub)
 
     async def why(self) -> list[dict[str, Any]]:
         """What the hub says became of every message: `hubbub why --json`."""

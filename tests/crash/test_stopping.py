@@ -1,0 +1,82 @@
+"""Stopping in good order: `hubbub run` ends soon and well, loses nothing, and it counts as no crash."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from core.recovery import CRASH_LIMIT
+from tests.crash.nursery import Nursery
+from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town, open_town, survivors
+from tests.simulators.model import Hold
+
+STOP_LIMIT_S = 3.0
+HELD = "say: it is done"
+
+
+async def interrupt(town: Town, number: signal.Signals) -> int:
+    """Stop the hub as Ctrl-C (or a service manager) does; its exit code. Raises TimeoutError."""
+    assert town.hub is not None
+    town.hub.send(number)
+    await town.hub.wait(STOP_LIMIT_S)
+    return await town.exit_code()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_turn_cut_short_by_stopping_is_finished_after_the_next_start(
+    nursery: Nursery, tmp_path: Path, number: signal.Signals
+) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        town.model.fault(Hold(at="mid_stream"), times=None)
+        await town.run()
+        town.telegram.user_sends_text(OWNER, HELD)
+        await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
+        town.telegram.user_sends_text(OWNER, "say: and this, too")
+        await town.telegram.wait_confirmed(timeout_s=LIMIT_S)
+
+        assert await interrupt(town, number) == 0
+        assert town.telegram.bot_messages(OWNER) == []
+
+        town.model.clear_faults()
+        await town.run()
+        await town.telegram.wait_text(OWNER, "and this, too", timeout_s=LIMIT_S)
+        assert [answer.text for answer in town.telegram.bot_messages(OWNER)] == [
+            "it is done",
+            "and this, too",
+        ]
+
+
+async def test_a_tool_cut_short_by_stopping_is_asked_about_and_not_run_again(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        os.mkfifo(town.workspace / "gate")
+        await town.run()
+        town.telegram.user_sends_text(OWNER, "please run: echo line >> out && cat gate")
+        await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+        town.answer_cards(OWNER)
+        # Opening it waits for the tool to open its end; while it is open, the tool reads on.
+        with await asyncio.to_thread((town.workspace / "gate").open, "w"):
+            assert await interrupt(town, signal.SIGINT) == 0
+        assert not survivors(town)
+
+        await town.run()
+        await town.telegram.wait_text(OWNER, UNKNOWN, timeout_s=LIMIT_S)
+        await town.answer_cards_until([OWNER], lambda: bool(town.answers(OWNER, "Done:")))
+        assert (town.workspace / "out").read_text() == "line\n"
+
+
+async def test_stopping_in_good_order_is_no_crash(nursery: Nursery, tmp_path: Path) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        town.model.fault(Hold(at="before_headers"), times=None)
+        town.telegram.user_sends_text(OWNER, HELD)
+        for _ in range(CRASH_LIMIT + 1):
+            await town.run()
+            await town.model.wait_requests(town.starts, timeout_s=LIMIT_S)
+            assert await interrupt(town, signal.SIGINT) == 0
+        town.model.clear_faults()
+        await town.run()
+        await town.telegram.wait_bot_messages(OWNER, timeout_s=LIMIT_S)
+        assert [answer.text for answer in town.telegram.bot_messages(OWNER)] == ["it is done"]
