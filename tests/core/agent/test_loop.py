@@ -1,7 +1,7 @@
 """The loop's own rules, with a delegate that plays a script and keeps a journal."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -24,7 +24,7 @@ def said(text: str) -> ModelReply:
     return ModelReply(text, (), Usage(), ORIGIN)
 
 
-def calls(*requests: tuple[str, dict[str, object]], truncated: bool = False) -> ModelReply:
+def calls(*requests: tuple[str, Mapping[str, object]], truncated: bool = False) -> ModelReply:
     made = tuple(
         CallRequest(f"c{n}", tool, json.dumps(arguments)) for n, (tool, arguments) in enumerate(requests)
     )
