@@ -1,0 +1,242 @@
+"""From a path somebody wrote to an open file, never out of the workspace, whatever changes meanwhile.
+
+A path is judged twice. As text: relative to the workspace (or absolute and inside), `.` and `..` worked off,
+nothing disguised, no name under which credentials lie. Then on disk: every component is opened in the
+directory opened before it, links are followed one at a time and by this module alone, and never past the
+workspace. What is read or written is what was opened, so renaming or swapping a component in between
+leads to a refusal and not to another file.
+
+Two things cannot be told from the path: a hard link made by somebody who could read its target anyway, and
+a directory that is moved out of the workspace, as a whole, while it is being worked in.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from core.errors import ToolDenied, ToolFailed
+from core.safety.path_text import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
+
+MAX_LINKS = 40
+"""Links followed for one path, as many as Linux follows."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Without O_NONBLOCK a named pipe would be waited for."""
+
+_Identity = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A name in a directory that is held open (`directory` is its descriptor). Nothing need be there.
+
+    The name was no link when it was looked at; open it without following one.
+    """
+
+    directory: int
+    name: str
+
+
+class PathGuard:
+    """Guards one workspace. `closed`: files and directories that stay shut even where they lie inside it."""
+
+    def __init__(self, root: Path, closed: Collection[Path] = ()) -> None:
+        self._root = root.absolute()
+        self._closed = tuple(closed)
+        self._roots = (split(str(self._root)), split(os.path.realpath(root)))
+
+    def name(self, path: str) -> str:
+        """The path as the workspace names it: relative, with `/`, `.` for the workspace itself.
+
+        Judges the text alone. Raises ToolDenied.
+        """
+        return "/".join(components(path, self._roots)) or "."
+
+    def refusal(self, path: str) -> str | None:
+        """Why a path is refused whatever is on the disk; None if its text is unobjectionable."""
+        try:
+            components(path, self._roots)
+        except ToolDenied as error:
+            return error.reason
+        return None
+
+    @contextlib.contextmanager
+    def place(self, path: str, *, make_parents: bool = False) -> Generator[Place]:
+        """Where the path leads, all links followed, for as long as the context lasts.
+
+        Raises ToolDenied where that is not allowed and ToolFailed where it is not possible; an OSError
+        within the context becomes ToolFailed too.
+        """
+        parts = components(path, self._roots)
+        try:
+            closed = frozenset(_identities(self._closed))
+            with contextlib.ExitStack() as held:
+                walk = _Walk(self._root, self._roots, closed, held, make_parents=make_parents)
+                yield walk.to(parts)
+        except OSError as error:
+            _report(error, "/".join(parts) or ".")
+
+    @contextlib.contextmanager
+    def reading(self, path: str) -> Generator[BinaryIO]:
+        """The file opened for reading. Raises like `place`; only regular files are opened."""
+        with self.place(path) as place, _opened(place, _FILE) as descriptor:
+            self.admit(os.fstat(descriptor), path)
+            with open(descriptor, "rb", closefd=False) as file:
+                yield file
+
+    @contextlib.contextmanager
+    def listing(self, path: str) -> Generator[int]:
+        """The directory opened, as a descriptor. Raises like `place`."""
+        with self.place(path) as place, _opened(place, _FOLDER) as descriptor:
+            _shut(os.fstat(descriptor), frozenset(_identities(self._closed)))
+            yield descriptor
+
+    def admit(self, found: os.stat_result, path: str) -> None:
+        """Raises ToolDenied or ToolFailed unless what was found is a regular file that is not closed."""
+        _shut(found, frozenset(_identities(self._closed)))
+        if stat.S_ISDIR(found.st_mode):
+            raise ToolFailed(f"{self.name(path)} is a directory, not a file.")
+        if not stat.S_ISREG(found.st_mode):
+            raise ToolDenied("it is not a regular file")
+
+
+class _Walk:
+    """One way through the workspace, a directory at a time; what it opens is closed with `held`."""
+
+    def __init__(
+        self,
+        root: Path,
+        roots: Sequence[Components],
+        closed: frozenset[_Identity],
+        held: contextlib.ExitStack,
+        *,
+        make_parents: bool,
+    ) -> None:
+        self._roots = roots
+        self._closed = closed
+        self._held = held
+        self._make_parents = make_parents
+        self._to_go: deque[tuple[str, bool]] = deque()
+        self._links = self._opened = 0
+        # O_NOFOLLOW only from here on: the operator may well have made the workspace a link.
+        self._way = [(self._hold(os.open(root, _FOLDER & ~os.O_NOFOLLOW)), "")]
+
+    def to(self, parts: Sequence[str]) -> Place:
+        """Go there. Raises OSError, ToolDenied, ToolFailed."""
+        self._to_go.extend((part, False) for part in parts)
+        while self._to_go:
+            name, linked = self._to_go.popleft()
+            if name == "..":
+                self._up()
+                continue
+            here, folder = self._way[-1]
+            judge_name(name, folder)
+            target = _link_target(name, here)
+            if target is not None:
+                self._follow(target)
+            elif self._to_go:
+                self._enter(name, linked=linked)
+            else:
+                return self._arrived(name, here, linked=linked)
+        return Place(self._way[-1][0], ".")
+
+    def _arrived(self, name: str, here: int, *, linked: bool) -> Place:
+        if linked and not _exists(name, here):
+            raise ToolDenied("it is a link to something that does not exist")
+        return Place(here, name)
+
+    def _up(self) -> None:
+        """Only links contain `..` by now. The way back is the one we came, not where `..` points by then."""
+        if len(self._way) == 1:
+            raise ToolDenied(OUTSIDE)
+        self._way.pop()
+
+    def _follow(self, target: str) -> None:
+        self._links += 1
+        if self._links > MAX_LINKS:
+            raise ToolFailed("The path goes through too many links.")
+        if target.startswith("/"):
+            del self._way[1:]
+        parts = below(target, self._roots)
+        self._to_go.extendleft((part, True) for part in reversed(parts))
+
+    def _enter(self, name: str, *, linked: bool) -> None:
+        here = self._way[-1][0]
+        try:
+            opened = os.open(name, _FOLDER, dir_fd=here)
+        except FileNotFoundError:
+            if linked:
+                raise ToolDenied("it goes through a link to something that does not exist") from None
+            if not self._make_parents:
+                raise
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=here)
+            opened = os.open(name, _FOLDER, dir_fd=here)
+        self._way.append((self._hold(opened), name))
+
+    def _hold(self, descriptor: int) -> int:
+        self._held.callback(os.close, descriptor)
+        self._opened += 1
+        if self._opened > 2 * MAX_DEPTH:
+            raise ToolFailed("The path goes through too many directories.")
+        _shut(os.fstat(descriptor), self._closed)
+        return descriptor
+
+
+@contextlib.contextmanager
+def _opened(place: Place, flags: int) -> Generator[int]:
+    descriptor = os.open(place.name, flags, dir_fd=place.directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _link_target(name: str, directory: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # there, and no link
+            return None
+        raise
+
+
+def _exists(name: str, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _identities(paths: Collection[Path]) -> Iterator[_Identity]:
+    """Device and inode of each path that is there: the same by whatever name it is reached."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            yield found.st_dev, found.st_ino
+
+
+def _shut(found: os.stat_result, closed: frozenset[_Identity]) -> None:
+    if (found.st_dev, found.st_ino) in closed:
+        raise ToolDenied("it belongs to the hub itself")
+
+
+def _report(error: OSError, name: str) -> NoReturn:
+    """An error of the system in words for the model."""
+    if isinstance(error, FileNotFoundError):
+        raise ToolFailed(f"There is no {name} in the workspace.") from error
+    if isinstance(error, NotADirectoryError):
+        raise ToolFailed(f"{name}: part of this path is not a directory.") from error
+    if error.errno == errno.ELOOP:
+        raise ToolFailed(f"{name} changed while it was being opened; try again.") from error
+    raise ToolFailed(f"{name}: {error.strerror or 'the system refused'}.") from error
