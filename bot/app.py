@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bot.config import Loaded
-from bot.errors import StartError
-from bot.parts import build_channels, build_chat, build_rules, open_models, open_store
+from bot.errors import StartError, needed_to_start
+from bot.parts import DATABASE_NAME, build_channels, build_chat, build_rules, open_models, open_store
 from bot.web.channels import channel_routes
 from bot.web.health import ChannelHealth, Readiness, health_routes
 from bot.web.server import WebServer, listen
@@ -34,6 +34,7 @@ from core.users import Principal, Role
 logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
+STORE_PROBE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,10 @@ async def serve(
     try:
         async with build(loaded, seams or Seams()) as app:
             await _run(app, stop, ready)
-    except (StoreLocked, SchemaTooNew, StoreUnavailable) as error:
+    except StoreLocked as error:
         raise StartError(str(error)) from error
+    except (SchemaTooNew, StoreUnavailable) as error:
+        raise StartError(f"{loaded.config.hub.data_dir / DATABASE_NAME}: {error}") from error
     logger.info("stopped")
 
 
@@ -105,7 +108,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
     """Construct everything; what was opened is closed in reverse order on leaving."""
     config = loaded.config
     async with contextlib.AsyncExitStack() as opened:
-        opened.enter_context(DataDirectoryLock(config.hub.data_dir))
+        with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
+            opened.enter_context(DataDirectoryLock(config.hub.data_dir))
         sock = listen(config.http.host, config.http.port)
         opened.callback(sock.close)
         store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
@@ -145,7 +149,8 @@ async def _assemble(
 
 @contextlib.asynccontextmanager
 async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[ThreadActors]:
-    """Turns cut short by stopping in good order are no crashes."""
+    """Turns cut short by stopping in good order are no crashes; while the store takes no writes they count
+    as one all the same."""
     unfinished: list[str] = []
     try:
         async with actors:
@@ -155,11 +160,14 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
                 unfinished = list(actors.unfinished())
     finally:
         if unfinished:
-            await store.release_turns(unfinished)
+            try:
+                await store.release_turns(unfinished)
+            except StoreUnavailable as error:
+                logger.warning("unfinished turns (%d) count as crashed once: %s", len(unfinished), error)
 
 
 async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readiness:
-    healthy = await store.healthy()
+    healthy = await _takes_writes(store)
     channels = {
         name: ChannelHealth(
             state.phase.value, state.reason, datetime.fromtimestamp(state.since / SECOND_US, UTC).isoformat()
@@ -172,3 +180,12 @@ async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readine
         store="ok" if healthy else "takes no writes: nothing is accepted until it does",
         channels=channels,
     )
+
+
+async def _takes_writes(store: Store) -> bool:
+    """Whether the store is fine; one that is still trying is not. Whoever asks is answered soon."""
+    try:
+        async with asyncio.timeout(STORE_PROBE_S):
+            return await store.healthy()
+    except TimeoutError:
+        return False

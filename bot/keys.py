@@ -4,25 +4,39 @@ import os
 import secrets
 from pathlib import Path
 
-from bot.errors import StartError
+from bot.errors import StartError, needed_to_start
 
 KEY_NAME = "hub.key"
 KEY_BYTES = 32
 
 
 def hub_key(data_dir: Path) -> bytes:
-    """The key that binds consent to exact arguments. Raises StartError if the file is damaged."""
+    """The key that binds consent to exact arguments; whoever asks holds the directory's lock.
+
+    Raises StartError if the file is damaged or cannot be used.
+    """
     path = data_dir / KEY_NAME
-    try:
-        # O_EXCL: of two starts at once, one makes the key and both read the same.
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    with needed_to_start(path, "make it readable for the user the hub runs as"):
+        if not path.exists():
+            _make(path)
         return _read(path)
+
+
+def _make(path: Path) -> None:
+    """Whole or not at all: a hub that dies here makes another one at its next start."""
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "w") as file:
         file.write(secrets.token_hex(KEY_BYTES))
         file.flush()
         os.fsync(file.fileno())
-    return _read(path)
+    unfinished.rename(path)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def _read(path: Path) -> bytes:

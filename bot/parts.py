@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from bot.config import Loaded
+from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
 from bot.settings import Config, TelegramChannel
@@ -68,14 +69,17 @@ async def _model(settings: ModelSettings, opened: contextlib.AsyncExitStack, clo
         from core.model.openai import OpenAIModel
 
     client = await opened.enter_async_context(model_client())
-    model = OpenAIModel(
-        name=settings.name,
-        model=settings.model,
-        base_url=settings.base_url,
-        api_key=settings.api_key.get_secret_value(),
-        client=client,
-        clock=clock,
-    )
+    try:
+        model = OpenAIModel(
+            name=settings.name,
+            model=settings.model,
+            base_url=settings.base_url,
+            api_key=settings.api_key.get_secret_value(),
+            client=client,
+            clock=clock,
+        )
+    except ValueError as error:
+        raise StartError(f"{error}; correct its [[models]] section") from error
     return RetryingModel(model, clock)
 
 
@@ -124,7 +128,8 @@ def build_chat(
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
     config = configured.config
-    config.workspace.dir.mkdir(parents=True, exist_ok=True)
+    with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
+        config.workspace.dir.mkdir(parents=True, exist_ok=True)
     tools = ToolRegistry(
         [
             time_tool(clock, config.hub.timezone),

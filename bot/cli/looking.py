@@ -9,10 +9,11 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from bot.cli.running import FAILED, OK, USAGE, load_or_complain
 from core.clock import SECOND_US
+from core.errors import StoreError
 from core.store.rows import Explanation
 
 
@@ -27,14 +28,20 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> int
             f"There is no database in {loaded.config.hub.data_dir} yet; start the hub first.", err=True
         )
         return FAILED
-    found = asyncio.run(_explanations(database, key, limit))
+    try:
+        found = asyncio.run(_explanations(database, key, limit))
+    except StoreError as error:
+        typer.echo(f"hubbub: {database}: {error}", err=True)
+        return FAILED
     if key is not None and not found:
         typer.echo(f"No event has the key {key}.", err=True)
         return FAILED
     if as_json:
         typer.echo(json.dumps([asdict(explanation) for explanation in found], indent=2, ensure_ascii=False))
+    elif found:
+        Console(markup=False, emoji=False, highlight=False).print(_table(found))
     else:
-        Console().print(_table(found))
+        typer.echo("Nothing has come in yet.")
     return OK
 
 
@@ -49,7 +56,7 @@ async def _explanations(database: Path, key: str | None, limit: int) -> Sequence
 
 
 def _table(found: Sequence[Explanation]) -> Table:
-    table = Table("when (UTC)", "event", "from", "outcome", "turn", "answer")
+    table = Table("when (UTC)", Column("event", no_wrap=True), "from", "outcome", "turn", "answer")
     for event in found:
         when = datetime.fromtimestamp(event.received_at / SECOND_US, UTC).strftime("%Y-%m-%d %H:%M:%S")
         turn = event.turn_state or ""
@@ -59,5 +66,11 @@ def _table(found: Sequence[Explanation]) -> Table:
             f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
             for delivery in event.deliveries
         )
-        table.add_row(when, event.key, event.sender, event.outcome, turn, sent)
+        row = (when, event.key, event.sender, event.outcome, turn, sent)
+        table.add_row(*(_printable(cell) for cell in row))
     return table
+
+
+def _printable(text: str) -> str:
+    """People choose their names and providers their messages: neither may steer the terminal."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

@@ -1,14 +1,22 @@
 """`hubbub run` and `hubbub config check`."""
 
 import asyncio
+import logging
+import os
+import threading
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from bot.config import ConfigError, Loaded, load, secret_values
 from bot.errors import StartError
 
+logger = logging.getLogger(__name__)
+
 OK, FAILED, USAGE = 0, 1, 2
+LAST_THREADS_S = 0.5
 
 
 def load_or_complain(path: Path | None) -> Loaded | None:
@@ -49,11 +57,29 @@ def run_hub(path: Path | None) -> int:
         typer.echo(_banner(app.url, loaded))
 
     try:
-        asyncio.run(serve(loaded, ready=ready))
+        run_to_the_end(serve(loaded, ready=ready))
     except StartError as error:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
+    except Exception:  # the trace goes to the log, where secrets are struck out
+        logger.exception("the hub broke down")
+        return FAILED
     return OK
+
+
+def run_to_the_end(serving: Coroutine[Any, Any, None]) -> None:
+    """`asyncio.run`, but once `serving` is over the process ends soon, whatever its threads do.
+
+    A name look-up that nobody answers cannot be interrupted, and Python waits for the thread it blocks.
+    """
+
+    async def serve_then_end() -> None:
+        await serving
+        ending = threading.Timer(LAST_THREADS_S, os._exit, [OK])
+        ending.daemon = True
+        ending.start()
+
+    asyncio.run(serve_then_end())
 
 
 def _banner(url: str, loaded: Loaded) -> str:
