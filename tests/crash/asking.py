@@ -1,0 +1,43 @@
+"""Asking for consent and answering: what people see of a card, press, and are told."""
+
+from core import texts
+from tests.crash.town import LIMIT_S, OWNER, TOKEN, Town
+from tests.simulators.telegram.state import CallbackQuery
+from tests.simulators.telegram.world import Message
+
+ASKED = "May I run shell?"
+APPROVED, DENIED = texts.outcome_line("approve", "owner"), texts.outcome_line("deny", "owner")
+
+
+def lines(town: Town) -> list[str]:
+    """What tools wrote."""
+    out = town.workspace / "out"
+    return out.read_text().split() if out.exists() else []
+
+
+def data_of(card: Message, button: int) -> str:
+    """What a button sends when it is pressed."""
+    assert card.keyboard is not None
+    return [one["callback_data"] for row in card.keyboard["inline_keyboard"] for one in row][button]
+
+
+async def answer_to(town: Town, press: CallbackQuery) -> str:
+    """What the person who pressed is told."""
+    answered = await town.telegram.wait_callback_answer(press.id, timeout_s=LIMIT_S)
+    assert len(answered.answers) == 1
+    return answered.answers[0]["text"]
+
+
+async def cards(town: Town, count: int, chat_id: int = OWNER) -> list[Message]:
+    """Copies of an open card of the first bot, once there are so many."""
+
+    def shown() -> list[Message]:
+        found = [m for m in town.telegram.bot_messages(chat_id, TOKEN) if m.keyboard and ASKED in m.text]
+        return found if len(found) >= count else []
+
+    return await town.telegram.wait_for(shown, LIMIT_S)
+
+
+def done(town: Town, chat_id: int) -> list[Message]:
+    """The first bot's answers after a tool."""
+    return [m for m in town.telegram.bot_messages(chat_id, TOKEN) if m.text.startswith("Done:")]
