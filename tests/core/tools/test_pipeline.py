@@ -1,0 +1,183 @@
+"""The one path of every call: what a person agreed to is what runs, judged again at the last moment."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from core.clock import SystemClock
+from core.consent.access import RolePolicy
+from core.consent.decide import Policy
+from core.prompts import Grant, GrantScope, Option
+from core.safety.limits import ResultLimits
+from core.store.rows import CallRow, CallState
+from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Tool
+from core.tools.definition import tool
+from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Ready, Refused
+from core.tools.registry import ToolRegistry
+from core.transcript import ResultStatus
+from core.users import Principal, Role
+
+OWNER = Principal("owner", Role.OWNER, "Olivia")
+MEMBER = Principal("ann", Role.MEMBER, "Ann")
+THREAD = "t1"
+
+
+def charge_tool(version: int = 1) -> Tool:
+    @tool(name="charge", requirement=Requirement.ALWAYS_ASK, data=Data.SHARED, version=version)
+    async def charge(call: CallContext, amount: Annotated[int, "in cents"], to: str = "shop") -> str:
+        """Charge the card."""
+        return f"charged {amount} to {to} as {call.idempotency_key} for {call.principal.user_id}"
+
+    return charge
+
+
+def look_tool() -> Tool:
+    @tool(name="look", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def look(call: CallContext) -> str:
+        """Look around."""
+        return f"in {call.workspace} for {call.deadline_s:g} s"
+
+    return look
+
+
+def pipeline(
+    *tools: Tool, policy: Policy | None = None, workspace: str = "/w", key: bytes = b"k" * 32
+) -> CallPipeline:
+    settings = PipelineSettings(
+        policy=policy or Policy(),
+        binding_key=key,
+        workspace=workspace,
+        tool_timeout_s=30,
+        tool_timeouts_s={"charge": 7},
+        result_limits=ResultLimits(Path("/nonexistent")),
+    )
+    return CallPipeline(ToolRegistry(tools or (charge_tool(), look_tool())), settings, SystemClock())
+
+
+def call(name: str = "charge", arguments: str = '{"amount": 5}') -> CallRow:
+    return CallRow("c1", "n1", 1, name, arguments, CallState.INTENT, Effect.EFFECT)
+
+
+def approved(made: CallPipeline, asked_for: CallRow, principal: Principal = OWNER) -> CallRow:
+    """The call as it stands after a person approved what they were shown."""
+    prepared = made.prepare(asked_for, principal, THREAD, ())
+    assert isinstance(prepared, NeedsPerson)
+    return replace(
+        asked_for, state=CallState.APPROVED, binding=prepared.binding, answer=Option.APPROVE, answered_by="O"
+    )
+
+
+def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
+    prepared = pipeline().prepare(call(), OWNER, THREAD, ())
+    assert isinstance(prepared, NeedsPerson)
+    assert prepared.detail == "amount: 5\nto: shop"
+    assert not prepared.ask.allow_always
+
+
+def test_an_approved_call_is_ready_with_the_arguments_shown() -> None:
+    made = pipeline()
+    prepared = made.prepare(approved(made, call()), OWNER, THREAD, ())
+    assert isinstance(prepared, Ready)
+    assert dict(prepared.arguments) == {"amount": 5, "to": "shop"}
+    assert made.recheck(THREAD)(approved(made, call()), OWNER, ()) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["arguments", "default argument", "person", "thread", "workspace", "tool version", "key", "no binding"],
+)
+def test_consent_covers_nothing_but_what_was_shown(change: str) -> None:
+    made = pipeline()
+    agreed = approved(made, call())
+    principal, thread = OWNER, THREAD
+    match change:
+        case "arguments":
+            agreed = replace(agreed, arguments='{"amount": 500}')
+        case "default argument":
+            agreed = replace(agreed, arguments='{"amount": 5, "to": "thief"}')
+        case "person":
+            principal = replace(OWNER, user_id="somebody else")
+        case "thread":
+            thread = "t2"
+        case "workspace":
+            made = pipeline(workspace="/elsewhere")
+        case "tool version":
+            made = pipeline(charge_tool(version=2))
+        case "key":
+            made = pipeline(key=b"x" * 32)
+        case _:
+            agreed = replace(agreed, binding=None)
+    assert isinstance(made.prepare(agreed, principal, thread, ()), NeedsPerson)
+    assert made.recheck(thread)(agreed, principal, ()) is not None
+
+
+def test_a_role_lost_after_the_approval_stops_the_call() -> None:
+    made = pipeline(policy=Policy(roles=RolePolicy(member=("charge",))))
+    agreed = approved(made, call(), MEMBER)
+    assert made.recheck(THREAD)(agreed, MEMBER, ()) is None
+    assert made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), ()) is not None
+
+
+def test_a_denied_answer_is_no_consent() -> None:
+    made = pipeline()
+    agreed = replace(approved(made, call()), answer=Option.DENY)
+    assert isinstance(made.prepare(agreed, OWNER, THREAD, ()), NeedsPerson)
+
+
+def test_run_it_again_is_consent_to_the_same_call() -> None:
+    again = replace(call(), state=CallState.UNKNOWN, answer=Option.RETRY)
+    assert isinstance(pipeline().prepare(again, OWNER, THREAD, ()), Ready)
+
+
+def test_a_grant_never_covers_what_always_asks() -> None:
+    grant = Grant("g", "owner", "charge", None, GrantScope.USER, None, "owner", 0)
+    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, (grant,)), NeedsPerson)
+
+
+@pytest.mark.parametrize(
+    "asked, status",
+    [
+        (call("nothing_like_it"), ResultStatus.ERROR),
+        (call(arguments="{"), ResultStatus.ERROR),
+        (call(arguments="[1]"), ResultStatus.ERROR),
+        (call(arguments='{"amount": "many"}'), ResultStatus.ERROR),
+        (call(arguments="{}"), ResultStatus.ERROR),
+    ],
+)
+def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: ResultStatus) -> None:
+    prepared = pipeline().prepare(asked, OWNER, THREAD, ())
+    assert isinstance(prepared, Refused)
+    assert prepared.result.status is status
+
+
+def test_a_tool_outside_the_role_is_hidden_and_refused() -> None:
+    made = pipeline()
+    assert [spec.name for spec in made.offered(MEMBER)] == []
+    prepared = made.prepare(call(), MEMBER, THREAD, ())
+    assert isinstance(prepared, Refused)
+    assert prepared.result.status is ResultStatus.DENIED
+
+
+def test_a_tool_that_does_not_exist_has_no_effect_to_be_unsure_of() -> None:
+    assert pipeline().effect_of("nothing_like_it") is Effect.NONE
+    assert pipeline().effect_of("charge") is Effect.EFFECT
+
+
+async def test_a_call_runs_with_its_own_deadline_and_a_stable_key() -> None:
+    made = pipeline()
+    asked = call()
+
+    async def no_process(process: ProcessInfo) -> None:
+        raise AssertionError("no process is started here")
+
+    ready = made.prepare(approved(made, asked), OWNER, THREAD, ())
+    assert isinstance(ready, Ready)
+    result = await made.run(asked, ready, OWNER, THREAD, no_process)
+    assert result.status is ResultStatus.OK
+    assert "charged 5 to shop as c1 for owner" in result.text
+    look = made.prepare(call("look", json.dumps({})), OWNER, THREAD, ())
+    assert isinstance(look, Ready)
+    assert "in /w for 30 s" in (await made.run(call("look"), look, OWNER, THREAD, no_process)).text
