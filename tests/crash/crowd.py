@@ -6,10 +6,10 @@ A message carries a mark of its own; a tool's call writes it to a file, an answe
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from tests.crash.deliveries import Events, judge_copies, judge_marks, turns_of
 from tests.crash.ledger import Ledger
 from tests.crash.town import TOKEN, UNKNOWN, House, Town, survivors
 from tests.simulators.model import Prompt, Reply, ToolCall
@@ -82,20 +82,16 @@ def _marks(text: str) -> list[str]:
     return _MARK.findall(text)
 
 
-def judge(
-    town: Town, messages: Sequence[Said], events: Sequence[Mapping[str, Any]], dead: Ledger, boundary: int
-) -> None:
-    """The promises, from what the platform saw, what is on disk, and what the dead hub had committed.
-
-    `events`: what the hub says became of every message; `boundary`: the number of the first request after
-    the restart.
-    """
+def judge(town: Town, messages: Sequence[Said], events: Events, dead: Ledger) -> None:
+    """The promises, from what the platform saw, what is on disk, and what the dead hub had committed."""
     unknown = _reported_unknown(town)
     _judge_answers(town, messages)
     _judge_unknown(messages, unknown, dead)
     _judge_lines(town, messages, unknown)
-    twice = _judge_copies(town, dead, boundary)
-    _judge_account(messages, events, dead, twice)
+    turns = turns_of(events)
+    assert len(turns) == len(messages)
+    assert {event["turn_state"] for event in turns} == {"done"}
+    judge_marks(events, dead, judge_copies(town, dead))
     assert not survivors(town), "a tool's child outlived its hub"
 
 
@@ -136,33 +132,3 @@ def _judge_lines(town: Town, messages: Sequence[Said], unknown: set[str]) -> Non
             assert written[said.mark] <= 1, f"{said.mark} was written {written[said.mark]} times"
         else:
             assert written[said.mark] == int(said.runs_tool), f"{said.mark}: {written[said.mark]} lines"
-
-
-def _judge_copies(town: Town, dead: Ledger, boundary: int) -> int:
-    """How many texts were sent twice: the platform had taken the first before the kill, unrecorded."""
-    sent: dict[tuple[int | None, str], list[tuple[int, str]]] = {}
-    for request in town.telegram.requests("sendMessage", ok=True):
-        chat_id, message_id = request.messages[0]
-        copies = sent.setdefault((request.chat_id, str(request.params["text"])), [])
-        copies.append((request.number, f"{chat_id}:{message_id}"))
-    recorded = set(dead.done("record_part_sent").values())
-    twice = {text: copies for text, copies in sent.items() if len(copies) > 1}
-    for text, [(number, ref), *others] in twice.items():
-        assert len(others) == 1, f"sent {len(others) + 1} times: {text}"
-        assert number < boundary, f"the first copy was sent after the restart: {text}"
-        assert ref not in recorded, f"the hub knew that it was sent: {text}"
-    return len(twice)
-
-
-def _judge_account(
-    messages: Sequence[Said], events: Sequence[Mapping[str, Any]], dead: Ledger, twice: int
-) -> None:
-    """What the hub says of itself: every message done, every send through, repeats only where it must."""
-    turns = [event for event in events if event["outcome"].startswith("turn ")]
-    assert len(turns) == len(messages)
-    assert {event["turn_state"] for event in turns} == {"done"}
-    rows = {row["outbox_id"]: row for event in events for row in event["deliveries"]}
-    assert {row["state"] for row in rows.values()} == {"sent"}
-    repeated = {str(row_id) for row_id, row in rows.items() if row["repeats"]}
-    assert len(repeated) >= twice, "sent twice without being marked"
-    assert not repeated & dead.done("record_part_sent").keys(), "marked although it was recorded as sent"

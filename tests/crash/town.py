@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -100,6 +101,10 @@ class Town:
         """The ended hub's."""
         assert self.hub is not None
         return await self.nursery.exit_code(self.hub)
+
+    def url(self) -> str:
+        """Where the newest hub that got so far serves."""
+        return re.findall(r"serving on (\S+)", (self.directory / "hub.log").read_text())[-1]
 
     async def why(self) -> list[dict[str, Any]]:
         """What the hub says became of every message: `hubbub why --json`."""

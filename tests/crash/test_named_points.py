@@ -1,0 +1,35 @@
+"""Single points, one test each: what a planted fault of the product must turn red without much waiting."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.crash.deliveries import judge_copies, judge_marks, turns_of
+from tests.crash.nursery import Nursery
+from tests.crash.points import parse_commit_point
+from tests.crash.story import judge, play
+from tests.crash.town import open_town, survivors
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "accept_event:1:after",  # accepted, and the platform does not know: it delivers the message again
+        "mark_running:1:before",  # nothing was run yet
+        "finish_calls:1:before",  # run, and the outcome is not recorded
+        "record_part_sent:1:before",  # the card was taken, and the hub does not know
+        "record_part_sent:1:after",  # the card was taken, and the hub knows
+    ],
+)
+async def test_killed_at_this_point_the_hub_keeps_its_promises(
+    nursery: Nursery, tmp_path: Path, point: str
+) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        kill = await play(town, parse_commit_point(point))
+        events = await town.account()
+        await town.stop()
+        await judge(town, kill)
+        assert len(turns_of(events)) == 1
+        dead = town.ledger(1)
+        judge_marks(events, dead, judge_copies(town, dead))
+        assert not survivors(town)
