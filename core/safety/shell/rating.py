@@ -12,7 +12,7 @@ from core.safety.shell.paths import is_credential, is_device, is_outside, is_vit
 from core.safety.shell.programs import acts_on_data, by_arguments
 from core.safety.shell.syntax import ParsedLine, Redirect, parse, readings
 from core.safety.shell.words import Args, Word
-from core.safety.shell.wrappers import unwrap
+from core.safety.shell.wrappers import WRAPPERS, unwrap
 
 _DEPTH_LIMIT = 6
 _VERSION = re.compile(r"^(python|pypy|perl|ruby|lua|luajit|php|node|tclsh|julia|guile)[\d.]+$")
@@ -96,6 +96,8 @@ class _Judge:
         args = Args(words[1:])
         self._note(program, words[0].text, args)
         self.findings.append(_rate_program(program, words[0].text, args))
+        if program in WRAPPERS and WRAPPERS[program].assigns:
+            self.findings += [_assigned(text.partition("=")[0]) for text in args.texts if "=" in text]
         inner = unwrap(program, args)
         for command in inner.commands:
             if depth < _DEPTH_LIMIT:

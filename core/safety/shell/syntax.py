@@ -7,13 +7,14 @@ recovers from errors by inventing, and differs from bash in corners which are re
 
 import functools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from core.safety.shell.corners import problems_in
+from core.safety.shell.nodes import EXPANSIONS, all_nodes, text_of, word_of
 from core.safety.shell.words import Word
 
 LENGTH_LIMIT = 4096
@@ -24,15 +25,7 @@ _SLOW_ON = ("|", "$[", "=(", "()", "<<", "${", "$((")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
-_SPREADS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[{]")
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
-_EXPANSIONS = frozenset(
-    {"simple_expansion", "expansion", "command_substitution", "process_substitution"}
-    | {"arithmetic_expansion", "brace_expression", "ansi_c_string", "translated_string"}
-)
-_WORDS = (
-    frozenset({"word", "raw_string", "string", "concatenation", "number", "array", "regex"}) | _EXPANSIONS
-)
+_WORDS = frozenset({"word", "raw_string", "string", "concatenation", "number", "array", "regex"}) | EXPANSIONS
 _STRUCTURE = frozenset(
     {"program", "list", "pipeline", "redirected_statement", "subshell", "compound_statement", "comment"}
     | {"if_statement", "elif_clause", "else_clause", "for_statement", "c_style_for_statement", "do_group"}
@@ -150,9 +143,10 @@ class _Reader:
     def read(self, root: Node) -> None:
         if root.has_error:
             self.problems.append("it can't be parsed")
-        for node in _all_nodes(root):
+        for node in all_nodes(root):
             if node.is_named and node.type not in _KNOWN and not node.is_error:
                 self.problems.append("it uses syntax that isn't understood")
+            self.problems += problems_in(node)
             self._read_one(node)
 
     def _read_one(self, node: Node) -> None:
@@ -165,21 +159,20 @@ class _Reader:
                 self._read_assignment(node)
             case "file_redirect":
                 self._read_redirect(node)
-            case "heredoc_redirect" | "herestring_redirect":
+            case "herestring_redirect" | "heredoc_redirect":
                 self.redirects.append(Redirect("<<", None))
             case "for_statement" | "array":
                 self.loose.extend(word_of(child) for child in node.children if child.type in _WORDS)
             case "function_definition":
                 self.bomb = self.bomb or _multiplies_itself(node)
-            case "command_substitution":
-                self._check_backticks(node)
             case _:
                 pass
 
     def _read_command(self, node: Node) -> None:
         parts = [child for child in node.children if child.type not in _BESIDE_WORDS]
         parts += _strayed_words(node)
-        if any(before.end_byte == after.start_byte for before, after in pairwise(parts)):
+        written = sorted([*parts, *_assignments(node)], key=lambda part: part.start_byte)
+        if any(before.end_byte == after.start_byte for before, after in pairwise(written)):
             self.problems.append("its words can't be told apart")
         if any(_odd(part) for part in parts):
             self.problems.append("its quoting isn't understood")
@@ -192,30 +185,16 @@ class _Reader:
     def _read_assignment(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         word = word_of(value) if value is not None else Word("")
-        self.assignments.append(Assignment(_text(name) if name is not None else "", word))
+        self.assignments.append(Assignment(text_of(name) if name is not None else "", word))
         self.loose.append(word)
 
     def _read_redirect(self, node: Node) -> None:
-        operator = "".join(_text(child) for child in node.children if not child.is_named)
+        operator = "".join(text_of(child) for child in node.children if not child.is_named)
         target = node.child_by_field_name("destination")
         self.redirects.append(Redirect(operator, word_of(target) if target is not None else None))
 
-    def _check_backticks(self, node: Node) -> None:
-        text = _text(node)
-        if text.startswith("`") and "\\" in text:
-            self.problems.append("it escapes inside backticks")
-
 
 _BESIDE_WORDS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"})
-
-
-def _all_nodes(root: Node) -> Iterator[Node]:
-    """Every node, in the order of the text; without recursion, for lines can be nested deeply."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
 
 
 def _strayed_words(command: Node) -> list[Node]:
@@ -235,11 +214,11 @@ def _redirects_after(command: Node) -> list[Node]:
     """Redirects of the statement this command is the last part of, and its own."""
     own = [child for child in command.children if child.type in ("file_redirect", "heredoc_redirect")]
     node = command
-    while (parent := node.parent) is not None and parent.end_byte >= command.end_byte:
+    while (parent := node.parent) is not None:
         if parent.type == "redirected_statement":
             after = [child for child in parent.children if child.start_byte >= command.end_byte]
             return own + [child for child in after if child.type in ("file_redirect", "heredoc_redirect")]
-        if parent.type not in ("pipeline", "list", "negated_command"):
+        if parent.type not in ("pipeline", "list", "negated_command") or parent.end_byte > node.end_byte:
             break
         node = parent
     return own
@@ -248,59 +227,15 @@ def _redirects_after(command: Node) -> list[Node]:
 def _multiplies_itself(function: Node) -> bool:
     """A function that calls itself in a pipeline or in the background."""
     name = function.child_by_field_name("name")
-    body = list(_all_nodes(function))
-    calls = [node for node in body if node.type == "command_name" and name and _text(node) == _text(name)]
+    body = list(all_nodes(function))
+    calls = [node for node in body if node.type == "command_name" and name and text_of(node) == text_of(name)]
     return bool(calls) and any(node.type in ("pipeline", "&") for node in body)
 
 
+def _assignments(command: Node) -> list[Node]:
+    return [child for child in command.children if child.type == "variable_assignment"]
+
+
 def _odd(node: Node) -> bool:
-    """`$"…"`, and backticks the grammar took for letters."""
-    text = _text(node)
-    return text == "$" or (node.type in ("word", "concatenation") and "`" in text and "$" not in text)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def word_of(node: Node) -> Word:
-    """The word a node stands for."""
-    text = _text(node)
-    match node.type:
-        case "command_name":
-            return word_of(node.children[0]) if node.children else Word(text)
-        case "raw_string":
-            return Word(text[1:-1])
-        case "string":
-            return _quoted(node, text[1:-1])
-        case "concatenation":
-            return _joined([word_of(child) for child in node.children])
-        case kind if kind in _EXPANSIONS:
-            return Word(text, known=False, spread=True, substituted=_substitutes(node))
-        case "array" | "regex" | "subscript":
-            return Word(text, known=False)
-        case _:
-            spread = text.startswith("~") or _SPREADS.search(text) is not None
-            known = not (spread and _BRACES.search(text))
-            return Word(re.sub(r"\\(.)", r"\1", text), known=known, spread=spread)
-
-
-def _quoted(node: Node, inside: str) -> Word:
-    expands = any(child.type in _EXPANSIONS for child in node.children)
-    text = re.sub(r'\\([$`"\\])', r"\1", inside)
-    return Word(text, known=not expands, substituted=_substitutes(node))
-
-
-def _joined(parts: list[Word]) -> Word:
-    text = "".join(part.text for part in parts)
-    spread = any(part.spread for part in parts)
-    return Word(
-        text,
-        known=all(part.known for part in parts) and not (spread and _BRACES.search(text)),
-        spread=spread,
-        substituted=any(part.substituted for part in parts),
-    )
-
-
-def _substitutes(node: Node) -> bool:
-    return any(one.type in ("command_substitution", "process_substitution") for one in _all_nodes(node))
+    """What isn't a word to the grammar but is one to bash: `$"…"`, `==`, `=~`."""
+    return not node.is_named or node.type == "regex"
