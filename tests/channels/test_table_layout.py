@@ -58,7 +58,7 @@ def test_a_cell_is_one_line() -> None:
 
 
 def test_a_long_cell_sticks_out_instead_of_widening_every_row() -> None:
-    long = "x" * 10_000
+    long = "x" * 100
     lines = table_lines(table(("left", "left"), ("name", "n"), (long, "1"), ("b", "2")))
     assert lines == ("name | n", "-----+--", f"{long} | 1", "b    | 2")
 

@@ -1,7 +1,7 @@
 """What the hub says on Telegram: facts written out by hand."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.telegram.entities import TelegramEntity, TelegramText
@@ -281,6 +281,11 @@ def test_what_the_hub_says_is_one_run_of_messages() -> None:
 ALMOST_PLAIN = st.text(st.sampled_from("abé中 \n\t1.)-+=#>:!?'\"/%\u3000\xa0"), max_size=40)
 
 
+@example("a \nb")
+@example("a\n b")
+@example("a\n\n\nb")
+@example("a\n2) b")
+@example("a\n=")
 @given(ALMOST_PLAIN)
 def test_plain_text_takes_a_short_cut_to_the_same_message(text: str) -> None:
     """Whatever skips the parser must read as if it had not: a style further on makes it be parsed."""
