@@ -228,6 +228,29 @@ async def test_at_most_ten_inputs_are_merged_and_each_is_in_exactly_one_turn(wor
     assert turns == ["turn 2"] * 10 + ["turn 3"] * 10 + ["turn 4"] * 3
 
 
+async def test_messages_of_different_people_are_never_merged(world: World) -> None:
+    start = await world.turn("Ada first")
+    thread_id = start.thread.id
+    joining = world.ruling(QueueInput(thread_id, "unused", adopt=True), by=BEN)  # a thread they share
+    await world.say("Ada again")
+    await world.store.accept_event(world.message("Ben", by=BEN), joining, send_now=False)
+    await world.say("Ben again", by=BEN)
+    await world.say("Ada last")
+    principals: list[Principal] = []
+    last, following = start, await world.finish(start, None)
+    while following is not None:
+        principals.append(following.principal)
+        last, following = following, await world.finish(following, None)
+    assert principals == [ADA, BEN, ADA]
+    assert [said.text for said in await world.said(last) if isinstance(said, UserSaid)] == [
+        "Ada first",
+        "Ada again",
+        "Ben",
+        "Ben again",
+        "Ada last",
+    ]
+
+
 async def test_one_by_one_every_input_is_a_turn(database: Database) -> None:
     world = await database.open("one_by_one")
     start: TurnStart | None = await world.turn()

@@ -31,6 +31,13 @@ async def test_an_empty_query_finds_all(world: World) -> None:
     assert await found(world, "", limit=1) == ["two"]
 
 
+async def test_nobody_finds_the_notes_of_others(world: World) -> None:
+    await world.store.write_memory("ada", "k", "tea of Ada")
+    await world.store.write_memory("ben", "k", "tea of Ben")
+    assert await found(world, "tea") == ["tea of Ada"]
+    assert await found(world, "tea", by="ben") == ["tea of Ben"]
+
+
 async def test_the_same_key_is_kept_once(world: World) -> None:
     await world.store.write_memory("ada", "call-1", "first")
     await world.store.write_memory("ada", "call-1", "again")

@@ -64,6 +64,9 @@ class CountingIds:
     def prompt_id(self) -> str:
         return f"{self.number():010}"
 
+    def code(self) -> str:
+        return f"CODE{self.number():04}"
+
 
 @dataclass
 class Rules:
