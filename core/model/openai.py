@@ -86,7 +86,7 @@ class OpenAIModel:
                         raise ModelReplyInvalid(
                             f"model {self._name}: a reply of over {BODY_LIMIT_BYTES} bytes"
                         )
-                    assembler.add_object(parse(body))
+                    assembler.add_object(parse(body, model=self._name))
         yield assembler.finish()
 
     @asynccontextmanager

@@ -63,7 +63,7 @@ class ReplyAssembler:
         if data == DONE:
             self.done = True
             return ""
-        return self.add_object(parse(data))
+        return self.add_object(parse(data, model=self._name))
 
     def add_object(self, value: Any) -> str:
         """Take one chunk, or a whole completion; the text it adds to the reply."""

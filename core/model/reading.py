@@ -9,12 +9,14 @@ from core.errors import ModelReplyInvalid
 _NOTHING: Mapping[str, Any] = {}
 
 
-def parse(text: str | bytes) -> Any:
-    """Parse JSON. Raises ModelReplyInvalid, whatever is wrong with it."""
+def parse(text: str | bytes, *, model: str) -> Any:
+    """Parse JSON that `model` sent. Raises ModelReplyInvalid, whatever is wrong with it."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ModelReplyInvalid(f"the provider sent something that is not JSON: {excerpt(text)}") from error
+        raise ModelReplyInvalid(
+            f"model {model}: the provider sent something that is not JSON: {excerpt(text)}"
+        ) from error
 
 
 def is_object(text: str) -> bool:
