@@ -115,6 +115,11 @@ def test_the_platform_decides_what_fits() -> None:
     ]
 
 
+def test_what_lies_before_a_block_does_not_count_for_it() -> None:
+    chunks = split(lay_out(parse("*a* x\n\n*b* *c* y")), 100, lambda chunk: len(chunk.spans) <= 2)
+    assert [chunk.text for chunk in chunks] == ["a x", "b c y"]
+
+
 # ---------------------------------------------------------------- whatever the text
 
 SOURCES = st.one_of(
