@@ -5,26 +5,37 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
-from bot.parts import DATABASE_NAME, build_channels, build_chat, build_rules, open_models, open_store
+from bot.parts import (
+    DATABASE_NAME,
+    Certificates,
+    build_channels,
+    build_chat,
+    build_rules,
+    open_models,
+    open_store,
+)
 from bot.web.channels import channel_routes
 from bot.web.health import ChannelHealth, Readiness, health_routes
 from bot.web.server import WebServer, listen
+from channels.channel import Channel
 from channels.manager import ChannelManager
 from core.actors import ThreadActors
 from core.agent.runner import ChatTurnRunner
 from core.clock import SECOND_US, Clock, SystemClock
+from core.conversation.pairing import ClaimRules, PairingDesk
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
-from core.events import SilentListener, TurnListener
+from core.events import SilentListener, TurnListener, TurnListeners
 from core.expiry import PromptExpiry
 from core.hub import Hub
 from core.ids import Ids, RandomIds
 from core.model.base import Model
+from core.previews import TurnPreviews
 from core.recovery import BootRecovery
 from core.store.base import Store
 from core.store.lock import DataDirectoryLock
@@ -60,6 +71,7 @@ class App:
     web: WebServer
     expiry: PromptExpiry
     recovery: BootRecovery
+    pairing: PairingDesk
 
 
 async def serve(
@@ -90,6 +102,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
         running = [
             group.create_task(app.manager.run(app.hub), name="channels"),
             group.create_task(app.expiry.run(), name="prompt expiry"),
+            group.create_task(app.previews.run(), name="previews"),
             group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
             group.create_task(app.web.run(), name="web"),
         ]
@@ -112,10 +125,12 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
             opened.enter_context(DataDirectoryLock(config.hub.data_dir))
         sock = listen(config.http.host, config.http.port)
         opened.callback(sock.close)
+        certificates = Certificates()
         store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        models = seams.model(await opened.enter_async_context(open_models(config, seams.clock)))
-        yield await _assemble(loaded, seams, opened, store, models, owner, sock)
+        models = seams.model(await opened.enter_async_context(open_models(config, seams.clock, certificates)))
+        channels = build_channels(config, seams.clock, certificates)
+        yield await _assemble(loaded, seams, opened, store, models, channels, owner, sock)
 
 
 async def _assemble(
@@ -124,15 +139,19 @@ async def _assemble(
     opened: contextlib.AsyncExitStack,
     store: Store,
     models: Model,
+    channels: Sequence[Channel],
     owner: Principal,
     sock: socket.socket,
 ) -> App:
     clock, ids = seams.clock, seams.ids
-    manager = ChannelManager(build_channels(loaded.config, clock), store, clock)
-    delegates = build_chat(loaded, store, models, manager, seams.turns, clock, ids)
-    runner = ChatTurnRunner(store, delegates, manager, seams.turns, clock, ids)
+    manager = ChannelManager(channels, store, clock)
+    previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream)
+    turns = TurnListeners(seams.turns, previews)
+    delegates = build_chat(loaded, store, models, manager, turns, clock, ids)
+    runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
-    hub = Hub(store, build_rules(loaded.config, owner, ids), actors, manager, clock)
+    rules = build_rules(loaded.config, owner, ids)
+    hub = Hub(store, rules, actors, manager, clock)
     health = health_routes(lambda: _readiness(store, hub, manager))
     web = WebServer(sock, [*health, *channel_routes(manager.routes(hub))])
     return App(
@@ -144,6 +163,8 @@ async def _assemble(
         web=web,
         expiry=PromptExpiry(store, actors, manager, clock),
         recovery=BootRecovery(store, actors, manager, end_process, clock, ids),
+        previews=previews,
+        pairing=PairingDesk(store, ClaimRules(rules.access, ids), manager),
     )
 
 

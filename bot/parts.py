@@ -1,7 +1,9 @@
 """Builds the parts from the configuration. Platforms are imported only when they are configured."""
 
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
@@ -39,6 +41,9 @@ from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
 from core.users import Principal
 
+if TYPE_CHECKING:
+    import httpx
+
 DATABASE_NAME = "hub.db"
 SPILL_NAME = "outputs"
 
@@ -53,22 +58,47 @@ async def open_store(config: Config, clock: Clock, ids: Ids) -> AsyncIterator[St
         await store.close()
 
 
+class Certificates:
+    """One TLS context for all clients, made when the first of them needs it: loading the authorities takes
+    a tenth of a second, and plain http needs none."""
+
+    def __init__(self) -> None:
+        self._context: ssl.SSLContext | None = None
+
+    def for_url(self, url: str) -> ssl.SSLContext | None:
+        """The context to talk to that address with; None for plain http."""
+        if url.lower().startswith("http:"):
+            return None
+        if self._context is None:
+            from core.model.http import tls_context
+
+            self._context = tls_context()
+        return self._context
+
+
 @contextlib.asynccontextmanager
-async def open_models(config: Config, clock: Clock) -> AsyncIterator[Model]:
+async def open_models(config: Config, clock: Clock, certificates: Certificates) -> AsyncIterator[Model]:
     """The configured models in order, each retried, on one HTTP client."""
+    remote = [settings for settings in config.models if settings.provider != "demo"]
     async with contextlib.AsyncExitStack() as opened:
-        models = [await _model(settings, opened, clock) for settings in config.models]
+        client = None
+        if remote:
+            with left_out(HTTPX_COMMAND_LINE):
+                from core.model.http import model_client
+            contexts = [certificates.for_url(settings.base_url) for settings in remote]
+            tls = next((context for context in contexts if context is not None), None)
+            client = await opened.enter_async_context(
+                model_client(tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+            )
+        models = [_model(settings, client, clock) for settings in config.models]
         yield models[0] if len(models) == 1 else FailoverModel("models", models)
 
 
-async def _model(settings: ModelSettings, opened: contextlib.AsyncExitStack, clock: Clock) -> Model:
-    if settings.provider == "demo":
+def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: Clock) -> Model:
+    if settings.provider == "demo" or client is None:
         return DemoModel(settings.name)
-    with left_out(HTTPX_COMMAND_LINE):
-        from core.model.http import model_client
-        from core.model.openai import OpenAIModel
+    from core.model.openai import OpenAIModel
 
-    client = await opened.enter_async_context(model_client())
     try:
         model = OpenAIModel(
             name=settings.name,
@@ -83,12 +113,12 @@ async def _model(settings: ModelSettings, opened: contextlib.AsyncExitStack, clo
     return RetryingModel(model, clock)
 
 
-def build_channels(config: Config, clock: Clock) -> list[Channel]:
+def build_channels(config: Config, clock: Clock, certificates: Certificates) -> list[Channel]:
     """One adapter per configured channel."""
-    return [_channel(name, settings, clock) for name, settings in config.channels.items()]
+    return [_channel(name, settings, clock, certificates) for name, settings in config.channels.items()]
 
 
-def _channel(name: str, settings: TelegramChannel, clock: Clock) -> Channel:
+def _channel(name: str, settings: TelegramChannel, clock: Clock, certificates: Certificates) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
         from channels.telegram.channel import TelegramChannel as Telegram
 
@@ -98,11 +128,12 @@ def _channel(name: str, settings: TelegramChannel, clock: Clock) -> Channel:
         api_base_url=settings.api_base_url,
         commands=dict(texts.COMMANDS),
         clock=clock,
+        tls=certificates.for_url(settings.api_base_url),
     )
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
-    """Who may speak where, and how much may wait."""
+    """Who may speak where, how fast, and how much may wait."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,
@@ -113,6 +144,7 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
             )
             for name, channel in config.channels.items()
         },
+        sender_per_minute=config.access.sender_per_minute,
     )
     return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting)
 
