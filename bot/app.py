@@ -71,6 +71,7 @@ class App:
     web: WebServer
     expiry: PromptExpiry
     recovery: BootRecovery
+    previews: TurnPreviews
     pairing: PairingDesk
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted
+from core.ports import Inbox, Posted, Surroundings
 
 Payload = Mapping[str, object]
 """What one request to the platform carries: made by a channel's `render`, read by the same channel only."""
@@ -89,6 +89,19 @@ class Channel(Protocol):
 
     async def retract(self, ref: MessageRef) -> bool:
         """Take a shown part away; False if the platform does not let us. Raises ChannelError."""
+        ...
+
+    async def typing(self, to: Address) -> None:
+        """Show for some seconds that an answer is being written, where the platform can. Raises
+        ChannelError."""
+        ...
+
+    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+        """Find the message that an unanswered `post` may have made, and make it say `payload`.
+
+        None: the platform cannot tell, or there is none close by; at most a few requests are spent on it.
+        Raises ChannelError.
+        """
         ...
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:

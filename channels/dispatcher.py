@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable
 
 from channels.channel import Channel
 from channels.notify import NotifyQueue
-from channels.sender import Outlet, Sender
+from channels.outlet import Outlet
+from channels.sender import Sender
 from core.clock import Clock
 from core.errors import AuthRejected, StoreUnavailable
 from core.messages import Address
-from core.ports import Outbox, OutboxRow, SendState
+from core.ports import Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
 STORE_PAUSE_S = 1.0
 CRASH_PAUSE_S = 30.0
+
+_PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
 
 
 class Dispatcher:
@@ -42,6 +45,8 @@ class Dispatcher:
         self._queue.request_reload()
         self._senders: dict[Address, Sender] = {}
         self._sending: dict[Address, asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._in_hand = {SendState.SENDING}
 
     def put(self, rows: Iterable[OutboxRow]) -> None:
         """Take notice of ready rows; never blocks."""
@@ -52,6 +57,16 @@ class Dispatcher:
         sender = self._senders.get(address)
         return (sender is None or sender.idle) and not self._queue.holds(address)
 
+    def open_preview(self, preview: Preview) -> None:
+        """Show a running turn, as far as that delays nothing; never blocks."""
+        if self._tasks is not None:
+            self._sender(preview.address, self._tasks).open_preview(preview)
+
+    def close_preview(self, preview: Preview) -> None:
+        """Show nothing more of it."""
+        if (sender := self._senders.get(preview.address)) is not None:
+            sender.close_preview(preview)
+
     def use(self, channel: Channel) -> None:
         """Send through this channel from now on."""
         self._outlet.use(channel)
@@ -59,18 +74,21 @@ class Dispatcher:
     async def run(self) -> None:
         """Until cancelled; then requests that are out are given time to be answered."""
         async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
             try:
                 while True:
                     rows, reload = await self._queue.get()
-                    self._hand_over(rows, tasks)
-                    if reload:
-                        self._hand_over(await self._unsent(), tasks)
+                    # What is kept goes first: a preview that was lost is looked for before anything is sent.
+                    kept = await self._unsent() if reload else []
+                    self._hand_over((*kept, *rows), tasks)
             finally:
+                self._tasks = None
                 await self._wind_down()
 
     async def _unsent(self) -> list[OutboxRow]:
-        """What the store keeps for us. A row that is `sending` is in somebody's hands already: at the
-        hub's start, before this runs, all such rows were made `ambiguous`."""
+        """What the store keeps for us and nobody has in hand: previews belong to those who show them, except
+        that the first time they are what an earlier hub showed. Rows that were `sending` then had all been
+        made `ambiguous`."""
         while True:
             try:
                 rows = await self._outbox.pending_outbox(self._name)
@@ -81,17 +99,22 @@ class Dispatcher:
                 logger.exception("the outbox of %s cannot be read", self._name)
                 await self._clock.sleep(CRASH_PAUSE_S)
             else:
-                return [row for row in rows if row.state is not SendState.SENDING]
+                in_hand, self._in_hand = self._in_hand, {SendState.SENDING, *_PREVIEWS}
+                return [row for row in rows if row.state not in in_hand]
 
     def _hand_over(self, rows: Iterable[OutboxRow], tasks: asyncio.TaskGroup) -> None:
         for row in rows:
-            sender = self._senders.get(row.address)
-            if sender is None:
-                sender = Sender(row.address, self._outlet, self._outbox, self._clock, tasks)
-                self._senders[row.address] = sender
-                name = f"sender {self._name} {row.address}"
-                self._sending[row.address] = tasks.create_task(self._run(row.address, sender), name=name)
-            sender.offer(row)
+            if row.state not in _PREVIEWS or not row.refs:  # where the others are is known
+                self._sender(row.address, tasks).offer(row)
+
+    def _sender(self, address: Address, tasks: asyncio.TaskGroup) -> Sender:
+        sender = self._senders.get(address)
+        if sender is None:
+            sender = Sender(address, self._outlet, self._outbox, self._clock, tasks)
+            self._senders[address] = sender
+            name = f"sender {self._name} {address}"
+            self._sending[address] = tasks.create_task(self._run(address, sender), name=name)
+        return sender
 
     async def _run(self, address: Address, sender: Sender) -> None:
         try:

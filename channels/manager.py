@@ -12,7 +12,7 @@ from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected
 from core.messages import Address
-from core.ports import Inbox, Outbox, OutboxRow
+from core.ports import Inbox, Outbox, OutboxRow, Preview
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ class _Slot:
 class ChannelManager:
     """All configured channels: hands what they receive to the hub, and sends what the hub enqueued.
 
-    It is the core's OutboxListener. Channels are independent: one that fails neither stops nor delays
-    another.
+    It is the core's OutboxListener and shows its Previews. Channels are independent: one that fails neither
+    stops nor delays another.
     """
 
     def __init__(
@@ -101,6 +101,16 @@ class ChannelManager:
             and slot.supervisor.state.phase is Phase.RUNNING
             and slot.dispatcher.would_send_now(address)
         )
+
+    def open_preview(self, preview: Preview) -> None:
+        """See Previews."""
+        if (slot := self._slots.get(preview.channel)) is not None:
+            slot.dispatcher.open_preview(preview)
+
+    def close_preview(self, preview: Preview) -> None:
+        """See Previews."""
+        if (slot := self._slots.get(preview.channel)) is not None:
+            slot.dispatcher.close_preview(preview)
 
     # --- what the program sees ---------------------------------------------------------------------------
     def states(self) -> Mapping[str, ChannelState]:

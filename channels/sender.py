@@ -2,7 +2,8 @@
 
 A row is durably `sending` before its first request goes out, and every part's ref is durable before the
 next part goes out. Only the record of a row's last part is left to itself while the next row goes out; it
-is awaited before an edit looks for it, and before the sender ends.
+is awaited before an edit looks for it, and before the sender ends. Previews of running turns are shown while
+no row is in hand.
 """
 
 import asyncio
@@ -14,52 +15,29 @@ from dataclasses import replace
 from typing import TypeVar
 
 from channels.channel import Channel, Payload
+from channels.outlet import Outlet
+from channels.previews import ConversationPreviews
+from channels.records import Records
 from core.clock import SECOND_US, Clock
 from core.errors import (
     AuthRejected,
     ChannelError,
+    MessageRejected,
     RateLimited,
     StoreUnavailable,
     Unanswered,
     Unavailable,
 )
 from core.messages import Address
-from core.ports import Outbox, OutboxRow, Posted, SendState
+from core.ports import Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 MAX_ROWS = 100
-MAX_RECORDS = 8
 MAX_REPEATS = 1
 LONGEST_PAUSE_S = 30.0
-STORE_PAUSE_S = 1.0
-
-
-class Outlet:
-    """What senders send through. Closed while the platform refuses the token; then rows wait."""
-
-    def __init__(self, channel: Channel, on_rejected: Callable[[AuthRejected], None]) -> None:
-        self.channel = channel
-        self._on_rejected = on_rejected
-        self._open = asyncio.Event()
-        self._open.set()
-
-    async def opened(self) -> Channel:
-        """The channel, once sending makes sense."""
-        await self._open.wait()
-        return self.channel
-
-    def reject(self, error: AuthRejected) -> None:
-        """The token was refused: nothing goes out until `use`."""
-        self._open.clear()
-        self._on_rejected(error)
-
-    def use(self, channel: Channel) -> None:
-        """Send through this channel from now on."""
-        self.channel = channel
-        self._open.set()
 
 
 class Sender:
@@ -78,13 +56,14 @@ class Sender:
         self._outlet = outlet
         self._outbox = outbox
         self._clock = clock
-        self._tasks = tasks
         self._jitter = jitter
         self._rows: list[tuple[int, OutboxRow]] = []
         self._held: set[int] = set()
-        self._records: dict[int, asyncio.Task[None]] = {}
-        self._failures = 0
         self._changed = asyncio.Event()
+        self._records = Records(address, outbox, clock, tasks, self._changed.set)
+        self._previews = ConversationPreviews(address, outbox, self._records, clock)
+        self._quiet_until_us = 0
+        self._failures = 0
         self._closing = False
         self._in_request = False
         self.forgot = False
@@ -97,10 +76,17 @@ class Sender:
     @property
     def idle(self) -> bool:
         """Whether a row offered now would go out at once."""
-        return not self._held and not self._closing
+        return not (self._held or self._closing or self._previews.active or self._previews.missed)
 
     def offer(self, row: OutboxRow) -> None:
-        """Take a row into hand unless it is there already; beyond MAX_ROWS it is left to the store."""
+        """Take a row into hand unless it is there already; beyond MAX_ROWS it is left to the store.
+
+        A preview of which nobody knows where it is shown is looked for first.
+        """
+        if row.state in {SendState.STREAMING, SendState.REPLACED}:
+            self._previews.miss(row)
+            self._changed.set()
+            return
         if row.id in self._held or row.id in self._records:
             return
         if row.state is SendState.AMBIGUOUS and row.repeats >= MAX_REPEATS:
@@ -111,6 +97,16 @@ class Sender:
         self._take(row)
         self._changed.set()
 
+    def open_preview(self, preview: Preview) -> None:
+        """Show a running turn while nothing else is to be sent."""
+        self._previews.open(preview)
+        self._changed.set()
+
+    def close_preview(self, preview: Preview) -> None:
+        """Show nothing more of it."""
+        self._previews.close(preview)
+        self._changed.set()
+
     def close(self) -> None:
         """End once what is out is answered and recorded; cancel the sender if it is not busy."""
         self._closing = True
@@ -119,23 +115,82 @@ class Sender:
     async def run(self) -> None:
         """Send until nothing is left. Rows in hand when it is closed or cancelled stay in the store."""
         while not self._closing:
-            if self._rows:
+            if self._previews.missed:
+                await self._look()
+            elif self._rows:
                 _, row = heapq.heappop(self._rows)
                 left = await self._send(row)
                 self._held.discard(row.id)
                 if left is not None:
                     self._take(left)
+            elif self._previews.active:
+                await self._preview()
             elif self._records:
                 self._changed.clear()
                 await self._changed.wait()
             else:
                 return
-        await self._records_settled()
+        await self._records.settled()
+
+    # --- previews ----------------------------------------------------------------------------------------
+    async def _preview(self) -> None:
+        """Show running turns when that is due; until then, or until there is something to send, wait."""
+        due_us = max(self._quiet_until_us, self._previews.due_us)
+        if due_us > self._clock.now():
+            await self._changes_until(due_us)
+            return
+        channel = await self._outlet.opened()
+        self._in_request = True
+        try:
+            await self._previews.show(channel, lambda: bool(self._rows) or self._closing)
+        except (ChannelError, StoreUnavailable) as error:
+            logger.info("previews to %s wait: %s", self._address, error)
+            self._previews.slow_down()
+            self._heed(error)
+        finally:
+            self._in_request = False
+
+    async def _look(self) -> None:
+        """Learn what became of a preview whose request went unanswered."""
+        await self._due(self._quiet_until_us)
+        channel = await self._outlet.opened()
+        self._in_request = True
+        try:
+            await self._previews.find(channel)
+        except ChannelError as error:
+            logger.info("looking for a preview to %s again: %s", self._address, error)
+            self._quiet_until_us = self._clock.now() + int(self._pause_s() * SECOND_US)
+            self._heed(error)
+        finally:
+            self._in_request = False
+
+    def _heed(self, error: ChannelError | StoreUnavailable) -> None:
+        """What the platform said to a preview goes for messages, too."""
+        match error:
+            case RateLimited():
+                self._quiet_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
+            case AuthRejected():
+                self._outlet.reject(error)
+            case _:
+                pass
+
+    async def _changes_until(self, until_us: int) -> None:
+        """Wait for something to do, at most so long."""
+        self._changed.clear()
+        news = asyncio.ensure_future(self._changed.wait())
+        pause = asyncio.ensure_future(self._due(until_us))
+        try:
+            await asyncio.wait({news, pause}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+            pause.cancel()
 
     # --- one row -----------------------------------------------------------------------------------------
     async def _send(self, row: OutboxRow) -> OutboxRow | None:
         """One go at a row; returns it as it stands if it is still to be sent."""
-        await self._due(row.not_before)
+        await self._due(max(row.not_before, self._quiet_until_us))
+        if row.replaces is not None and not row.refs:
+            await self._due(self._previews.replaceable_us)
         channel = await self._outlet.opened()
         # From the claim on: a row that was claimed and then left alone would count as perhaps sent.
         self._in_request = True
@@ -146,7 +201,7 @@ class Sender:
 
     async def _claim_and_show(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
         if row.state is not SendState.SENDING:
-            row = await self._durably(lambda: self._outbox.claim_outbox(row.id))
+            row = await self._records.durably(lambda: self._outbox.claim_outbox(row.id))
             if row.state is not SendState.SENDING:
                 return None  # settled meanwhile
         try:
@@ -161,12 +216,14 @@ class Sender:
 
     async def _show(self, channel: Channel, row: OutboxRow) -> None:
         parts = self._render(channel, row)
-        if not parts:
+        if row.edit_of is not None and not row.message.blocks:
+            await self._take_away(channel, row, row.edit_of)
+        elif not parts:
             await self._fail(row, "nothing in it can be shown")
         elif row.edit_of is not None:
             await self._edit(channel, row, row.edit_of, parts[-1])
         elif len(row.refs) >= len(parts):  # an older version made more parts of it, and all went out
-            await self._durably(lambda: self._outbox.record_sent(row.id))
+            await self._records.durably(lambda: self._outbox.record_sent(row.id))
         else:
             await self._post(channel, row, parts)
 
@@ -178,23 +235,52 @@ class Sender:
             return ()
 
     async def _post(self, channel: Channel, row: OutboxRow, parts: tuple[Payload, ...]) -> None:
+        if row.replaces is not None and not row.refs:
+            row = await self._take_over(channel, row, row.replaces, parts)
         for index in range(len(row.refs), len(parts)):
             nonce = row.nonce if index == 0 else f"{row.nonce}.{index}"
             posted = await channel.post(self._address, parts[index], nonce=nonce)
             if index == len(parts) - 1:
-                await self._record_aside(row.id, posted)
+                await self._records.last_part_aside(row.id, posted)
             else:
-                await self._record(row.id, posted, last=False)
+                await self._records.part(row.id, posted)
+
+    async def _take_over(
+        self, channel: Channel, row: OutboxRow, preview_id: int, parts: tuple[Payload, ...]
+    ) -> OutboxRow:
+        """Make a preview the row's first part. Where that is refused (a person deleted it) it is no more."""
+        shown = await self._records.durably(lambda: self._outbox.preview_shown(preview_id))
+        if shown is None:
+            return row
+        try:
+            await _repeatable(channel.edit(shown.ref, parts[0]))
+        except MessageRejected as error:
+            logger.info("preview %d to %s makes way: %s", preview_id, self._address, error)
+            await _repeatable(channel.retract(shown.ref))
+            await self._records.durably(lambda: self._outbox.record_preview(preview_id, None))
+            return row
+        if len(parts) == 1:
+            await self._records.last_part_aside(row.id, shown)
+        else:
+            await self._records.part(row.id, shown)
+        return replace(row, refs=(shown.ref,))
+
+    async def _take_away(self, channel: Channel, row: OutboxRow, target: int) -> None:
+        refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
+        for ref in refs:
+            if not await _repeatable(channel.retract(ref)):
+                logger.info("what row %d shows to %s stays: the platform keeps it", target, self._address)
+        await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     async def _edit(self, channel: Channel, row: OutboxRow, target: int, last_part: Payload) -> None:
         """Parts but the last stay as they are (see Channel.render)."""
-        await self._records_settled()
-        refs = await self._durably(lambda: self._outbox.sent_refs(target))
+        await self._records.settled()
+        refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
         if not refs:
             await self._fail(row, "target was never shown")
             return
-        await channel.edit(refs[-1], last_part)
-        await self._durably(lambda: self._outbox.record_sent(row.id))
+        await _repeatable(channel.edit(refs[-1], last_part))
+        await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     # --- when it did not go through ----------------------------------------------------------------------
     async def _not_sent(self, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
@@ -206,7 +292,7 @@ class Sender:
             case AuthRejected():
                 self._outlet.reject(error)
                 return await self._again(row, 0, str(error))
-            case Unanswered() if row.edit_of is not None:  # the same edit twice is one edit
+            case _RepeatableUnanswered():
                 return await self._again(row, self._pause_s(), str(error))
             case Unanswered():
                 return await self._unanswered(row, str(error))
@@ -217,17 +303,19 @@ class Sender:
     async def _again(self, row: OutboxRow, pause_s: float, reason: str) -> OutboxRow:
         not_before = self._clock.now() + int(pause_s * SECOND_US)
         logger.info("row %d to %s waits %.1f s: %s", row.id, self._address, pause_s, reason)
-        await self._durably(lambda: self._outbox.retry_outbox(row.id, not_before=not_before, reason=reason))
+        await self._records.durably(
+            lambda: self._outbox.retry_outbox(row.id, not_before=not_before, reason=reason)
+        )
         return replace(row, state=SendState.QUEUED, not_before=not_before)
 
     async def _unanswered(self, row: OutboxRow, reason: str) -> OutboxRow | None:
         logger.warning("row %d to %s may or may not have been taken: %s", row.id, self._address, reason)
-        row = await self._durably(lambda: self._outbox.mark_ambiguous(row.id, reason))
+        row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason))
         return row if row.repeats < MAX_REPEATS else None
 
     async def _fail(self, row: OutboxRow, reason: str) -> None:
         logger.warning("row %d to %s failed: %s", row.id, self._address, reason)
-        await self._durably(lambda: self._outbox.fail_outbox(row.id, reason))
+        await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
 
     def _pause_s(self) -> float:
         self._failures += 1
@@ -238,41 +326,18 @@ class Sender:
         if wait_us > 0:
             await self._clock.sleep(wait_us / SECOND_US)
 
-    # --- records -----------------------------------------------------------------------------------------
-    async def _record_aside(self, row_id: int, posted: Posted) -> None:
-        """Record a last part beside what follows; waits only where too many records are behind."""
-        if len(self._records) >= MAX_RECORDS:
-            await self._records_settled()
-        task = self._tasks.create_task(self._record_last(row_id, posted), name=f"record row {row_id}")
-        self._records[row_id] = task
-        task.add_done_callback(lambda _: self._recorded(row_id))
-
-    def _recorded(self, row_id: int) -> None:
-        self._records.pop(row_id, None)
-        self._changed.set()
-
-    async def _record_last(self, row_id: int, posted: Posted) -> None:
-        try:
-            await self._record(row_id, posted, last=True)
-        except Exception:  # a row left `sending` is ambiguous at the next start; the others go on
-            logger.exception("row %d to %s was sent and could not be recorded", row_id, self._address)
-
-    async def _record(self, row_id: int, posted: Posted, *, last: bool) -> None:
-        await self._durably(lambda: self._outbox.record_part_sent(row_id, posted, last=last))
-
-    async def _records_settled(self) -> None:
-        if self._records:
-            await asyncio.wait(self._records.values())
-
-    async def _durably(self, unit: Callable[[], Awaitable[T]]) -> T:
-        """A unit of the store, however long the database takes no writes."""
-        while True:
-            try:
-                return await unit()
-            except StoreUnavailable as error:
-                logger.warning("the store takes nothing for %s: %s", self._address, error)
-                await self._clock.sleep(STORE_PAUSE_S)
-
     def _take(self, row: OutboxRow) -> None:
         self._held.add(row.id)
         heapq.heappush(self._rows, (row.id, row))
+
+
+class _RepeatableUnanswered(Unanswered):
+    """No answer to something that does no more when it is done twice."""
+
+
+async def _repeatable(request: Awaitable[T]) -> T:
+    """Changing a message twice is changing it once; so is taking it away."""
+    try:
+        return await request
+    except Unanswered as error:
+        raise _RepeatableUnanswered(str(error)) from error

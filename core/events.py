@@ -4,10 +4,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from core.messages import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The turn runs, for the first time or again; its answer goes to `address` of `channel`."""
+
+    channel: str
+    address: Address
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the reply as the model writes it. `offset`: characters of the turn's text before it."""
+    """A piece of a reply as the model writes it. `offset`: characters of that reply before it, so 0 begins
+    a new reply; those before it are over (they asked for tools, or are written again after a failure)."""
 
     offset: int
     text: str
@@ -44,7 +55,12 @@ class Failed:
     text: str
 
 
-TurnEvent = TextDelta | Step | Finished | Failed
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """Nothing works on the turn any more: it ended, waits for a person, or was stopped. The last event."""
+
+
+TurnEvent = Began | TextDelta | Step | Finished | Failed | Rested
 
 
 class TurnListener(Protocol):
@@ -60,3 +76,15 @@ class SilentListener:
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
         """Does nothing."""
+
+
+class TurnListeners:
+    """Several listeners as one."""
+
+    def __init__(self, *listeners: TurnListener) -> None:
+        self._listeners = listeners
+
+    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
+        """See TurnListener."""
+        for listener in self._listeners:
+            listener.turn_event(thread_id, turn_id, event)

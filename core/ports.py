@@ -1,6 +1,6 @@
 """The ports between the channels and the core, each owned by its user."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -31,13 +31,19 @@ class Inbox(Protocol):
 
 
 class SendState(StrEnum):
-    """A message on its way out (P7)."""
+    """A message on its way out (P7).
+
+    `STREAMING`: the preview of a turn that runs; `REPLACED`: a preview whose turn came to something, which
+    is shown in its place.
+    """
 
     QUEUED = "queued"
     SENDING = "sending"
     SENT = "sent"
     FAILED = "failed"
     AMBIGUOUS = "ambiguous"
+    STREAMING = "streaming"
+    REPLACED = "replaced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,9 @@ class OutboxRow:
     """One message to show, or one shown message to change.
 
     A message may need several parts on its platform; `refs` holds those already sent, in order, so
-    `len(refs)` is the part to send next. `edit_of` names the row whose messages this one changes.
-    `not_before`: microseconds UTC. `repeats`: how often an unanswered part was sent again.
+    `len(refs)` is the part to send next. `edit_of` names the row whose messages this one changes; if this
+    one says nothing at all, it takes them away. `replaces` names the preview that becomes this row's first
+    part. `not_before`: microseconds UTC. `repeats`: how often an unanswered part was sent again.
     """
 
     id: int
@@ -60,6 +67,7 @@ class OutboxRow:
     not_before: int = 0
     attempts: int = 0
     repeats: int = 0
+    replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,27 @@ class Posted:
     order_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known of a channel's newest messages around a request that went unanswered, to find by it the
+    message that the request may have made.
+
+    `earlier`: address and order key of messages, received or shown, from before the request; `shown`: all
+    that were shown, before or after. Neither goes back for ever.
+    """
+
+    earlier: tuple[tuple[Address, str], ...]
+    shown: frozenset[MessageRef]
+
+
 class Outbox(Protocol):
     """The senders' view of the store. Every method is one transaction, durable when it returns."""
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
-        """All rows of a channel not yet sent or failed, in order of id."""
+        """All rows of a channel about which something is to be done, in order of id.
+
+        A preview is among them while its turn runs, and while nobody knows where it is shown, if it is.
+        """
         ...
 
     async def claim_outbox(self, row_id: int) -> OutboxRow:
@@ -87,7 +111,7 @@ class Outbox(Protocol):
         ...
 
     async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
-        """The messages a row became; empty while unsent or failed."""
+        """The messages a row became, a preview that was replaced too; empty while unsent or failed."""
         ...
 
     async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
@@ -114,6 +138,27 @@ class Outbox(Protocol):
         """The platform refuses it for good: visibly failed."""
         ...
 
+    # --- previews ----------------------------------------------------------------------------------------
+    async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
+        """The turn's preview, to be shown now: must return before the request goes out.
+
+        A turn has one as long as it runs. `attempts` counts these calls: with more than one, and no ref,
+        an earlier request may have been taken. None: the turn does not run (any more).
+        """
+        ...
+
+    async def record_preview(self, row_id: int, posted: Posted | None) -> None:
+        """Where the preview is shown; None: it certainly is not shown."""
+        ...
+
+    async def preview_shown(self, row_id: int) -> Posted | None:
+        """Where the preview is shown, as far as is known."""
+        ...
+
+    async def surroundings(self, row_id: int) -> Surroundings:
+        """What is known around the request that was to show this preview first."""
+        ...
+
 
 class OutboxListener(Protocol):
     """Told, after the commit, which rows are ready to go out."""
@@ -124,4 +169,31 @@ class OutboxListener(Protocol):
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         """Whether a row committed as `sending` would really go out at once (no queue, no rate limit)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preview:
+    """A turn that has run for a while, and where people wait for it.
+
+    `said` gives what there is of its answer at that moment, or None if there is nothing yet. It is asked
+    when something can be shown, so that whatever came between is never looked at.
+    """
+
+    turn_id: str
+    channel: str
+    address: Address
+    said: Callable[[], Message | None]
+
+
+class Previews(Protocol):
+    """Shows people that something is being done for them, as far as that delays nothing else."""
+
+    def open_preview(self, preview: Preview) -> None:
+        """Show the turn from now on, by signs of life and by what it says. Never blocks and never fails."""
+        ...
+
+    def close_preview(self, preview: Preview) -> None:
+        """Show nothing more of it; what is shown stays until the turn's own message takes its place. Never
+        blocks and never fails."""
         ...

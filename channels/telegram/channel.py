@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from channels.channel import Payload, Route
 from channels.telegram import outbound
 from channels.telegram.client import BotClient, Timeouts
+from channels.telegram.lost import candidates
 from channels.telegram.places import address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller
 from core.clock import Clock
 from core.errors import ChannelError
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Acceptance, Inbox, Posted
+from core.ports import Acceptance, Inbox, Posted, Surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -83,12 +84,8 @@ class TelegramChannel:
 
     async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:  # noqa: ARG002
         """See Channel. Telegram knows no nonce."""
-        place = place_of(to)
-        params: dict[str, object] = {"chat_id": place.chat_id, **payload}
-        if place.topic_id is not None:
-            params["message_thread_id"] = place.topic_id
-        message_id = await self._client.send(params)
-        return Posted(ref_of(place.chat_id, message_id), order_key_of(message_id))
+        message_id = await self._client.send({**_where(to), **payload})
+        return Posted(ref_of(place_of(to).chat_id, message_id), order_key_of(message_id))
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         """See Channel."""
@@ -99,6 +96,19 @@ class TelegramChannel:
         """See Channel."""
         spot = spot_of(ref)
         return await self._client.delete(spot.chat_id, spot.message_id)
+
+    async def typing(self, to: Address) -> None:
+        """See Channel."""
+        await self._client.typing(_where(to))
+
+    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+        """See Channel. Ids of messages are consecutive, and only a message of ours can be edited."""
+        place = place_of(to)
+        for message_id in candidates(place.chat_id, around):
+            params = {"chat_id": place.chat_id, "message_id": message_id, **payload}
+            if await self._client.edit_if_ours(params, place.topic_id):
+                return Posted(ref_of(place.chat_id, message_id), order_key_of(message_id))
+        return None
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         """See Channel."""
@@ -111,6 +121,15 @@ class TelegramChannel:
     async def close(self) -> None:
         """See Channel."""
         await self._client.close()
+
+
+def _where(to: Address) -> dict[str, object]:
+    """The parameters that name a chat, or one topic of it."""
+    place = place_of(to)
+    where: dict[str, object] = {"chat_id": place.chat_id}
+    if place.topic_id is not None:
+        where["message_thread_id"] = place.topic_id
+    return where
 
 
 class _PressAnswers:

@@ -30,6 +30,7 @@ SET_MY_COMMANDS: Final = "set_My_Commands"
 SEND_MESSAGE: Final = "send_Message"
 EDIT_MESSAGE_TEXT: Final = "edit_Message_Text"
 DELETE_MESSAGE: Final = "delete_Message"
+SEND_CHAT_ACTION: Final = "send_Chat_Action"
 ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
 """Spelt so because `Bot.do_api_request`, asked for a method the library has parsed results for, warns each
 time; it writes all of these in camel case."""
@@ -107,6 +108,22 @@ class BotClient:
         except MessageRejected as error:
             if "message is not modified" not in str(error).lower():
                 raise
+
+    async def edit_if_ours(self, params: Mapping[str, object], topic_id: int | None) -> bool:
+        """editMessageText; False if there is no such message of ours, or it is in another topic."""
+        try:
+            message = await self._call(EDIT_MESSAGE_TEXT, params)
+        except MessageRejected as error:
+            return "message is not modified" in str(error).lower()
+        try:
+            found_in = message["message_thread_id"] if message.get("is_topic_message") else None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Unanswered("Telegram's answer to a change could not be read") from error
+        return found_in == topic_id
+
+    async def typing(self, params: Mapping[str, object]) -> None:
+        """sendChatAction: shown for five seconds, or until a message comes."""
+        await self._call(SEND_CHAT_ACTION, {**params, "action": "typing"})
 
     async def delete(self, chat_id: int, message_id: int) -> bool:
         """deleteMessage; False if Telegram does not let us (too old, gone, not ours)."""

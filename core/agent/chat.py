@@ -76,7 +76,6 @@ class ChatDelegate:
         self._entries: list[Entry] = list(loaded.entries)
         self._open_calls = [call for call in loaded.calls if call.state is not CallState.ENDED]
         self._statuses: list[ResultStatus] = []
-        self._shown_chars = 0
         self._budget = LoopBudget(
             settings.limits,
             loaded.rounds,
@@ -246,12 +245,13 @@ class ChatDelegate:
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
         request = self._request(with_tools=with_tools)
+        told_chars = 0
         async with closing(self._services.model.reply(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ModelReply):
                     return piece
-                self._tell(TextDelta(self._shown_chars, piece.text))
-                self._shown_chars += len(piece.text)
+                self._tell(TextDelta(told_chars, piece.text))
+                told_chars += len(piece.text)
         raise ModelReplyInvalid("the model adapter ended without a reply")
 
     def _request(self, *, with_tools: bool) -> ModelRequest:

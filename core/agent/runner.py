@@ -14,7 +14,7 @@ from core.errors import (
     ModelReplyInvalid,
     StaleTurn,
 )
-from core.events import Failed, Finished, TurnEvent, TurnListener
+from core.events import Began, Failed, Finished, Rested, TurnEvent, TurnListener
 from core.ids import Ids
 from core.messages import Markdown, Message, plain
 from core.ports import OutboxListener
@@ -56,6 +56,14 @@ class ChatTurnRunner:
 
     async def run(self, start: TurnStart) -> TurnStart | None:
         """See core.actors.TurnRunner."""
+        thread = start.thread
+        self._turns.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
+        try:
+            return await self._run(start)
+        finally:
+            self._turns.turn_event(thread.id, start.turn_id, Rested())
+
+    async def _run(self, start: TurnStart) -> TurnStart | None:
         try:
             outcome = await patiently(lambda: self._go_on(start), self._clock)
         except StaleTurn:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from channels.channel import Payload, Route
-from core.errors import HubError, StoreUnavailable
+from core.errors import HubError, MessageRejected, StoreUnavailable
 from core.messages import Address, Attachment, InboundEvent, Message, MessageRef, Plain
-from core.ports import Acceptance, Inbox, OutboxListener, OutboxRow, Posted, SendState
+from core.ports import Acceptance, Inbox, OutboxListener, OutboxRow, Posted, SendState, Surroundings
 
 T = TypeVar("T")
 
@@ -88,15 +88,20 @@ class _Kept:
     reason: str | None = None
 
 
+PREVIEWS = {SendState.STREAMING, SendState.REPLACED}
+
+
 class MemoryOutbox(Watched):
     """The rows and their states; every change of state is kept in `history` as (row id, what happened).
 
-    `unavailable`: while true, no unit is taken (StoreUnavailable).
+    `unavailable`: while true, no unit is taken (StoreUnavailable). `running`: turns that run, each with the
+    row of its preview, if it has one.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._rows: dict[int, _Kept] = {}
+        self.running: dict[str, int | None] = {}
         self.history: list[tuple[int, str]] = []
         self.listener: OutboxListener | None = None
         self.unavailable = False
@@ -111,19 +116,47 @@ class MemoryOutbox(Watched):
         edit_of: int | None = None,
         state: SendState = SendState.QUEUED,
         repeats: int = 0,
+        replaces: int | None = None,
         tell: bool = True,
     ) -> OutboxRow:
         """Commit a row and, with `tell`, notify the listener."""
         if isinstance(message, str):
-            message = Message((Plain(message),))
+            message = Message((Plain(message),) if message else ())
         row_id = len(self._rows) + 1
         row = OutboxRow(
-            row_id, channel, Address(address), message, state, f"nonce{row_id}", (), edit_of, repeats=repeats
+            row_id,
+            channel,
+            Address(address),
+            message,
+            state,
+            f"nonce{row_id}",
+            edit_of=edit_of,
+            repeats=repeats,
+            replaces=replaces,
         )
         self._rows[row_id] = _Kept(row)
         if tell and self.listener is not None:
             self.listener.outbox_ready((row,))
         return row
+
+    def finish_turn(self, turn_id: str, address: str, answer: str, channel: str = "tg") -> OutboxRow:
+        """The turn ends with this answer in place of its preview; with none, the preview is taken away."""
+        preview_id = self.running.pop(turn_id)
+        if preview_id is not None:
+            kept = self._rows[preview_id]
+            self._change(kept, "replaced", state=SendState.REPLACED)
+            kept.settled = bool(kept.row.refs)
+        if answer:
+            return self.enqueue(address, answer, channel=channel, replaces=preview_id)
+        return self.enqueue(address, "", channel=channel, edit_of=preview_id)
+
+    def preview_left(self, turn_id: str, address: str, ref: str | None = None) -> OutboxRow:
+        """A turn that an earlier hub showed, or was about to."""
+        row = self.enqueue(address, "", state=SendState.STREAMING, tell=False)
+        refs = () if ref is None else (MessageRef(ref),)
+        self._change(self._rows[row.id], "begun", refs=refs, attempts=1)
+        self.running[turn_id] = row.id
+        return self.row(row.id)
 
     def row(self, row_id: int) -> OutboxRow:
         """A row as it is now."""
@@ -166,7 +199,7 @@ class MemoryOutbox(Watched):
         """See Outbox."""
         await self._commit()
         kept = self._rows[row_id]
-        return kept.row.refs if kept.row.state is SendState.SENT else ()
+        return kept.row.refs if kept.row.state in {SendState.SENT, SendState.REPLACED} else ()
 
     async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
         """See Outbox."""
@@ -209,6 +242,38 @@ class MemoryOutbox(Watched):
         kept.reason, kept.settled = reason, True
         self._change(kept, "failed", state=SendState.FAILED)
 
+    async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
+        """See Outbox."""
+        await self._commit()
+        if turn_id not in self.running:
+            return None
+        row_id = self.running[turn_id]
+        if row_id is None:
+            row = self.enqueue(address, "", channel=channel, state=SendState.STREAMING, tell=False)
+            row_id = self.running[turn_id] = row.id
+        kept = self._rows[row_id]
+        self._change(kept, "begun", attempts=kept.row.attempts + 1)
+        return kept.row
+
+    async def record_preview(self, row_id: int, posted: Posted | None) -> None:
+        """See Outbox."""
+        await self._commit()
+        kept = self._rows[row_id]
+        assert kept.row.state in PREVIEWS
+        kept.settled = kept.row.state is SendState.REPLACED
+        self._change(kept, "shown" if posted else "not shown", refs=(posted.ref,) if posted else ())
+
+    async def preview_shown(self, row_id: int) -> Posted | None:
+        """See Outbox."""
+        await self._commit()
+        refs = self._rows[row_id].row.refs
+        return Posted(refs[-1], f"{refs[-1]:>020}") if refs else None
+
+    async def surroundings(self, row_id: int) -> Surroundings:
+        """See Outbox: nothing is known of what came in."""
+        await self._commit()
+        return Surroundings((), frozenset(ref for kept in self._rows.values() for ref in kept.row.refs))
+
     async def _commit(self) -> None:
         await asyncio.sleep(0)
         if self.unavailable:
@@ -228,6 +293,12 @@ class Shown:
     text: str
     nonce: str
     edits: list[str] = field(default_factory=list)
+    gone: bool = False
+
+    @property
+    def says(self) -> str:
+        """What stands there now."""
+        return self.edits[-1] if self.edits else self.text
 
 
 class LoopbackChannel(Watched):
@@ -235,6 +306,7 @@ class LoopbackChannel(Watched):
 
     Each post or edit first asks `trouble`: an error to raise before the request is taken, or (`after`) once
     it was. `hold`: requests to these addresses wait. `run` receives nothing; it ends as `fate` says.
+    `requests`: what was asked, and when by `time_s`. Lost messages are found by what the hub does not know.
     """
 
     def __init__(self, name: str = "tg", limit: int = 10) -> None:
@@ -250,6 +322,8 @@ class LoopbackChannel(Watched):
         self.check_error: HubError | None = None
         self.runs = 0
         self.closed = False
+        self.requests: list[tuple[float, str]] = []
+        self.time_s: Callable[[], float] = lambda: 0.0
 
     @property
     def name(self) -> str:
@@ -281,7 +355,7 @@ class LoopbackChannel(Watched):
         return tuple({"text": part} for part in parts)
 
     async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
-        await self._ask(to, payload)
+        await self._ask("post", to, payload)
         self.shown.append(Shown(to, str(payload["text"]), nonce))
         ref = MessageRef(str(len(self.shown) - 1))
         self._answer(to, payload)
@@ -289,12 +363,31 @@ class LoopbackChannel(Watched):
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         target = self.shown[int(ref)]
-        await self._ask(Address(target.address), payload)
+        await self._ask("edit", Address(target.address), payload)
+        if target.gone:
+            raise MessageRejected("message to edit not found")
         target.edits.append(str(payload["text"]))
         self._answer(Address(target.address), payload)
 
     async def retract(self, ref: MessageRef) -> bool:
-        return False
+        target = self.shown[int(ref)]
+        await self._ask("retract", Address(target.address), {})
+        was_there, target.gone = not target.gone, True
+        self._answer(Address(target.address), {})
+        return was_there
+
+    async def typing(self, to: Address) -> None:
+        await self._ask("typing", to, {})
+        self._answer(to, {})
+
+    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+        await self._ask("find", to, payload)
+        for number, message in enumerate(self.shown):
+            if message.address == to and not message.gone and str(number) not in around.shown:
+                message.edits.append(str(payload["text"]))
+                self._answer(to, payload)
+                return Posted(MessageRef(str(number)), f"{number:020d}")
+        return None
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         return b""
@@ -309,7 +402,13 @@ class LoopbackChannel(Watched):
         """What stands in a chat, as first shown."""
         return [shown.text for shown in self.shown if shown.address == address]
 
-    async def _ask(self, to: Address, payload: Payload) -> None:
+    def stands(self, address: str) -> list[str]:
+        """What stands in a chat now."""
+        return [shown.says for shown in self.shown if shown.address == address and not shown.gone]
+
+    async def _ask(self, what: str, to: Address, payload: Payload) -> None:
+        self.requests.append((self.time_s(), what))
+        self.changed()
         if to in self.hold:
             self.held.add(to)
             self.changed()

@@ -1,0 +1,218 @@
+"""What one conversation is shown of turns that still run: a sign of life, and the text so far.
+
+Everything here gives way. One request is made at a time, at most one preview a second for all turns of the
+conversation, and only while nothing else waits to be sent there. A preview's row is durable before its first
+request, and so is its ref before it is changed; its text is never kept, nor are its changes recorded.
+"""
+
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from channels.channel import Channel, Payload
+from channels.records import Records
+from core.clock import SECOND_US, Clock
+from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered
+from core.messages import Address, Message, MessageRef, Plain
+from core.ports import Outbox, OutboxRow, Posted, Preview
+
+logger = logging.getLogger(__name__)
+
+PACE_S = 1.0
+"""Between the answer to one preview and the next, at least."""
+LONGEST_PACE_S = 30.0
+TYPING_AFTER_S = 4.0
+"""So long after the last thing shown a sign of life is given (again): Telegram shows one for 5 s."""
+
+PLACEHOLDER = Message((Plain("…"),))
+"""What a preview says from when it is found again until there is text."""
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """One turn. `said`, `payload`: what was last shown of it; `muted`: there is nothing to be shown of it any
+    more, because the turn is over or the platform refuses."""
+
+    preview: Preview
+    row: OutboxRow | None = None
+    ref: MessageRef | None = None
+    said: Message | None = None
+    payload: Payload | None = None
+    muted: bool = False
+
+
+class ConversationPreviews:
+    """The previews of one address. Whoever sends there calls `find` and `show` when it is their turn; both
+    make one request (`find` a few) and raise what concerns the whole conversation."""
+
+    def __init__(self, address: Address, outbox: Outbox, records: Records, clock: Clock) -> None:
+        self._address = address
+        self._outbox = outbox
+        self._records = records
+        self._clock = clock
+        self._slots: dict[str, _Slot] = {}
+        self._lost: dict[int, OutboxRow] = {}
+        self._pace_s = PACE_S
+        self._due_us = self._shown_us = self._typing_us = 0
+
+    # --- what there is -------------------------------------------------------------------------------------
+    def open(self, preview: Preview) -> None:
+        """Show this turn from now on."""
+        self._slots[preview.turn_id] = _Slot(preview)
+
+    def close(self, preview: Preview) -> None:
+        """Show nothing more of it."""
+        slot = self._slots.get(preview.turn_id)
+        if slot is not None and slot.preview is preview:
+            slot.muted = True
+            del self._slots[preview.turn_id]
+
+    def miss(self, row: OutboxRow) -> None:
+        """A request to show this preview may have been taken: it is to be looked for before anything else
+        goes to the conversation."""
+        self._lost[row.id] = row
+
+    @property
+    def missed(self) -> bool:
+        """Whether `find` has something to do."""
+        return bool(self._lost)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is to be shown, now or later."""
+        return any(not slot.muted for slot in self._slots.values())
+
+    @property
+    def due_us(self) -> int:
+        """When `show` may be called."""
+        return self._due_us
+
+    @property
+    def replaceable_us(self) -> int:
+        """When a preview may become its turn's message: that changes it once more."""
+        return self._shown_us + _us(PACE_S)
+
+    def slow_down(self) -> None:
+        """The platform does not want so many requests."""
+        self._pace_s = min(LONGEST_PACE_S, self._pace_s * 2)
+        self._due_us = self._clock.now() + _us(self._pace_s)
+
+    # --- showing -------------------------------------------------------------------------------------------
+    async def show(self, channel: Channel, gives_way: Callable[[], bool]) -> None:
+        """Make the one request that is due, if any. `gives_way`: whether something else waits by now."""
+        for slot in [slot for slot in self._slots.values() if not slot.muted]:
+            with _blamed(slot):
+                payload = self._news(channel, slot)
+                if payload is not None:
+                    await self._show_text(channel, slot, payload, gives_way)
+                    break
+        else:
+            await self._give_sign(channel)
+        self._due_us = self._clock.now() + _us(self._pace_s)
+
+    def _news(self, channel: Channel, slot: _Slot) -> Payload | None:
+        """The first part of what is said so far, where it is not what is shown."""
+        said = slot.preview.said()
+        if said is None or said == slot.said:
+            return None
+        parts = channel.render(said)
+        if parts and parts[0] != slot.payload:
+            return parts[0]
+        slot.said = said  # all that is new belongs to parts to come
+        return None
+
+    async def _show_text(
+        self, channel: Channel, slot: _Slot, payload: Payload, gives_way: Callable[[], bool]
+    ) -> None:
+        row = slot.row or await self._begin(slot)
+        if row is None or slot.muted or gives_way() or row.id in self._lost:
+            return
+        if slot.ref is not None:
+            await channel.edit(slot.ref, payload)
+        elif (posted := await self._post(channel, row, payload)) is not None:
+            await self._records.durably(lambda: self._outbox.record_preview(row.id, posted))
+            slot.ref = posted.ref
+        slot.payload = payload
+        if not slot.muted:  # the other turns come first next time
+            self._slots[slot.preview.turn_id] = self._slots.pop(slot.preview.turn_id)
+        self._shown_us = self._clock.now()
+        self._typing_us = self._shown_us + _us(TYPING_AFTER_S)
+
+    async def _begin(self, slot: _Slot) -> OutboxRow | None:
+        """The turn's row. One from before may be shown without our knowing where."""
+        await self._records.settled()  # what is found around a lost preview is known by its record
+        preview = slot.preview
+        row = slot.row = await self._outbox.begin_preview(preview.turn_id, preview.channel, preview.address)
+        if row is None:
+            slot.muted = True
+        elif row.refs:
+            slot.ref = row.refs[-1]
+        elif row.attempts > 1:
+            self.miss(row)
+        return row
+
+    async def _post(self, channel: Channel, row: OutboxRow, payload: Payload) -> Posted | None:
+        try:
+            return await channel.post(self._address, payload, nonce=row.nonce)
+        except Unanswered as error:
+            logger.info("preview %d to %s may or may not have been taken: %s", row.id, self._address, error)
+            self.miss(row)
+            return None
+        except ChannelError:
+            raise
+        except Exception:  # whatever broke, the request may have gone out
+            self.miss(row)
+            raise
+
+    async def _give_sign(self, channel: Channel) -> None:
+        slot = next((slot for slot in self._slots.values() if not slot.muted), None)
+        if slot is not None and self._clock.now() >= self._typing_us:
+            with _blamed(slot):
+                await channel.typing(self._address)
+            self._typing_us = self._clock.now() + _us(TYPING_AFTER_S)
+
+    # --- finding -------------------------------------------------------------------------------------------
+    async def find(self, channel: Channel) -> None:
+        """Learn where the first of the missed previews is shown, if it is."""
+        row = next(iter(self._lost.values()))
+        posted = await self._records.durably(lambda: self._outbox.preview_shown(row.id))
+        if posted is None:
+            posted = await self._find(channel, row)
+            await self._records.durably(lambda: self._outbox.record_preview(row.id, posted))
+        logger.info("preview %d to %s is %s", row.id, self._address, "found" if posted else "not shown")
+        del self._lost[row.id]
+        for slot in self._slots.values():
+            if posted is not None and slot.row is not None and slot.row.id == row.id:
+                slot.ref, slot.said, slot.payload = posted.ref, None, None
+
+    async def _find(self, channel: Channel, row: OutboxRow) -> Posted | None:
+        around = await self._records.durably(lambda: self._outbox.surroundings(row.id))
+        try:
+            return await channel.find_lost(self._address, channel.render(PLACEHOLDER)[0], around)
+        except (MessageRejected, AddressGone) as error:
+            logger.info("preview %d to %s cannot be looked for: %s", row.id, self._address, error)
+        except ChannelError:
+            raise
+        except Exception:  # a defect must not hold up the conversation
+            logger.exception("looking for preview %d to %s broke", row.id, self._address)
+        return None
+
+
+@contextmanager
+def _blamed(slot: _Slot) -> Generator[None]:
+    """What goes wrong with one turn's preview, and not with the whole conversation, ends that preview."""
+    try:
+        yield
+    except (MessageRejected, AddressGone) as error:
+        logger.info("turn %s is not shown: %s", slot.preview.turn_id, error)
+        slot.muted = True
+    except (ChannelError, StoreUnavailable):
+        raise
+    except Exception:  # a defect met by one preview: messages go on
+        logger.exception("showing turn %s broke", slot.preview.turn_id)
+        slot.muted = True
+
+
+def _us(seconds: float) -> int:
+    return int(seconds * SECOND_US)

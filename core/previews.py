@@ -1,0 +1,92 @@
+"""Lets people see that a turn is being worked on, once it has taken a while, and what it says so far."""
+
+import asyncio
+
+from core.clock import Clock
+from core.events import Began, Failed, Finished, Rested, Step, TextDelta, TurnEvent
+from core.messages import Address, Markdown, Message
+from core.ports import Preview, Previews
+
+PREVIEW_AFTER_S = 1.0
+"""A turn that is done sooner is not announced."""
+PREVIEW_LIMIT_CHARS = 8_000
+"""More is not shown of a text before it is whole: it would not fit into one message anywhere."""
+
+
+class _Running:
+    """One turn: when it began, and the reply being written, as far as it is shown."""
+
+    __slots__ = ("address", "began_s", "channel", "chars", "pieces", "preview")
+
+    def __init__(self, channel: str, address: Address, began_s: float) -> None:
+        self.channel = channel
+        self.address = address
+        self.began_s = began_s
+        self.pieces: list[str] = []
+        self.chars = 0
+        self.preview: Preview | None = None
+
+    def add(self, delta: TextDelta) -> None:
+        if delta.offset == 0:
+            self.pieces, self.chars = [], 0
+        if self.chars < PREVIEW_LIMIT_CHARS:
+            self.pieces.append(delta.text)
+            self.chars += len(delta.text)
+
+    def said(self) -> Message | None:
+        text = "".join(self.pieces)[:PREVIEW_LIMIT_CHARS]
+        return Message((Markdown(text),)) if text.strip() else None
+
+
+class TurnPreviews:
+    """The TurnListener that shows turns through `Previews`; with `texts` also what they say.
+
+    A turn that ends in time costs an entry in a dictionary.
+    """
+
+    def __init__(self, previews: Previews, clock: Clock, *, texts: bool) -> None:
+        self._previews = previews
+        self._clock = clock
+        self._texts = texts
+        self._running: dict[str, _Running] = {}
+        self._young: dict[str, _Running] = {}
+        self._some_young = asyncio.Event()
+
+    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002
+        """See TurnListener."""
+        match event:
+            case TextDelta():
+                if self._texts and (running := self._running.get(turn_id)) is not None:
+                    running.add(event)
+            case Began(channel, address):
+                running = _Running(channel, address, self._clock.monotonic_s())
+                self._running[turn_id] = self._young[turn_id] = running
+                self._some_young.set()
+            case Finished() | Failed() | Rested():
+                self._forget(turn_id)
+            case Step():
+                pass
+
+    async def run(self) -> None:
+        """Show turns when they have run long enough, until cancelled."""
+        while True:
+            await self._some_young.wait()
+            oldest = next(iter(self._young), None)
+            if oldest is None:
+                self._some_young.clear()
+                continue
+            wait_s = self._young[oldest].began_s + PREVIEW_AFTER_S - self._clock.monotonic_s()
+            if wait_s > 0:
+                await self._clock.sleep(wait_s)
+            elif (running := self._young.pop(oldest, None)) is not None:
+                self._open(oldest, running)
+
+    def _open(self, turn_id: str, running: _Running) -> None:
+        running.preview = Preview(turn_id, running.channel, running.address, running.said)
+        self._previews.open_preview(running.preview)
+
+    def _forget(self, turn_id: str) -> None:
+        self._young.pop(turn_id, None)
+        running = self._running.pop(turn_id, None)
+        if running is not None and running.preview is not None:
+            self._previews.close_preview(running.preview)
