@@ -3,6 +3,7 @@
 import asyncio
 import os
 import resource
+import secrets
 import signal
 import stat
 import sys
@@ -314,16 +315,22 @@ async def test_a_cancelled_write_is_over_when_the_call_is(tools: Tools, work: Pa
     assert "old" in seen
 
 
+@pytest.fixture(scope="module")
+def plenty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Room for many directories."""
+    return tmp_path_factory.mktemp("plenty")
+
+
 @given(
     path=st.text(max_size=30) | st.lists(st.sampled_from(["..", "a", ".", "l", "~", "\0"])).map("/".join),
     content=st.text(max_size=20),
     first_line=st.integers(-5, 5),
 )
 async def test_any_arguments_come_to_a_text_or_a_tool_error(
-    tmp_path_factory: pytest.TempPathFactory, path: str, content: str, first_line: int
+    plenty: Path, path: str, content: str, first_line: int
 ) -> None:
-    base = tmp_path_factory.mktemp("any")
-    (base / "work").mkdir()
+    base = plenty / secrets.token_hex(8)
+    (base / "work").mkdir(parents=True)
     (base / "work" / "l").symlink_to("..")
     calls = ({"path": path, "content": content}, {"path": path}, {"path": path, "first_line": first_line})
     read_file, list_dir, write_file = file_tools(PathGuard(base / "work"))

@@ -1,0 +1,89 @@
+"""A request to the web and its answer, as values; what of a request may be a secret."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from yarl import URL
+
+from core.errors import InvalidArguments
+
+BODY_LIMIT_BYTES = 1_000_000
+
+_HARMLESS_HEADERS = frozenset(
+    {"accept", "accept-language", "cache-control", "pragma", "range", "user-agent"}
+    | {"if-none-match", "if-modified-since"}
+)
+_NOT_TO_BE_SET = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer"}
+    | {"expect", "accept-encoding", "proxy-authorization", "proxy-connection"}
+)
+"""They frame the request or name its target: ours to set, or a request could pose as another."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # RFC 9110, 5.6.2
+_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]{0,8000}")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_SECRET_WORDS = frozenset(
+    {"key", "apikey", "token", "secret", "password", "passwd", "pwd", "pass", "auth", "authorization"}
+    | {"session", "sid", "sig", "signature", "credential", "credentials", "code", "jwt"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebRequest:
+    """A request whose address was judged (see core.safety.network)."""
+
+    method: str
+    url: URL
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes | None = None
+
+    @property
+    def carries_credentials(self) -> bool:
+        """Whether anything in it may be a secret: a header that is not known to be harmless, a login in the
+        address, a parameter named like a key. A body is not looked into."""
+        return (
+            any(name.lower() not in _HARMLESS_HEADERS for name in self.headers)
+            or self.url.user is not None
+            or self.url.password is not None
+            or any(_names_secret(name) for name in self.url.query)
+        )
+
+    @property
+    def may_be_redirected(self) -> bool:
+        """Whether another host may get it than the one it was meant for: nothing in it is anybody's."""
+        return self.method == "GET" and self.body is None and not self.carries_credentials
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the method promises that nothing is changed (RFC 9110, 9.2.1)."""
+        return self.method in ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a server answered. `url`: who answered, after redirects, without a login. Header names are lower
+    case. `body` is decompressed."""
+
+    url: URL
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def web_request(method: str, url: URL, headers: Mapping[str, str], body: bytes | None) -> WebRequest:
+    """Raises InvalidArguments for what cannot be sent so."""
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise InvalidArguments("headers: a name or value cannot be sent")
+        if name.lower() in _NOT_TO_BE_SET:
+            raise InvalidArguments(f"headers: {name} is set by the hub itself")
+    if body is not None and method in ("GET", "HEAD"):
+        raise InvalidArguments(f"body: a {method} request has none")
+    if body is not None and len(body) > BODY_LIMIT_BYTES:
+        raise InvalidArguments(f"body: more than {BODY_LIMIT_BYTES} bytes")
+    return WebRequest(method, url, headers, body)
+
+
+def _names_secret(name: str) -> bool:
+    return not _SECRET_WORDS.isdisjoint(word.lower() for word in _WORDS.findall(name))
