@@ -1,14 +1,17 @@
 """Single points, one test each: what a planted fault of the product must turn red without much waiting."""
 
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
+from tests.crash.asking import cards
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
 from tests.crash.nursery import Nursery
 from tests.crash.points import parse_commit_point
 from tests.crash.story import judge, play
-from tests.crash.town import open_town, survivors
+from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, open_town, survivors
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,23 @@ async def test_killed_at_this_point_the_hub_keeps_its_promises(
         dead = town.ledger(1)
         judge_marks(events, dead, judge_copies(town, dead))
         assert not survivors(town)
+
+
+async def test_a_child_that_outlives_its_hub_is_gone_before_anybody_is_asked(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        gate = town.workspace / "gate"
+        os.mkfifo(gate)
+        await town.start()
+        # One child stays in the tool's process group, the other leaves it.
+        town.telegram.user_sends_text(OWNER, "please run: setsid cat gate & echo line >> out; cat gate")
+        await cards(town, 1)
+        town.answer_cards(OWNER)
+        # Opening it waits for the children to open their ends; while it is open, they read on.
+        with await asyncio.to_thread(gate.open, "w"):
+            await town.kill()
+            assert survivors(town)
+            await town.start()
+            await town.telegram.wait_text(OWNER, UNKNOWN, timeout_s=LIMIT_S)
+            assert not survivors(town)
