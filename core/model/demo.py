@@ -67,13 +67,13 @@ def _in_words(tail: "_Tail", offered: Collection[str]) -> Iterator[str]:
     called = {call.tool for call, _ in tail.outcomes} if not tail.asked else set[str]()
     not_understood: list[str] = []
     for text in tail.asked or tail.asked_before:
-        wish = _wish(text, offered)
+        wish = _wish(text, {*offered, *called})
         if wish is None:
             not_understood.append(text)
         elif wish.tool not in called:
             yield not_on_offer(wish)
     if not_understood or not (tail.asked or tail.asked_before or tail.outcomes):
-        yield introduction(not_understood)
+        yield introduction(not_understood, offered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.model.reading import as_object, as_text
@@ -15,10 +15,20 @@ TEXT_LIMIT_CHARS = 1500
 PREPARED = frozenset({"http", "write_file", "read_file"})
 """Asked for only where the tool is on offer; without it the request is words like any other."""
 
-HOW_TO_GO_ON = (
-    "I am the built-in demo model. I understand “what time is it”, “note: …”, "
-    "“what do you remember about …” and “run: …”. To talk to a real model, add an [[models]] entry "
-    "with its provider, model and api_key to hubbub.toml and start the hub again."
+_PHRASES = {
+    "time": "“what time is it”",
+    "memory_write": "“note: …”",
+    "memory_search": "“what do you remember about …”",
+    "shell": "“run: …”",
+    "http": "“fetch https://…”",
+    "write_file": "“write NAME: …”",
+    "read_file": "“read NAME”",
+}
+"""How to ask for each tool, in the order they are explained."""
+
+_REAL_MODEL = (
+    "To talk to a real model, add an [[models]] entry with its provider, model and api_key to hubbub.toml "
+    "and start the hub again."
 )
 
 
@@ -50,12 +60,20 @@ def understand(text: str) -> Wish | None:
     return None
 
 
-def introduction(texts: Sequence[str]) -> str:
-    """The answer to what was not understood."""
+def introduction(texts: Sequence[str], offered: Collection[str]) -> str:
+    """The answer to what was not understood; it names what can be asked for with the tools on offer."""
+    phrases = [phrase for tool, phrase in _PHRASES.items() if tool in offered]
+    understood = f" I understand {_listed(phrases)}." if phrases else ""
+    how_to_go_on = f"I am the built-in demo model.{understood} {_REAL_MODEL}"
     if not texts:
-        return HOW_TO_GO_ON
+        return how_to_go_on
     repeated = "\n".join(_clipped(text) for text in texts)
-    return f"You said: {repeated}\n\n{HOW_TO_GO_ON}"
+    return f"You said: {repeated}\n\n{how_to_go_on}"
+
+
+def _listed(phrases: Sequence[str]) -> str:
+    *first, last = phrases
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def not_on_offer(wish: Wish) -> str:
@@ -71,7 +89,7 @@ def told(tool: str, arguments: str, result: ToolResult | None) -> str:
     text = _clipped(unfence(result.text).strip())
     match result.status:
         case ResultStatus.OK:
-            return _told_success(tool, what, text)
+            return _told_success(tool, arguments, text)
         case ResultStatus.ERROR:
             return f"I tried {what}, and it failed: {text}"
         case ResultStatus.DENIED:
@@ -84,31 +102,39 @@ def told(tool: str, arguments: str, result: ToolResult | None) -> str:
             return f"I do not know whether {what} took effect. {text}"
 
 
-def _told_success(tool: str, what: str, text: str) -> str:
+def _told_success(tool: str, arguments: str, text: str) -> str:
     match tool:
         case "time":
             return f"It is {text}."
-        case "memory_write":
+        case "memory_write" | "write_file":
             return text
         case "memory_search":
             return f"This is what I remember:\n\n{text}" if text.startswith("- ") else text
         case "shell":
-            return f"I ran {what}. It ended with:\n\n{_block(text)}"
+            return f"I ran {_argument(arguments, 'command')}. It ended with:\n\n{_block(text)}"
+        case "http":
+            return f"I fetched {_argument(arguments, 'url')}. The answer:\n\n{_block(text)}"
+        case "read_file":
+            return f"I read {_argument(arguments, 'path')}:\n\n{_block(text)}"
         case _:
+            what = _what(tool, arguments)
             return f"I used {what}. It returned:\n\n{_block(text)}" if text else f"I used {what}."
 
 
 def _what(tool: str, arguments: str) -> str:
     """A call as a person would name it."""
-    if tool != "shell":
-        return f"the tool `{tool}`"
+    return _argument(arguments, "command") if tool == "shell" else f"the tool `{tool}`"
+
+
+def _argument(arguments: str, name: str) -> str:
+    """One of a call's arguments, on one line, as code."""
     try:
-        command = as_text(as_object(json.loads(arguments)).get("command"))
+        value = as_text(as_object(json.loads(arguments)).get(name))
     except (ValueError, RecursionError):
-        command = ""
-    command = " ".join(_clipped(command).split())
-    ticks = "`" * (_longest_run(command) + 1)
-    return f"{ticks} {command} {ticks}" if len(ticks) > 1 else f"`{command}`"
+        value = ""
+    value = " ".join(_clipped(value).split())
+    ticks = "`" * (_longest_run(value) + 1)
+    return f"{ticks} {value} {ticks}" if len(ticks) > 1 else f"`{value}`"
 
 
 def _block(text: str) -> str:

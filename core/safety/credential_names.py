@@ -15,7 +15,7 @@ _FILES = frozenset(
 _IN_FOLDER = frozenset({(".config", "gcloud"), ("gh", "hosts.yml"), ("gh", "hosts.yaml")})
 """Folder and name: neither means anything alone."""
 _KINDS = re.compile(
-    r"""\.env(?!.*\.(?:example|template|sample|dist)$).*
+    r"""\.env(?!.*\.(?:example|template|sample|dist)$).* | .*\.env
       | .*\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx)
       | id_(?:rsa|dsa|ecdsa|ed25519|xmss).*
       | \.(?:\w+_)?history

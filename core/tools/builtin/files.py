@@ -221,7 +221,8 @@ def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threa
             raise
         os.fsync(place.directory)
     done = f"replaced, it had {old.st_size}" if old else "new"
-    return f"Wrote {len(data)} bytes to {guard.name(path)} ({done})."
+    unit = "byte" if len(data) == 1 else "bytes"
+    return f"Wrote {len(data)} {unit} to {guard.name(path)} ({done})."
 
 
 def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | None:

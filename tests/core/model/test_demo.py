@@ -22,6 +22,7 @@ from core.transcript import (
 from tests.core.model.support import collect
 
 BASE = ("time", "memory_write", "memory_search", "shell")
+EVERYTHING = (*BASE, "http", "write_file", "read_file")
 
 
 def tools(*names: str) -> list[ToolSpec]:
@@ -44,12 +45,15 @@ def asked_for(text: str, *offered: str) -> tuple[str, dict[str, str]] | None:
 
 def after(text: str, tool: str, status: ResultStatus, result: str) -> str:
     """What it says once the call it asked for has come to something."""
-    first = answer(request(text))
+    first = answer(request(text, offered=EVERYTHING))
     (call,) = first.calls
     assert call.tool == tool
     said = [UserSaid(text), AssistantSaid("", first.origin), ToolCalled("c1", call.tool, call.arguments)]
-    reply = answer(request(*said, ToolResult("c1", status, result)))
+    said.append(ToolResult("c1", status, result))
+    reply = answer(request(*said, offered=EVERYTHING))
     assert reply.calls == ()
+    # At a limit the model is asked for its last words without any tool.
+    assert answer(request(*said, offered=())).text == reply.text
     return reply.text
 
 
@@ -127,6 +131,14 @@ def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
             "exit code: 0\na.txt\n",
             "I ran `ls`. It ended with:\n\n```\nexit code: 0\na.txt\n```",
         ),
+        (
+            "fetch https://example.org/",
+            "http",
+            "200 OK\nhello",
+            "I fetched `https://example.org/`. The answer:\n\n```\n200 OK\nhello\n```",
+        ),
+        ("write a.txt: x", "write_file", "Wrote 1 byte to a.txt (new).", "Wrote 1 byte to a.txt (new)."),
+        ("read a.txt", "read_file", "x", "I read `a.txt`:\n\n```\nx\n```"),
         ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. It ended with:\n\n````\n```\n````"),
     ],
 )
@@ -215,6 +227,24 @@ def test_only_the_calls_made_for_the_last_request_are_told() -> None:
 def test_a_conversation_without_a_question_gets_an_introduction() -> None:
     assert "demo model" in answer(request()).text
     assert "demo model" in answer(request(Summary("x", 1), Note("y"))).text
+
+
+def test_the_introduction_names_only_what_can_be_asked_for() -> None:
+    everything = (*BASE, "http", "write_file", "read_file")
+    told = answer(request(offered=everything)).text
+    phrases = [
+        "what time is it",
+        "note: …",
+        "remember about …",
+        "run: …",
+        "fetch https",
+        "write NAME",
+        "read NAME",
+    ]
+    assert [phrase for phrase in phrases if phrase in told] == phrases
+    assert "“run: …” and “read NAME”." in answer(request(offered=("shell", "read_file"))).text
+    assert "I understand “what time is it”." in answer(request(offered=("time",))).text
+    assert "I understand" not in answer(request(offered=())).text
 
 
 async def test_its_text_comes_in_a_few_pieces() -> None:

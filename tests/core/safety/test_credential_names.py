@@ -10,7 +10,17 @@ from core.safety.credential_names import names_credentials
     [
         *(".ssh", ".aws", ".kube", ".docker", ".gnupg", ".netrc", ".npmrc", ".git-credentials", ".pgpass"),
         *(".env", ".env.local", ".env.production", ".envrc", ".ENV", ".Ssh", "server.PEM"),
-        *("server.pem", "tls.key", "store.p12", "store.pfx", "java.jks", "app.keystore", ".key"),
+        *(
+            "hubbub.env",
+            "prod.env",
+            "server.pem",
+            "tls.key",
+            "store.p12",
+            "store.pfx",
+            "java.jks",
+            "app.keystore",
+            ".key",
+        ),
         *("id_rsa", "id_ed25519", "id_ecdsa_sk", "id_rsa.bak", "authorized_keys", "known_hosts"),
         *(".bash_history", ".zsh_history", ".history", ".python_history", ".psql_history"),
     ],
@@ -22,7 +32,7 @@ def test_names_of_credentials(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(".env.example", ".env.template", ".env.local.sample", ".env.dist", "env", "my.env", ".gitignore"),
+        *(".env.example", ".env.template", ".env.local.sample", ".env.dist", "env", "env.py", ".gitignore"),
         *("keys.txt", "key", "monkey.py", "id_service", "id_map.json", "history", "history.md", "ssh"),
         *("notes.txt", "gcloud", "hosts.yml", "docker", "server.pem.dist", "", "部署.md"),
     ],
