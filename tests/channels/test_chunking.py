@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import regex
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from channels.blocks import Link, Mark
@@ -122,12 +122,16 @@ def test_what_lies_before_a_block_does_not_count_for_it() -> None:
 
 # ---------------------------------------------------------------- whatever the text
 
+AS_FOUND = settings(phases=(Phase.reuse, Phase.generate))
+"""To shrink a whole document takes longer than a test may."""
+
 SOURCES = st.one_of(
     short_documents,
     st.text(st.sampled_from("ab \n-#`>*中\u0301👩\u200d🇩"), max_size=200),
 )
 
 
+@AS_FOUND
 @given(SOURCES, st.integers(1, 60))
 def test_only_whitespace_is_lost_and_only_at_cuts(source: str, limit_chars: int) -> None:
     flat = lay_out(parse(source))
@@ -173,6 +177,7 @@ def test_lines_of_code_that_fit_keep_their_indentation(lines: list[str], limit_c
             assert shown.count(line.rstrip()) + shown.count(line) > 0
 
 
+@AS_FOUND
 @given(SOURCES, st.integers(1, 60))
 def test_what_fits_alone_is_never_cut(source: str, limit_chars: int) -> None:
     flat = lay_out(parse(source))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 from telegramify_markdown import RenderConfig, convert
 
@@ -36,12 +36,12 @@ def check(source: str, limit_units: int) -> None:
     assert_same(seen_in_tokens(PARSER.parse(source)), seen_in_messages(messages))
 
 
-def check_documents(count: int) -> dict[str, float]:
+def check_documents(count: int, *phases: Phase) -> dict[str, float]:
     """Check so many documents; the share of them that held each construct, at least LEAST_SHARE."""
     held: Counter[str] = Counter()
     cases = 0
 
-    @settings(max_examples=count)
+    @settings(max_examples=count, phases=(Phase.reuse, Phase.generate, *phases))
     @given(documents, st.integers(20, 60))
     def run(source: str, few_units: int) -> None:
         nonlocal cases
@@ -59,6 +59,7 @@ def check_documents(count: int) -> dict[str, float]:
 
 
 def test_any_markdown_is_shown_whole_and_safe() -> None:
+    """A failure is reported as it was found: to shrink one takes minutes, which the longer run spends."""
     check_documents(80)
 
 
@@ -66,7 +67,7 @@ def test_any_markdown_is_shown_whole_and_safe() -> None:
 @pytest.mark.timeout(3600)
 def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_record: ProofRecord) -> None:
     documents_checked = profile.pick(test=80, ci=600, proof=5000)
-    shares = check_documents(documents_checked)
+    shares = check_documents(documents_checked, Phase.shrink)
     percent = {construct: round(100 * share, 1) for construct, share in shares.items()}
     proof_record("markdown", documents=documents_checked, held_percent=percent)
 
