@@ -31,10 +31,14 @@ from core.model.retry import RetryingModel
 from core.ports import OutboxListener
 from core.prompts import VoteRule
 from core.safety.limits import ResultLimits
+from core.safety.network import NetworkGuard, SystemLookup
+from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
 from core.tools.builtin.clock import time_tool
+from core.tools.builtin.files import file_tools
+from core.tools.builtin.http import http_tool
 from core.tools.builtin.memory import memory_tools
 from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import CallPipeline, PipelineSettings
@@ -166,6 +170,8 @@ def build_chat(
         [
             time_tool(clock, config.hub.timezone),
             *memory_tools(store),
+            *file_tools(_path_guard(configured)),
+            http_tool(NetworkGuard(SystemLookup()), _authorities),
             shell_tool(configured.environment),
         ]
     )
@@ -177,6 +183,19 @@ def build_chat(
         return ChatDelegate(services, settings, loaded)
 
     return delegate
+
+
+def _path_guard(configured: Loaded) -> PathGuard:
+    """The workspace without what is the hub's own, wherever the operator put that."""
+    config, source = configured.config, configured.source
+    return PathGuard(config.workspace.dir, [config.hub.data_dir, *([source] if source else [])])
+
+
+def _authorities() -> ssl.SSLContext:
+    """Whom to trust on the web. Called in a thread, when something is first fetched."""
+    from core.model.http import tls_context
+
+    return tls_context()
 
 
 def _pipeline_settings(config: Config) -> PipelineSettings:
