@@ -1,4 +1,5 @@
-"""Ids: UUIDv7 for rows, ten Crockford base32 characters for prompts (typed in `/approve ID`)."""
+"""Ids: UUIDv7 for rows, ten Crockford base32 characters for prompts (typed in `/approve ID`), and the short
+codes that people read from one screen and type on another."""
 
 import secrets
 import time
@@ -7,6 +8,9 @@ from typing import Protocol
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 PROMPT_ID_LENGTH = 10
+CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+"""32 symbols; I, O, 0 and 1 are left out because people take them for one another."""
+CODE_LENGTH = 8
 
 
 class Ids(Protocol):
@@ -20,6 +24,10 @@ class Ids(Protocol):
         """Ten lower-case Crockford base32 characters."""
         ...
 
+    def code(self) -> str:
+        """`CODE_LENGTH` characters of `CODE_ALPHABET`, for pairing and linking."""
+        ...
+
 
 class RandomIds:
     """Ids from the operating system's randomness."""
@@ -31,6 +39,10 @@ class RandomIds:
         value = (value & ~(0x3 << 62)) | (0x2 << 62)
         return str(uuid.UUID(int=value))
 
+    def code(self) -> str:
+        """Forty random bits; looks like `K3F9A7MZ`."""
+        return "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
+
     def prompt_id(self) -> str:
         """Fifty random bits; looks like `k3f9a7mzq2`."""
         return "".join(secrets.choice(CROCKFORD) for _ in range(PROMPT_ID_LENGTH))
@@ -39,3 +51,13 @@ class RandomIds:
 def normalise_prompt_id(typed: str) -> str:
     """What a person typed, as Crockford reads it: case ignored, o→0, i and l→1, dashes dropped."""
     return typed.strip().lower().replace("-", "").translate(str.maketrans("oil", "011"))
+
+
+def normalise_code(typed: str) -> str:
+    """What a person typed as a code: case ignored, dashes and spaces dropped."""
+    return "".join(typed.split()).replace("-", "").upper()
+
+
+def is_code(text: str) -> bool:
+    """Whether a normalised text could be a code at all."""
+    return len(text) == CODE_LENGTH and all(character in CODE_ALPHABET for character in text)

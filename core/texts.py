@@ -6,8 +6,9 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation"),
     ("stop", "stop what is running here"),
     ("status", "what is going on here"),
-    ("approve", "approve a waiting call: /approve ID"),
+    ("approve", "approve a waiting call: /approve ID; the owner lets people in: /approve CHANNEL CODE"),
     ("deny", "deny a waiting call: /deny ID"),
+    ("link", "use me from another account of yours too"),
     ("help", "what I understand"),
 )
 """The commands offered in each platform's own menu, with their descriptions."""
@@ -22,6 +23,23 @@ NOTHING_WAITS = "Nothing is waiting for an answer here."
 NO_SUCH_PROMPT = "I know no question with that id."
 NOT_PAIRED = "This assistant is private. Ask its owner to let you in."
 NOT_ALLOWED_HERE = "You are not allowed to decide this."
+TRY_LATER = "This assistant is private, and many people are asking to be let in. Please try again later."
+YOU_ARE_IN = "You are in. Write to me and I will answer; /help lists the commands."
+NOT_LET_IN = "The owner of this assistant did not let you in."
+ONLY_OWNER_LETS_IN = "Only the owner of this assistant can let people in."
+UNKNOWN_CODE = "I know no such code. Codes are good for 15 minutes and for one use."
+CODE_USED = "This code was used already. Ask for a new one."
+CODE_EXPIRED = "This code is no longer good. Ask for a new one."
+TOO_MANY_CODES = "Too many wrong codes. Please try again in a quarter of an hour."
+NO_SUCH_REQUEST = "Nobody waits under that id."
+OWNER_KNOWN = "There is an owner already. Let this account in as a member, or as yourself."
+KNOWN_ALREADY = (
+    "This account is known here already, and a code cannot change whose it is. "
+    "Send the code from the account you want to add."
+)
+GUESTS_CANNOT_LINK = "Only people who were let in by the owner can add an account."
+CODES_IN_PRIVATE = "Codes are for private conversations. Write /link to me alone."
+TOO_MANY_MESSAGES = "You are writing faster than I may answer. I did not take this message; try in a minute."
 REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
 ALREADY_VOTED = "Your answer is already counted."
 STOPPED_CARD = "Stopped."
@@ -47,6 +65,45 @@ def help_text() -> str:
     """The commands, one a line."""
     lines = [f"/{name} — {description}" for name, description in COMMANDS]
     return "\n".join([*lines, "", "Anything else you write goes to the assistant."])
+
+
+def ask_owner(channel: str, code: str) -> str:
+    """A stranger's code, and what the owner does with it."""
+    return (
+        "This assistant is private. Its owner can let you in, with this code:\n"
+        f"{code}\n"
+        f"They write to me: /approve {channel} {code}\n"
+        f"or run: hubbub pair approve {code}\n"
+        "It is good for 15 minutes."
+    )
+
+
+def let_in(name: str, role: str) -> str:
+    """Told to the owner who let somebody in, or joined an account of their own."""
+    return f"{name} is in, as {'yourself' if role == 'owner' else 'a member'}."
+
+
+def link_code(code: str) -> str:
+    """A person's code for another account of theirs."""
+    return (
+        f"Send me this from your other account: /link {code}\n"
+        "It is good for 15 minutes and one use. Whoever sends it is you to me, so give it to nobody."
+    )
+
+
+def linked(name: str) -> str:
+    """Told to an account that was joined to a person."""
+    return f"This account is yours too now: you are {name} here."
+
+
+def link_used(name: str, channel: str) -> str:
+    """Told to the account that made the code."""
+    return f"Your code was used: {name} on {channel} is one of your accounts now."
+
+
+def unknown_channel(name: str) -> str:
+    """An answer to somebody who lets in a stranger of a channel that does not exist."""
+    return f"I have no channel called {name}."
 
 
 def unknown_command(name: str) -> str:

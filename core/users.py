@@ -21,11 +21,46 @@ class Principal:
     name: str
 
 
+class Via(StrEnum):
+    """How an account was let in.
+
+    `CONFIG`, `ALLOWLIST` and `OPEN` hold as long as the rule does; `PAIRED` until it is revoked; `LINKED` as
+    long as the account it was joined to holds. `REVOKED` lets nobody in.
+    """
+
+    CONFIG = "config"
+    ALLOWLIST = "allowlist"
+    OPEN = "open"
+    PAIRED = "paired"
+    LINKED = "linked"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A person's account on one channel, and how it was let in (see Via)."""
+
+    channel: str
+    platform_user_id: str
+    via: str
+    name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person's account on one channel. `via`: how it was let in (config, allowlist, open, paired)."""
+    """Whom an account belongs to. `via`: see Via; `root`: of a linked account the one that vouches for it,
+    None where that one belongs to somebody else by now."""
 
     channel: str
     platform_user_id: str
     user: Principal
     via: str
+    root: Account | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user with all accounts ever bound to them."""
+
+    user: Principal
+    accounts: tuple[Account, ...]

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from core import texts
 from core.ids import Ids
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable, plain
-from core.store.accept import Admission, Admitted, TurnedAway
-from core.users import Identity, Principal, Role
+from core.messages import ChoiceAnswer, InboundMessage
+from core.store.accept import Admitted, TurnedAway
+from core.users import Account, Identity, Principal, Role, Via
 
 
 class DirectMode(StrEnum):
@@ -38,37 +37,71 @@ class ChannelAccess:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All rules of who may speak. `owner_identities`: (channel, platform user id) pairs."""
+    """All rules of who may speak. `owner_identities`: (channel, platform user id) pairs; `sender_per_minute`:
+    messages a person may send in a minute, 0 for no limit; the owner has none."""
 
     owner: Principal
     owner_identities: frozenset[tuple[str, str]] = frozenset()
     channels: Mapping[str, ChannelAccess] = field(default_factory=dict[str, ChannelAccess])
+    sender_per_minute: int = 0
 
-    def admit(self, event: InboundEvent, identity: Identity | None, ids: Ids) -> Admission:
-        """The person behind the event, or why they are turned away."""
-        if isinstance(event, Unreadable):
-            return TurnedAway("failed: unreadable")
-        rules = self.channels.get(event.channel, ChannelAccess())
-        turned_away = _wrong_place(event, rules)
+    def admit(
+        self,
+        event: InboundMessage | ChoiceAnswer,
+        identity: Identity | None,
+        ids: Ids,
+        *,
+        redeems: bool = False,
+    ) -> Admitted | TurnedAway | None:
+        """The person behind the event, or why they are turned away; None: a stranger, whom a code may let in.
+
+        `redeems`: the event brings a code, so that a guest is met as a stranger.
+        """
+        rules = self.channels.get(event.channel)
+        turned_away = _wrong_place(event, rules or ChannelAccess())
         if turned_away is not None:
             return turned_away
-        return self._person(event, rules, identity, ids)
+        found = self._known(event, rules or ChannelAccess(), identity, ids)
+        if found is None and rules is None:
+            return TurnedAway("refused: not let in")
+        if found is None and rules is not None and rules.direct is DirectMode.OPEN and not redeems:
+            guest = _user_of(identity, Via.OPEN, Role.GUEST, event.sender.name, ids)
+            return self._admitted(guest, Via.OPEN)
+        return found
 
-    def _person(
-        self, event: InboundMessage | ChoiceAnswer, rules: ChannelAccess, identity: Identity | None, ids: Ids
-    ) -> Admission:
+    def vouches(self, root: Account | None, user: Principal) -> bool:
+        """Whether an account of the user's, of its own right, is let in as that user; guests' are not."""
+        if root is None:
+            return False
+        if (root.channel, root.platform_user_id) in self.owner_identities:
+            return user.user_id == self.owner.user_id
+        if root.via == Via.PAIRED:
+            return True
+        rules = self.channels.get(root.channel)
+        return root.via == Via.ALLOWLIST and rules is not None and root.platform_user_id in rules.allow
+
+    def _known(
+        self,
+        event: InboundMessage | ChoiceAnswer,
+        rules: ChannelAccess,
+        identity: Identity | None,
+        ids: Ids,
+    ) -> Admitted | None:
         sender = event.sender
         if (event.channel, sender.platform_user_id) in self.owner_identities:
-            return Admitted(self.owner, "config")
-        if identity is not None and identity.via == "paired":
-            return Admitted(identity.user, "paired")
-        # An identity that came in by a rule stays only as long as the rule does.
+            return self._admitted(self.owner, Via.CONFIG)
+        if identity is not None and identity.via == Via.PAIRED:
+            return self._admitted(identity.user, Via.PAIRED)
+        # An identity that came in by a rule, or by another account, stays only as long as that does.
+        if identity is not None and identity.via == Via.LINKED and self.vouches(identity.root, identity.user):
+            return self._admitted(identity.user, Via.LINKED)
         if sender.platform_user_id in rules.allow:
-            return Admitted(_user_of(identity, "allowlist", Role.MEMBER, sender.name, ids), "allowlist")
-        if rules.direct is DirectMode.OPEN:
-            return Admitted(_user_of(identity, "open", Role.GUEST, sender.name, ids), "open")
-        answer = plain(texts.NOT_PAIRED) if event.direct else None
-        return TurnedAway("refused: not let in", answer, word=texts.NOT_ALLOWED_HERE)
+            member = _user_of(identity, Via.ALLOWLIST, Role.MEMBER, sender.name, ids)
+            return self._admitted(member, Via.ALLOWLIST)
+        return None
+
+    def _admitted(self, user: Principal, via: Via) -> Admitted:
+        return Admitted(user, via, limited=user.role is not Role.OWNER and self.sender_per_minute > 0)
 
 
 def _wrong_place(event: InboundMessage | ChoiceAnswer, rules: ChannelAccess) -> TurnedAway | None:
@@ -81,7 +114,7 @@ def _wrong_place(event: InboundMessage | ChoiceAnswer, rules: ChannelAccess) -> 
     return None
 
 
-def _user_of(identity: Identity | None, via: str, role: Role, name: str, ids: Ids) -> Principal:
+def _user_of(identity: Identity | None, via: Via, role: Role, name: str, ids: Ids) -> Principal:
     if identity is not None and identity.via == via:
         return identity.user
     return Principal(ids.row_id(), role, name)

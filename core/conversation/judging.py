@@ -4,7 +4,7 @@ Control (stop, answers, status, new) takes effect right here and never waits beh
 else becomes input of its thread.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from core import texts
@@ -12,11 +12,15 @@ from core.clock import SECOND_US
 from core.consent.cards import settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.access import Access
+from core.conversation.pairing import Claim, ClaimRules
 from core.conversation.sessions import Adopt, Create, Existing, SessionManager
+from core.conversation.strangers import TOO_MANY_MESSAGES, StrangerRules
 from core.conversation.submission import (
     AnswerPrompt,
     BareAnswer,
     Help,
+    LetPersonIn,
+    Link,
     NewThread,
     Start,
     Status,
@@ -26,25 +30,32 @@ from core.conversation.submission import (
     UserInput,
     parse_submission,
 )
-from core.ids import Ids
+from core.ids import Ids, is_code, normalise_code
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable, plain
 from core.prompts import Grant, GrantScope, Option, PromptKind
 from core.store.accept import (
     AcceptView,
     Admission,
+    Admitted,
     CastVote,
     ClosePrompt,
     Effect,
+    NoteWrongCode,
+    OfferLink,
     PromptView,
     QueueInput,
     RebindThread,
     RecordGrant,
     Say,
+    SayAtTimes,
     StopThread,
+    Stranger,
+    TurnedAway,
     Verdict,
 )
+from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn, TurnDown
 from core.store.rows import TurnState
-from core.users import Identity
+from core.users import Identity, Principal, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,17 @@ class EventJudge:
 
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
         """Who is speaking, and may they?"""
-        return self._rules.access.admit(event, identity, self._rules.ids)
+        if isinstance(event, Unreadable):
+            return TurnedAway("failed: unreadable")
+        rules, code = self._rules, self._code(event)
+        admission = rules.access.admit(event, identity, rules.ids, redeems=code is not None)
+        if admission is None:
+            strangers = StrangerRules(rules.access, rules.ids, event, code)
+            return Stranger(strangers.meet, redeems=code is not None)
+        submission = self._submission
+        if isinstance(admission, Admitted) and isinstance(submission, LetPersonIn):
+            return replace(admission, claims=self._claimed(submission, admission.principal))
+        return admission
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
         """What follows from an admitted event."""
@@ -83,7 +104,7 @@ class EventJudge:
             case ChoiceAnswer():
                 return self._press(event, view)
             case InboundMessage():
-                return self._text(event, self._submission, view)
+                return self._too_fast(event, view) or self._text(event, self._submission, view)
             case Unreadable():
                 return Verdict("failed: unreadable")
             case _:
@@ -99,24 +120,36 @@ class EventJudge:
                 return self._answer(view, option)
             case Stop():
                 return _stop(view)
+            case LetPersonIn():
+                return self._let_in(submission, view)
+            case Link(code):
+                return self._link(event, code, view)
+            case _:
+                return self._command(submission, view)
+
+    def _command(
+        self, submission: NewThread | Status | Start | Help | UnknownCommand, view: AcceptView
+    ) -> Verdict:
+        match submission:
             case NewThread():
                 effects = (RebindThread(self._rules.ids.row_id()), Say(plain(texts.NEW_THREAD)))
                 return Verdict("command: /new", effects)
             case Status():
                 return Verdict("command: /status", (Say(plain(self._status(view))),))
+            case Start(code) if is_code(normalise_code(code)):
+                return _refused("known already", texts.KNOWN_ALREADY)
             case Start():
                 return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
             case Help():
                 return Verdict("command: /help", (Say(plain(texts.help_text())),))
             case UnknownCommand(name):
-                return Verdict("refused: unknown command", (Say(plain(texts.unknown_command(name))),))
+                return _refused("unknown command", texts.unknown_command(name))
             case _:
                 assert_never(submission)
 
     def _input(self, view: AcceptView) -> Verdict:
         if view.waiting >= self._rules.max_waiting:
-            refusal = Say(plain(texts.too_many_waiting(self._rules.max_waiting)))
-            return Verdict("refused: too many messages waiting", (refusal,))
+            return _refused("too many messages waiting", texts.too_many_waiting(self._rules.max_waiting))
         turn_id = self._rules.ids.row_id()
         match self._rules.sessions.resolve(view):
             case Existing(thread):
@@ -132,7 +165,7 @@ class EventJudge:
         if prompt is not None:
             return self._vote(prompt, view, answer.option, by_text=True)
         if answer.command:
-            return Verdict("refused: nothing to answer", (Say(plain(texts.NOTHING_WAITS)),))
+            return _refused("nothing to answer", texts.NOTHING_WAITS)
         return self._input(view)
 
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
@@ -143,7 +176,7 @@ class EventJudge:
     def _answer(self, view: AcceptView, option: Option) -> Verdict:
         # An id of somebody else's prompt must not tell that the prompt exists.
         if view.prompt is None or may_decide(view.prompt, view.principal) == texts.NOT_ALLOWED_HERE:
-            return Verdict("refused: unknown prompt", (Say(plain(texts.NO_SUCH_PROMPT)),))
+            return _refused("unknown prompt", texts.NO_SUCH_PROMPT)
         return self._vote(view.prompt, view, option, by_text=True)
 
     def _vote(self, on: PromptView, view: AcceptView, option: Option, *, by_text: bool) -> Verdict:
@@ -184,6 +217,68 @@ class EventJudge:
             effects = (RecordGrant(grant), *effects)
         return Verdict(f"answer: {prompt.id}", effects, answer=text)
 
+    # --- letting others in, and other accounts of one's own ----------------------------------------------
+
+    def _code(self, event: InboundMessage | ChoiceAnswer) -> str | None:
+        """The code that somebody brings, from another account of theirs. In a group it is for all to see."""
+        if not event.direct:
+            return None
+        match self._submission:
+            case Link(code) if code:
+                return code
+            case Start(code) if is_code(normalise_code(code)):
+                return normalise_code(code)
+            case _:
+                return None
+
+    def _claimed(self, submission: LetPersonIn, principal: Principal) -> str | None:
+        """The channel whose requests an owner decides about."""
+        known = submission.channel in self._rules.access.channels
+        return submission.channel if known and principal.role is Role.OWNER else None
+
+    def _let_in(self, submission: LetPersonIn, view: AcceptView) -> Verdict:
+        if view.claims is None:
+            if not submission.command:
+                return self._input(view)
+            if view.principal.role is not Role.OWNER:
+                return _refused("only the owner lets people in", texts.ONLY_OWNER_LETS_IN)
+            return _refused("unknown channel", texts.unknown_channel(submission.channel))
+        claim = Claim(submission.code, view.principal)
+        decision = ClaimRules(self._rules.access, self._rules.ids).judge(claim, view.claims)
+        match decision:
+            case LetIn(request, principal):
+                word = texts.let_in(request.sender.name, principal.role)
+                return Verdict("command: /approve", (decision, Say(plain(word))))
+            case ClaimRefused(reason, word, wrong_code):
+                return _refused(reason, word, *((NoteWrongCode(),) if wrong_code else ()))
+            case TurnDown():
+                raise TypeError("nobody is turned down by a message")
+            case _:
+                assert_never(decision)
+
+    def _link(self, event: InboundMessage, code: str, view: AcceptView) -> Verdict:
+        if not event.direct:
+            return _refused("codes are for private conversations", texts.CODES_IN_PRIVATE)
+        if code:
+            return _refused("known already", texts.KNOWN_ALREADY)
+        if view.principal.role is Role.GUEST:
+            return _refused("guests cannot link", texts.GUESTS_CANNOT_LINK)
+        offer = OfferLink(self._rules.ids.code(), self._now + CODE_LIFE_US)
+        return Verdict("command: /link", (offer, Say(plain(texts.link_code(offer.code)))))
+
+    def _too_fast(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+        limit = self._rules.access.sender_per_minute
+        if not limit or view.recent < limit:
+            return None
+        if isinstance(self._submission, Stop) and _runs(view):
+            return None  # what was set going can always be stopped
+        said: tuple[Effect, ...] = ()
+        if event.direct:
+            said = (SayAtTimes(plain(texts.TOO_MANY_MESSAGES), TOO_MANY_MESSAGES, RATE_WINDOW_US),)
+        return Verdict(TOO_MANY_MESSAGES, said, counts=False)
+
+    # --- looking -----------------------------------------------------------------------------------------
+
     def _status(self, view: AcceptView) -> str:
         titles = [open_prompt.prompt.title for open_prompt in view.open_prompts]
         state = view.thread.active_turn_state if view.thread is not None else None
@@ -194,12 +289,20 @@ class EventJudge:
         return texts.status(word, None, view.waiting, titles)
 
 
+def _refused(reason: str, word: str, *effects: Effect) -> Verdict:
+    return Verdict(f"refused: {reason}", (*effects, Say(plain(word))))
+
+
 def _stop(view: AcceptView) -> Verdict:
-    active = view.thread is not None and view.thread.active_turn_id is not None
-    if not active and view.waiting == 0:
+    if not _runs(view):
         return Verdict("command: /stop", (Say(plain(texts.NOTHING_TO_STOP)),))
     said = Say(plain(texts.stopped(view.waiting)))
     return Verdict("command: /stop", (StopThread(texts.STOPPED_CARD), said))
+
+
+def _runs(view: AcceptView) -> bool:
+    """Whether there is anything to stop here."""
+    return view.waiting > 0 or (view.thread is not None and view.thread.active_turn_id is not None)
 
 
 def _notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:

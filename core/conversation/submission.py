@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from core.ids import PROMPT_ID_LENGTH, normalise_prompt_id
+from core.ids import PROMPT_ID_LENGTH, is_code, normalise_code, normalise_prompt_id
 from core.prompts import Option
 
 
@@ -50,6 +50,26 @@ class AnswerPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class LetPersonIn:
+    """`/approve CHANNEL CODE`: the stranger with that code becomes a member.
+
+    `command`: written with a slash; without one it is meant so only by an owner who names a channel.
+    """
+
+    text: str
+    channel: str
+    code: str
+    command: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`/link` asks for a code for another account, `/link CODE` brings it from there."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class BareAnswer:
     """`yes`, `no`, `always`…: an answer if exactly one prompt waits here, otherwise plain text.
 
@@ -68,7 +88,19 @@ class UnknownCommand:
     name: str
 
 
-Submission = UserInput | Start | NewThread | Stop | Status | Help | AnswerPrompt | BareAnswer | UnknownCommand
+Submission = (
+    UserInput
+    | Start
+    | NewThread
+    | Stop
+    | Status
+    | Help
+    | AnswerPrompt
+    | BareAnswer
+    | LetPersonIn
+    | Link
+    | UnknownCommand
+)
 
 _WORDS = {
     "yes": Option.APPROVE,
@@ -86,6 +118,9 @@ def parse_submission(text: str) -> Submission:
     word = _WORDS.get(trimmed.lower())
     if word is not None:
         return BareAnswer(text, word, command=False)
+    verb, *words = trimmed.split(maxsplit=3) or [""]
+    if verb.lower() == "approve" and (claim := _let_person_in(text, words, command=False)) is not None:
+        return claim
     command = _COMMAND.fullmatch(trimmed)
     if command is None:
         return UserInput(text)
@@ -97,6 +132,8 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
         return _parse_answer(text, name, rest.split())
     if name == "start":
         return Start(rest)
+    if name == "link":
+        return Link(normalise_code(rest))
     simple: dict[str, Submission] = {
         "new": NewThread(),
         "stop": Stop(),
@@ -111,6 +148,9 @@ def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
     option = _WORDS[name]
     if not words:
         return BareAnswer(text, option, command=True)
+    claim = _let_person_in(text, words, command=True) if name == "approve" else None
+    if claim is not None:
+        return claim
     prompt_id = normalise_prompt_id(words[0])
     if len(prompt_id) != PROMPT_ID_LENGTH:
         return UnknownCommand(name)
@@ -119,3 +159,9 @@ def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
     if len(words) == 2 and words[1].lower() == "always" and option is Option.APPROVE:
         return AnswerPrompt(prompt_id, Option.ALWAYS)
     return UnknownCommand(name)
+
+
+def _let_person_in(text: str, words: list[str], *, command: bool) -> LetPersonIn | None:
+    if len(words) != 2 or not is_code(code := normalise_code(words[1])):
+        return None
+    return LetPersonIn(text, words[0].lower(), code, command)

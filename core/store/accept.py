@@ -5,39 +5,84 @@ The rules of who may speak and what a text means live in a judge: a pure object 
 transaction, so rules are written once for every database.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Grant, Option, Prompt, Vote
+from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The sender may speak. A user or identity that does not exist yet is created as given."""
+    """The sender may speak. A user or identity that does not exist yet is created as given.
+
+    `limited`: what they write is counted, see AcceptView.recent; `claims`: the channel whose requests to be
+    let in the event is about, see AcceptView.claims.
+    """
 
     principal: Principal
     via: str
+    limited: bool = False
+    claims: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnedAway:
-    """The sender is refused: recorded under `outcome`, answered with `answer` only the first time.
+    """The sender is refused: recorded under `outcome`, answered with `answer` only the first time, or again
+    once `again_after_us` have passed since they were last told.
 
     `word`: what a refused press is answered with, each time (Acceptance.answer).
     `noise`: only counted per chat, sender and reason, never stored or answered.
+    `wrong_code`: the sender brought a code that is none; it is counted.
     """
 
     outcome: str
     answer: Message | None = None
     word: str | None = None
     noise: bool = False
+    again_after_us: int | None = None
+    wrong_code: bool = False
 
 
-Admission = Admitted | TurnedAway
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """The sender is refused for now, recorded under `outcome`, and gets a code: `request` is kept."""
+
+    outcome: str
+    request: PairingRequest
+    answer: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The sender's account belongs to the offer's user from now on; the offer is used up.
+
+    `answer` goes to the sender, `notice` to where the offer was made.
+    """
+
+    outcome: str
+    offer: LinkOffer
+    answer: Message
+    notice: Message
+
+
+Met = TurnedAway | Knock | Join
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """Nobody who was let in; what becomes of them depends on who else asks. `redeems`: they bring a code."""
+
+    meet: Callable[[StrangerView], Met]
+    redeems: bool = False
+
+
+Admission = Admitted | TurnedAway | Stranger
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +125,8 @@ class AcceptView:
     queued there; `open_prompts`: the open ones of that thread; `prompt`: the one the event names by id
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
     `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds
-    UTC), None if none runs.
+    UTC), None if none runs; `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
+    `claims`: requests to be let in, where the admission asked for them.
     """
 
     principal: Principal
@@ -91,6 +137,8 @@ class AcceptView:
     open_prompts: tuple[PromptView, ...]
     prompt: PromptView | None
     cards: tuple[ShownCard, ...]
+    recent: int = 0
+    claims: ClaimView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +206,54 @@ class Say:
     message: Message
 
 
-Effect = QueueInput | RebindThread | StopThread | CastVote | ClosePrompt | RecordGrant | Say
+@dataclass(frozen=True, slots=True)
+class SayAtTimes:
+    """Like Say, but only if the sender was not told for this `reason` within `again_after_us`."""
+
+    message: Message
+    reason: str
+    again_after_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class OfferLink:
+    """A code by which another account of the sender may join them; it takes the place of their last one."""
+
+    code: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoteWrongCode:
+    """The sender brought a code that is none; it is counted."""
+
+
+Effect = (
+    QueueInput
+    | RebindThread
+    | StopThread
+    | CastVote
+    | ClosePrompt
+    | RecordGrant
+    | Say
+    | SayAtTimes
+    | OfferLink
+    | NoteWrongCode
+    | LetIn
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from an admitted event. `outcome` is its recorded reason; `answer` see Acceptance."""
+    """What follows from an admitted event. `outcome` is its recorded reason; `answer` see Acceptance.
+
+    `counts`: against the sender's limit, if there is one.
+    """
 
     outcome: str
     effects: tuple[Effect, ...] = ()
     answer: str | None = None
+    counts: bool = True
 
 
 class Judge(Protocol):

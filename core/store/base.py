@@ -12,6 +12,7 @@ from core.messages import InboundEvent, Message
 from core.ports import Outbox, OutboxRow
 from core.prompts import Grant, Prompt
 from core.store.accept import Accepted, Judge, PromptView
+from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
     CallRow,
     Draft,
@@ -28,7 +29,7 @@ from core.store.rows import (
 )
 from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Note, ToolResult
-from core.users import Principal, Role
+from core.users import Person, Principal, Role
 
 RunCheck = Callable[[CallRow, Principal, Sequence[Grant]], str | None]
 """Judges a call in the transaction that marks it running, on the live role and grants; None: go."""
@@ -143,6 +144,32 @@ class Store(Outbox, Protocol):
         """A user by id."""
         ...
 
+    async def people(self) -> Sequence[Person]:
+        """All users with their accounts, in order of name."""
+        ...
+
+    async def pairing_requests(self) -> Sequence[PairingRequest]:
+        """Requests to be let in whose codes are good, oldest first."""
+        ...
+
+    async def settle_pairing(
+        self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
+    ) -> Settled:
+        """Have a request decided, in one transaction with what it is decided on: of several decisions at once
+        one wins and the others see it. `channel`: None for requests of any; `guesser`: under which name a
+        wrong code is counted."""
+        ...
+
+    async def revoke_account(self, channel: str, platform_user_id: str) -> bool:
+        """A paired or linked account is let in no more, from its next event on; False if it is neither."""
+        ...
+
+    async def link_account(
+        self, user_id: str, channel: str, platform_user_id: str, name: str
+    ) -> Principal | None:
+        """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user."""
+        ...
+
     async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
         """Close every open prompt past its time: an approval counts as denied (by nobody), a continue or
         budget prompt as stop; an unknown outcome stays unknown, with no answer."""
@@ -184,6 +211,10 @@ class Store(Outbox, Protocol):
 
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
         """The newest inbound events, newest first."""
+        ...
+
+    async def noise(self, limit: int) -> Sequence[NoiseRow]:
+        """What was counted instead of stored, the latest first."""
         ...
 
     async def healthy(self) -> bool:

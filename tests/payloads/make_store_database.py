@@ -11,13 +11,28 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from core.messages import MessageRef, Unreadable, plain
+from core.messages import Address, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.prompts import Grant, GrantScope, Option, PromptKind
-from core.store.accept import CastVote, ClosePrompt, RecordGrant, Say, TurnedAway, Verdict
+from core.store.accept import (
+    CastVote,
+    ClosePrompt,
+    Join,
+    Knock,
+    Met,
+    NoteWrongCode,
+    OfferLink,
+    RecordGrant,
+    Say,
+    Stranger,
+    TurnedAway,
+    Verdict,
+)
+from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
 from core.transcript import Note, ResultStatus, ToolResult
+from core.users import Account, Principal, Role, Via
 from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
 
 DIRECTORY = Path(__file__).parent / "store"
@@ -49,6 +64,7 @@ async def fill(world: World) -> None:
     await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
     await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
+    await _asked_to_be_let_in(world)
 
 
 async def _refused(world: World) -> None:
@@ -58,6 +74,31 @@ async def _refused(world: World) -> None:
         await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
     broken = Unreadable("chat:broken", CHANNEL, "no text", world.clock.now())
     await world.store.accept_event(broken, world.queueing(ADA), send_now=False)
+
+
+async def _asked_to_be_let_in(world: World) -> None:
+    """One who was let in, one who waits, a code for another account that was used, and a wrong one."""
+    for name in ("cleo", "dan"):
+        stranger = Principal(name, Role.MEMBER, name.title())
+        event, now = world.message(by=stranger, scope=name), world.clock.now()
+        life = (now, now + CODE_LIFE_US)
+        request = PairingRequest(name, f"CODE{name}", CHANNEL, event.sender, event.address, *life)
+        knock = Knock("refused: not paired", request, plain("a code"))
+        await world.store.accept_event(event, _meeting(knock), send_now=False)
+        if name == "cleo":
+            granted = LetIn(request, stranger, "ada", plain("You are in."))
+            await world.store.settle_pairing(None, "desk", lambda _view, granted=granted: granted)
+    await world.rule(OfferLink("ABCDEFGH", world.clock.now() + CODE_LIFE_US), NoteWrongCode())
+    root = Account(CHANNEL, "ada", Via.CONFIG)
+    offer = LinkOffer("ABCDEFGH", ADA, root, CHANNEL, Address("to room"), world.clock.now() + CODE_LIFE_US)
+    second = world.message(by=Principal("ada too", Role.OWNER, "Ada"), scope="second")
+    await world.store.accept_event(
+        second, _meeting(Join("linked", offer, plain("welcome"), plain("used"))), send_now=False
+    )
+
+
+def _meeting(met: Met) -> Rules:
+    return Rules(lambda _event, _who: Stranger(lambda _view: met), lambda _event, _view: Verdict("never"))
 
 
 async def make(path: Path) -> None:

@@ -14,25 +14,25 @@ from core.store.accept import (
     Judge,
     PromptView,
     ShownCard,
+    Stranger,
     ThreadCandidate,
     TurnedAway,
     Verdict,
 )
 from core.store.codec import refs_from_json
-from core.store.rows import Draft, ThreadRow, TurnState
-from core.store.sqlite import people, prompts
+from core.store.pairing import ClaimView
+from core.store.rows import ThreadRow, TurnState
+from core.store.sqlite import pairing, people, prompts, strangers
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.outbox import Cause, enqueue, learn_copy
+from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
 from core.thread_key import scope_of
 from core.users import Principal
 
 UNREADABLE = "failed: unreadable"
-
-Person = InboundMessage | ChoiceAnswer
-"""An event with somebody behind it."""
 
 
 def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
@@ -48,19 +48,19 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
     match admission:
         case Admitted(principal, via):
             people.bind_identity(tx, event.channel, event.sender, identity, principal, via)
-            return _decide(tx, event, judge, principal, send_now=send_now)
+            return _decide(tx, event, judge, admission, send_now=send_now)
         case TurnedAway():
-            return _turn_away(tx, event, admission, send_now=send_now)
+            return strangers.turn_away(tx, event, admission, send_now=send_now)
+        case Stranger():
+            return strangers.meet(tx, event, identity, admission, send_now=send_now)
         case _:
             assert_never(admission)
 
 
-def _decide(
-    tx: Transaction, event: Person, judge: Judge, principal: Principal, *, send_now: bool
-) -> Accepted:
-    view = _view(tx, event, judge, principal)
+def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *, send_now: bool) -> Accepted:
+    view = _view(tx, event, judge, admitted)
     verdict = judge.decide(event, view)
-    effects = Effects(tx, event, principal, view.thread, waiting=view.waiting)
+    effects = Effects(tx, event, admitted.principal, view.thread, waiting=view.waiting)
     if isinstance(event, ChoiceAnswer) and event.ref is not None and view.prompt is not None:
         prompt = view.prompt.prompt
         settled = (prompt.outcome_text or "") if prompt.state is PromptState.CLOSED else None
@@ -69,13 +69,13 @@ def _decide(
         )
     for effect in verdict.effects:
         effects.apply(effect)
-    return _keep(tx, event, principal, verdict, effects, send_now=send_now)
+    return _keep(tx, event, admitted, verdict, effects, send_now=send_now)
 
 
 def _keep(
     tx: Transaction,
     event: Person,
-    principal: Principal,
+    admitted: Admitted,
     verdict: Verdict,
     effects: Effects,
     *,
@@ -83,11 +83,13 @@ def _keep(
 ) -> Accepted:
     outcome = effects.outcome or verdict.outcome
     thread_id = effects.thread_id
-    event_id = record(
-        tx,
-        NewEvent(event, outcome, verdict.answer, principal.user_id, thread_id, effects.turn_id),
-    )
-    said = enqueue(tx, effects.said, Cause(event_id=event_id), send_now=send_now) if effects.said else ()
+    counted = admitted.limited and verdict.counts and isinstance(event, InboundMessage)
+    user_id = admitted.principal.user_id
+    new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted)
+    cause = Cause(event_id=record(tx, new))
+    said = enqueue(tx, effects.said, cause, send_now=send_now) if effects.said else ()
+    # Whether a row could go out at once is only known of the event's own conversation.
+    elsewhere = enqueue(tx, effects.elsewhere, cause) if effects.elsewhere else ()
     return Accepted(
         outcome,
         verdict.answer,
@@ -95,52 +97,15 @@ def _keep(
         thread_id=thread_id,
         started=effects.started,
         stopped_turn_id=effects.stopped_turn_id,
-        outbox=(*effects.card_changes, *said),
-    )
-
-
-def _turn_away(tx: Transaction, event: Person, refusal: TurnedAway, *, send_now: bool) -> Accepted:
-    if refusal.noise:
-        _count_noise(tx, event, refusal.outcome)
-        return Accepted(refusal.outcome, refusal.word, duplicate=False)
-    event_id = record(tx, NewEvent(event, refusal.outcome, refusal.word))
-    rows = ()
-    if refusal.answer is not None and _first_refusal(tx, event, refusal.outcome):
-        draft = Draft(event.channel, event.address, refusal.answer, tx.ids.row_id())
-        rows = enqueue(tx, (draft,), Cause(event_id=event_id), send_now=send_now)
-    return Accepted(refusal.outcome, refusal.word, duplicate=False, outbox=rows)
-
-
-def _first_refusal(tx: Transaction, event: Person, outcome: str) -> bool:
-    changed = tx.run(
-        "INSERT INTO refusals (channel, platform_user_id, outcome, answered_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        event.channel,
-        event.sender.platform_user_id,
-        outcome,
-        tx.clock.now(),
-    )
-    return changed > 0
-
-
-def _count_noise(tx: Transaction, event: Person, reason: str) -> None:
-    now = tx.clock.now()
-    tx.run(
-        "INSERT INTO noise (channel, address, platform_user_id, reason, seen, first_at, last_at)"
-        " VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET seen = seen + 1, last_at = excluded.last_at",
-        event.channel,
-        event.address,
-        event.sender.platform_user_id,
-        reason,
-        now,
-        now,
+        outbox=(*effects.card_changes, *said, *elsewhere),
     )
 
 
 # --- the state an event is judged on --------------------------------------------------------------------
 
 
-def _view(tx: Transaction, event: Person, judge: Judge, principal: Principal) -> AcceptView:
+def _view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> AcceptView:
+    principal = admitted.principal
     named = prompts.view(tx, judge.prompt_id) if judge.prompt_id is not None else None
     if isinstance(event, ChoiceAnswer):
         # A press says nothing of a conversation's key: it belongs to the prompt's thread.
@@ -163,7 +128,13 @@ def _view(tx: Transaction, event: Person, judge: Judge, principal: Principal) ->
         open_prompts=open_prompts,
         prompt=named,
         cards=_cards(tx, event, open_prompts) if open_prompts else (),
+        recent=strangers.recent(tx, event) if admitted.limited else 0,
+        claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
     )
+
+
+def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:
+    return pairing.claims(tx, channel, pairing.guesser_of(event.channel, event.sender))
 
 
 _THREAD_STATE = (

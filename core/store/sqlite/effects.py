@@ -8,15 +8,19 @@ from core.store.accept import (
     CastVote,
     ClosePrompt,
     Effect,
+    NoteWrongCode,
+    OfferLink,
     QueueInput,
     RebindThread,
     RecordGrant,
     Say,
+    SayAtTimes,
     StopThread,
 )
 from core.store.codec import storable
+from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import people, prompts
+from core.store.sqlite import pairing, people, prompts, strangers
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, input_of, outcome_of, start_turn, thread
 from core.thread_key import scope_of
@@ -30,8 +34,8 @@ TITLE_LIMIT_CHARS = 80
 class Effects:
     """Carries out effects and remembers what the hub has to do once they are committed.
 
-    `outcome`: None unless an effect decides it; `said`: messages to the event's own conversation, which go
-    to the outbox when the event itself is recorded.
+    `outcome`: None unless an effect decides it; `said`: messages to the event's own conversation, and
+    `elsewhere`: to others, which go to the outbox when the event itself is recorded.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Effects:
         self.stopped_turn_id: str | None = None
         self.card_changes: list[OutboxRow] = []
         self.said: list[Draft] = []
+        self.elsewhere: list[Draft] = []
 
     @property
     def thread_id(self) -> str | None:
@@ -75,9 +80,31 @@ class Effects:
                 self._close_prompt(effect)
             case RecordGrant(grant):
                 people.record_grant(self._tx, grant)
-            case Say(message):
-                draft = Draft(self._event.channel, self._event.address, message, self._tx.ids.row_id())
-                self.said.append(draft)
+            case Say() | SayAtTimes():
+                self._say(effect)
+            case OfferLink() | NoteWrongCode() | LetIn():
+                self._admit_others(effect)
+            case _:
+                assert_never(effect)
+
+    def _say(self, effect: Say | SayAtTimes) -> None:
+        event = self._event
+        if isinstance(effect, SayAtTimes) and not strangers.may_tell(
+            self._tx, event.channel, event.sender, effect.reason, effect.again_after_us
+        ):
+            return
+        self.said.append(Draft(event.channel, event.address, effect.message, self._tx.ids.row_id()))
+
+    def _admit_others(self, effect: OfferLink | NoteWrongCode | LetIn) -> None:
+        event = self._event
+        match effect:
+            case OfferLink():
+                user_id = self._principal.user_id
+                pairing.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
+            case NoteWrongCode():
+                pairing.note_wrong_code(self._tx, pairing.guesser_of(event.channel, event.sender))
+            case LetIn():
+                self.elsewhere.append(pairing.let_in(self._tx, effect))
             case _:
                 assert_never(effect)
 

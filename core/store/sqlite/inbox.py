@@ -10,14 +10,14 @@ from core.thread_key import scope_of
 
 _INSERT = (
     "INSERT INTO inbox (key, kind, channel, address, scope, user_id, platform_user_id, sender, direct,"
-    " order_key, text, extra, thread_id, turn_id, outcome, answer, sent_at, received_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " order_key, text, extra, thread_id, turn_id, outcome, answer, sent_at, received_at, counted)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event to be recorded. Without `user_id` nobody was let in."""
+    """An event to be recorded. Without `user_id` nobody was let in. `counted`: against its sender's limit."""
 
     event: InboundEvent
     outcome: str
@@ -25,13 +25,14 @@ class NewEvent:
     user_id: str | None = None
     thread_id: str | None = None
     turn_id: str | None = None
+    counted: bool = False
 
 
 def record(tx: Transaction, new: NewEvent) -> int:
     """Keep an event under its key; returns its number."""
     event = new.event
     now = tx.clock.now()
-    kept = (new.thread_id, new.turn_id, new.outcome, new.answer, event.sent_at, now)
+    kept = (new.thread_id, new.turn_id, new.outcome, new.answer, event.sent_at, now, int(new.counted))
     return tx.insert(_INSERT, *_who_and_where(event, new.user_id), *_what(new), *kept)
 
 

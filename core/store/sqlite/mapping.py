@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from core.messages import Address
+from core.messages import Address, Sender
 from core.ports import OutboxRow, SendState
 from core.prompts import (
     Grant,
@@ -17,6 +17,7 @@ from core.prompts import (
 )
 from core.store.accept import PromptView
 from core.store.codec import message_from_json, refs_from_json, said_from_columns, strings_from_json
+from core.store.pairing import PairingRequest, RequestState
 from core.store.rows import CallRow, CallState, ThreadRow, TurnState
 from core.store.sqlite.transaction import Row
 from core.tool import Effect, ProcessInfo
@@ -56,6 +57,27 @@ PRINCIPAL = "u.id, u.role, u.name"
 def principal_of(row: Row) -> Principal:
     """From the columns `PRINCIPAL`."""
     return Principal(row[0], Role(row[1]), row[2])
+
+
+REQUEST = (
+    "r.id, r.code, r.channel, r.platform_user_id, r.name, r.username, r.address, r.created_at, r.expires_at,"
+    " r.state, r.closed_at"
+)
+
+
+def request_of(row: Row) -> PairingRequest:
+    """From the columns `REQUEST`."""
+    return PairingRequest(
+        id=row[0],
+        code=row[1],
+        channel=row[2],
+        sender=Sender(row[3], row[4], row[5]),
+        address=Address(row[6]),
+        created_at=row[7],
+        expires_at=row[8],
+        state=RequestState(row[9]),
+        closed_at=row[10],
+    )
 
 
 ENTRY = "seq, turn_id, at, kind, text, call_id, name, extra"

@@ -7,7 +7,7 @@ from core.prompts import Grant
 from core.store.codec import storable
 from core.store.sqlite.mapping import GRANT, PRINCIPAL, grant_of, principal_of
 from core.store.sqlite.transaction import Transaction
-from core.users import Identity, Principal, Role
+from core.users import Account, Identity, Principal, Role, Via
 
 
 def user(tx: Transaction, user_id: str) -> Principal | None:
@@ -40,34 +40,89 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
 def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:
     """Who an account on a channel belongs to."""
     row = tx.one(
-        f"SELECT {PRINCIPAL}, i.via FROM identities i JOIN users u ON u.id = i.user_id"
+        f"SELECT {PRINCIPAL}, i.via, i.root_channel, i.root_platform_user_id"
+        " FROM identities i JOIN users u ON u.id = i.user_id"
         " WHERE i.channel = ? AND i.platform_user_id = ?",
         channel,
         platform_user_id,
     )
-    return None if row is None else Identity(channel, platform_user_id, principal_of(row), row[3])
+    if row is None:
+        return None
+    root = None if row[4] is None else _root(tx, row[0], row[4], row[5])
+    return Identity(channel, platform_user_id, principal_of(row), row[3], root)
+
+
+def _root(tx: Transaction, user_id: str, channel: str, platform_user_id: str) -> Account | None:
+    row = tx.one(
+        "SELECT via FROM identities WHERE channel = ? AND platform_user_id = ? AND user_id = ?",
+        channel,
+        platform_user_id,
+        user_id,
+    )
+    return None if row is None else Account(channel, platform_user_id, row[0])
 
 
 def bind_identity(
-    tx: Transaction, channel: str, sender: Sender, known: Identity | None, principal: Principal, via: str
+    tx: Transaction,
+    channel: str,
+    sender: Sender,
+    known: Identity | None,
+    principal: Principal,
+    via: str,
+    root: Account | None = None,
 ) -> None:
-    """Write down whom the sender was found to be, where that is news."""
+    """Write down whom the sender was found to be, where that is news. `root`: vouches for a linked one."""
     if known is None or known.user != principal:
         ensure_user(tx, principal.user_id, principal.role, principal.name)
-    if known is not None and known.user.user_id == principal.user_id and known.via == via:
+    if (
+        known is not None
+        and (known.user.user_id, known.via) == (principal.user_id, via)
+        and (root is None or root == known.root)
+    ):
         return
     tx.run(
-        "INSERT INTO identities (channel, platform_user_id, user_id, via, name, username, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (channel, platform_user_id)"
-        " DO UPDATE SET user_id = excluded.user_id, via = excluded.via",
+        "INSERT INTO identities (channel, platform_user_id, user_id, via, name, username, created_at,"
+        " root_channel, root_platform_user_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (channel, platform_user_id) DO UPDATE"
+        " SET user_id = excluded.user_id, via = excluded.via, root_channel = excluded.root_channel,"
+        " root_platform_user_id = excluded.root_platform_user_id",
         channel,
         sender.platform_user_id,
         principal.user_id,
         via,
         storable(sender.name),
-        sender.username,
+        None if sender.username is None else storable(sender.username),
         tx.clock.now(),
+        None if root is None else root.channel,
+        None if root is None else root.platform_user_id,
     )
+    # Whoever is turned away later is told so anew.
+    tx.run(
+        "DELETE FROM refusals WHERE channel = ? AND platform_user_id = ?", channel, sender.platform_user_id
+    )
+
+
+def link_account(tx: Transaction, user_id: str, channel: str, sender: Sender) -> Principal | None:
+    """Bind an account to a user; None if there is no such user."""
+    found = user(tx, user_id)
+    if found is not None:
+        known = identity(tx, channel, sender.platform_user_id)
+        bind_identity(tx, channel, sender, known, found, Via.PAIRED)
+    return found
+
+
+def revoke_account(tx: Transaction, channel: str, platform_user_id: str) -> bool:
+    """A paired or linked account is let in no more; False if it is neither."""
+    changed = tx.run(
+        "UPDATE identities SET via = ?, root_channel = NULL, root_platform_user_id = NULL"
+        " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?)",
+        Via.REVOKED.value,
+        channel,
+        platform_user_id,
+        Via.PAIRED.value,
+        Via.LINKED.value,
+    )
+    return changed > 0
 
 
 def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:

@@ -16,8 +16,10 @@ import aiosqlite
 
 from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
+from core.messages import Address
 from core.prompts import Grant
 from core.store.accept import PromptView
+from core.store.pairing import NoiseRow, PairingRequest
 from core.store.rows import Delivery, Explanation, ThreadRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
 from core.store.sqlite.mapping import (
@@ -26,15 +28,17 @@ from core.store.sqlite.mapping import (
     PRINCIPAL,
     PROMPT_VIEW,
     PROMPT_VIEW_FROM,
+    REQUEST,
     THREAD,
     grant_of,
     principal_of,
     prompt_views_of,
+    request_of,
     thread_of,
 )
 from core.store.sqlite.migrations import require_current
 from core.store.sqlite.transaction import Row
-from core.users import Principal
+from core.users import Account, Person, Principal
 
 _EXPLANATION = (
     "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
@@ -115,6 +119,15 @@ class SqliteReader:
         sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
         return _explanations(await self._all(sql, limit))
 
+    async def noise(self, limit: int) -> Sequence[NoiseRow]:
+        """See Store.noise."""
+        rows = await self._all(
+            "SELECT channel, address, platform_user_id, reason, seen, first_at, last_at FROM noise"
+            " ORDER BY last_at DESC LIMIT ?",
+            limit,
+        )
+        return [NoiseRow(row[0], Address(row[1]), *row[2:]) for row in rows]
+
     async def open_prompts(self) -> Sequence[PromptView]:
         """See Store.open_prompts."""
         rows = await self._all(
@@ -127,6 +140,23 @@ class SqliteReader:
         """See Store.user."""
         rows = await self._all(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)
         return principal_of(rows[0]) if rows else None
+
+    async def people(self) -> Sequence[Person]:
+        """See Store.people."""
+        rows = await self._all(
+            f"SELECT {PRINCIPAL}, i.channel, i.platform_user_id, i.via, i.name FROM users u"
+            " LEFT JOIN identities i ON i.user_id = u.id ORDER BY u.name, u.id, i.channel, i.created_at"
+        )
+        return [_person(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
+
+    async def pairing_requests(self) -> Sequence[PairingRequest]:
+        """See Store.pairing_requests."""
+        rows = await self._all(
+            f"SELECT {REQUEST} FROM pairing_requests r WHERE r.state = 'open' AND r.expires_at > ?"
+            " ORDER BY r.created_at, r.id",
+            self._clock.now(),
+        )
+        return [request_of(row) for row in rows]
 
     async def grants(self, user_id: str) -> Sequence[Grant]:
         """See Store.grants."""
@@ -142,6 +172,10 @@ class SqliteReader:
         if self._opened is None:
             raise StoreUnavailable("the store is closed")
         return list(await self._opened.execute_fetchall(sql, parameters))
+
+
+def _person(rows: Sequence[Row]) -> Person:
+    return Person(principal_of(rows[0][:3]), tuple(Account(*row[3:7]) for row in rows if row[3] is not None))
 
 
 def _explanations(rows: Sequence[Row]) -> list[Explanation]:

@@ -8,11 +8,12 @@ from typing import Literal
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.messages import InboundEvent, Message, MessageRef
+from core.messages import InboundEvent, Message, MessageRef, Sender
 from core.ports import OutboxRow, Posted
 from core.prompts import Grant, Prompt
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.base import RunCheck
+from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
     Draft,
     Expired,
@@ -26,7 +27,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.store.sqlite import memory, outbox, people, prompts, recovery, steps, turns
+from core.store.sqlite import memory, outbox, pairing, people, prompts, recovery, steps, turns
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
@@ -34,7 +35,7 @@ from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Poli
 from core.store.sqlite.writer import Writer
 from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Note, ToolResult
-from core.users import Principal, Role
+from core.users import Person, Principal, Role
 
 PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
@@ -192,6 +193,31 @@ class SqliteStore:
         """See Store."""
         return await self._queries.user(user_id)
 
+    async def people(self) -> Sequence[Person]:
+        """See Store."""
+        return await self._queries.people()
+
+    async def pairing_requests(self) -> Sequence[PairingRequest]:
+        """See Store."""
+        return await self._queries.pairing_requests()
+
+    async def settle_pairing(
+        self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
+    ) -> Settled:
+        """See Store."""
+        return await self._writer.run(lambda tx: pairing.settle(tx, channel, guesser, judge))
+
+    async def revoke_account(self, channel: str, platform_user_id: str) -> bool:
+        """See Store."""
+        return await self._writer.run(lambda tx: people.revoke_account(tx, channel, platform_user_id))
+
+    async def link_account(
+        self, user_id: str, channel: str, platform_user_id: str, name: str
+    ) -> Principal | None:
+        """See Store."""
+        sender = Sender(platform_user_id, name)
+        return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender))
+
     async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
         """See Store."""
         return await self._writer.run(lambda tx: prompts.expire(tx, now, outcome_text, card))
@@ -269,6 +295,10 @@ class SqliteStore:
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
         """See Store."""
         return await self._queries.explain_recent(limit)
+
+    async def noise(self, limit: int) -> Sequence[NoiseRow]:
+        """See Store."""
+        return await self._queries.noise(limit)
 
 
 def _probe(tx: Transaction) -> None:

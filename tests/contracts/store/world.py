@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from core.ids import CODE_ALPHABET
 from core.messages import Address, ChoiceAnswer, InboundEvent, InboundMessage, Message, Sender, plain
 from core.ports import OutboxRow
 from core.prompts import Option, Prompt, PromptKind, VoteRule
@@ -65,7 +66,7 @@ class CountingIds:
         return f"{self.number():010}"
 
     def code(self) -> str:
-        return f"CODE{self.number():04}"
+        return "".join(CODE_ALPHABET[int(digit)] for digit in f"{self.number():08}")
 
 
 @dataclass

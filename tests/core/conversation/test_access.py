@@ -6,7 +6,7 @@ from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMod
 from core.ids import RandomIds
 from core.messages import Address, ChoiceAnswer, InboundMessage, Sender
 from core.store.accept import Admitted, TurnedAway
-from core.users import Identity, Principal, Role
+from core.users import Account, Identity, Principal, Role, Via
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
 ANN = Sender("7", "Ann")
@@ -43,7 +43,7 @@ def admit(rules: Access, event: InboundMessage | ChoiceAnswer, known: Identity |
     return rules.admit(event, known, RandomIds())
 
 
-def test_an_unconfigured_channel_lets_nobody_in() -> None:
+def test_an_unconfigured_channel_lets_nobody_in_and_gives_no_codes() -> None:
     assert isinstance(admit(Access(OWNER), message()), TurnedAway)
 
 
@@ -52,15 +52,12 @@ def test_the_owner_is_known_by_identity_whatever_the_mode() -> None:
     assert admit(rules, message()) == Admitted(OWNER, "config")
 
 
-def test_a_listed_person_is_a_member_and_a_stranger_is_told_once() -> None:
+def test_a_listed_person_is_a_member_and_others_are_strangers() -> None:
     rules = access(ChannelAccess(DirectMode.ALLOWLIST, allow=frozenset({"7"})))
     admitted = admit(rules, message())
     assert isinstance(admitted, Admitted)
     assert admitted.principal.role is Role.MEMBER
-    refused = admit(rules, message(sender=Sender("8", "Bob")))
-    assert isinstance(refused, TurnedAway)
-    assert refused.answer is not None
-    assert not refused.noise
+    assert admit(rules, message(sender=Sender("8", "Bob"))) is None
 
 
 def test_open_makes_guests() -> None:
@@ -76,8 +73,10 @@ def test_a_known_person_stays_the_same_user() -> None:
 
 def test_who_was_let_in_by_a_rule_leaves_with_it() -> None:
     rules = access(ChannelAccess(DirectMode.ALLOWLIST))
-    assert isinstance(admit(rules, message(), identity("allowlist", Role.MEMBER)), TurnedAway)
-    assert isinstance(admit(rules, message(), identity("config", Role.OWNER)), TurnedAway)
+    assert admit(rules, message(), identity("allowlist", Role.MEMBER)) is None
+    assert admit(rules, message(), identity("config", Role.OWNER)) is None
+    assert admit(rules, message(), identity("open", Role.GUEST)) is None
+    assert admit(rules, message(), identity("revoked", Role.MEMBER)) is None
 
 
 def test_who_was_paired_stays() -> None:
@@ -118,7 +117,56 @@ def test_groups_that_are_off_are_noise_but_a_press_is_answered() -> None:
     assert not refused.noise
 
 
-def test_a_strangers_press_is_refused_with_a_word() -> None:
-    refused = admit(access(ChannelAccess(DirectMode.ALLOWLIST)), press())
-    assert isinstance(refused, TurnedAway)
-    assert refused.word
+def test_who_brings_a_code_is_met_as_a_stranger_even_where_all_are_let_in() -> None:
+    rules = access(ChannelAccess(DirectMode.OPEN))
+    assert rules.admit(message(), identity("open", Role.GUEST), RandomIds(), redeems=True) is None
+    known = identity("paired", Role.MEMBER)
+    assert isinstance(rules.admit(message(), known, RandomIds(), redeems=True), Admitted)
+
+
+@pytest.mark.parametrize(
+    "via, platform_user_id, vouches",
+    [
+        (Via.PAIRED, "9", True),
+        (Via.ALLOWLIST, "7", True),
+        (Via.ALLOWLIST, "9", False),
+        (Via.OPEN, "9", False),
+        (Via.CONFIG, "9", False),
+        (Via.REVOKED, "9", False),
+    ],
+)
+def test_a_linked_account_is_let_in_as_long_as_the_one_that_vouches_for_it(
+    via: Via, platform_user_id: str, *, vouches: bool
+) -> None:
+    rules = access(ChannelAccess(DirectMode.OPEN, allow=frozenset({"7"})))
+    member = Principal("u1", Role.MEMBER, "Ann")
+    known = Identity("chat", "8", member, Via.LINKED, Account("chat", platform_user_id, via))
+    admitted = admit(rules, message(sender=Sender("8", "Ann")), known)
+    assert isinstance(admitted, Admitted)
+    assert (admitted.principal == member) is vouches
+    assert admitted.via == (Via.LINKED if vouches else Via.OPEN)
+
+
+def test_an_owners_account_vouches_only_for_the_owner() -> None:
+    rules = access(ChannelAccess(DirectMode.PAIRING), frozenset({("chat", "1")}))
+    root = Account("chat", "1", Via.CONFIG)
+    assert rules.vouches(root, OWNER)
+    assert not rules.vouches(root, Principal("u1", Role.MEMBER, "Ann"))
+    assert not rules.vouches(None, OWNER)
+
+
+def test_everybody_but_the_owner_is_limited() -> None:
+    rules = Access(
+        OWNER,
+        frozenset({("chat", "1")}),
+        {"chat": ChannelAccess(DirectMode.OPEN, allow=frozenset({"7"}))},
+        sender_per_minute=30,
+    )
+    limited: dict[str, bool] = {}
+    for person in ("1", "7", "8"):
+        admitted = admit(rules, message(sender=Sender(person, "Ann")))
+        assert isinstance(admitted, Admitted)
+        limited[person] = admitted.limited
+    assert limited == {"1": False, "7": True, "8": True}
+    mine = identity("paired", Role.OWNER)
+    assert admit(rules, message(sender=Sender("9", "Olivia")), mine) == Admitted(mine.user, "paired")

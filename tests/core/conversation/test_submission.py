@@ -8,6 +8,8 @@ from core.conversation.submission import (
     AnswerPrompt,
     BareAnswer,
     Help,
+    LetPersonIn,
+    Link,
     NewThread,
     Start,
     Status,
@@ -36,6 +38,23 @@ from core.prompts import Option
         ("/approve k3f9a7mzq2 always", AnswerPrompt("k3f9a7mzq2", Option.ALWAYS)),
         ("/deny k3f9a7mzq2", AnswerPrompt("k3f9a7mzq2", Option.DENY)),
         ("/approve two words here", UnknownCommand("approve")),
+        (
+            "/approve Telegram k3f9-a7mz",
+            LetPersonIn("/approve Telegram k3f9-a7mz", "telegram", "K3F9A7MZ", command=True),
+        ),
+        (
+            "approve work-2 K3F9A7MZ",
+            LetPersonIn("approve work-2 K3F9A7MZ", "work-2", "K3F9A7MZ", command=False),
+        ),
+        ("/approve telegram K3F9A7M0", UnknownCommand("approve")),  # no code holds a 0
+        (
+            "/approve k3f9a7mzq2 ABCDEFGH",
+            LetPersonIn("/approve k3f9a7mzq2 ABCDEFGH", "k3f9a7mzq2", "ABCDEFGH", command=True),
+        ),
+        ("/deny telegram K3F9A7MZ", UnknownCommand("deny")),
+        ("/link", Link("")),
+        ("/link k3f9-a7mz ", Link("K3F9A7MZ")),
+        ("/link@hubbub_bot not a code", Link("NOTACODE")),
         ("/approve", BareAnswer("/approve", Option.APPROVE, command=True)),
         ("Yes", BareAnswer("Yes", Option.APPROVE, command=False)),
         ("no ", BareAnswer("no ", Option.DENY, command=False)),
@@ -49,7 +68,23 @@ def test_commands_and_answers(text: str, meaning: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["ok", "a", "y", "n", "cancel", "yes please", "/etc/hosts is empty", "/ new", "", "  hi  ", "是"]
+    "text",
+    [
+        "ok",
+        "a",
+        "y",
+        "n",
+        "cancel",
+        "yes please",
+        "approve it",
+        "approve telegram K3F9A7M0",
+        "approve K3F9A7MZ",
+        "/etc/hosts is empty",
+        "/ new",
+        "",
+        "  hi  ",
+        "是",
+    ],
 )
 def test_everything_else_is_input_exactly_as_written(text: str) -> None:
     assert parse_submission(text) == UserInput(text)

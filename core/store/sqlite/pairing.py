@@ -1,0 +1,247 @@
+"""Requests to be let in, codes that join accounts, and the wrong codes people brought."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Callable
+
+from core.messages import Address, Sender
+from core.ports import OutboxRow
+from core.store.accept import OfferLink
+from core.store.codec import storable
+from core.store.pairing import (
+    CODE_LIFE_US,
+    ClaimRefused,
+    ClaimView,
+    Decision,
+    LetIn,
+    LinkOffer,
+    PairingRequest,
+    RequestState,
+    Settled,
+    TurnDown,
+    WrongCodes,
+)
+from core.store.rows import Draft
+from core.store.sqlite import people
+from core.store.sqlite.mapping import PRINCIPAL, REQUEST, principal_of, request_of
+from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.transaction import Row, Transaction
+from core.users import Account, Role, Via
+
+HOUR_US = 4 * CODE_LIFE_US
+WEEK_US = 7 * 24 * HOUR_US
+LATE_LIMIT = 50
+"""Requests of the last hour that a code is compared with: three at a time may be open on a channel."""
+
+
+def guesser_of(channel: str, sender: Sender) -> str:
+    """Under which name a sender's wrong codes are counted."""
+    return f"{channel}:{sender.platform_user_id}"
+
+
+# --- requests -------------------------------------------------------------------------------------------
+
+
+def claims(tx: Transaction, channel: str | None, guesser: str) -> ClaimView:
+    """What a decision about a request of the channel (None: of any) is judged on."""
+    now = tx.clock.now()
+    rows = tx.all(
+        f"SELECT {REQUEST} FROM pairing_requests r WHERE r.created_at > ? AND (? IS NULL OR r.channel = ?)"
+        " ORDER BY r.created_at DESC, r.id DESC LIMIT ?",
+        now - HOUR_US,
+        channel,
+        channel,
+        LATE_LIMIT,
+    )
+    requests = tuple(request_of(row) for row in rows)
+    identities = {
+        request.id: identity
+        for request in requests
+        if (identity := people.identity(tx, request.channel, request.sender.platform_user_id)) is not None
+    }
+    return ClaimView(now, requests, identities, _owner_paired(tx), wrong_codes(tx, guesser))
+
+
+def _owner_paired(tx: Transaction) -> bool:
+    found = tx.one(
+        "SELECT 1 FROM users u JOIN identities i ON i.user_id = u.id WHERE u.role = ? AND i.via = ? LIMIT 1",
+        Role.OWNER.value,
+        Via.PAIRED.value,
+    )
+    return found is not None
+
+
+def settle(
+    tx: Transaction, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
+) -> Settled:
+    """See Store.settle_pairing."""
+    decision = judge(claims(tx, channel, guesser))
+    outbox: tuple[OutboxRow, ...] = ()
+    match decision:
+        case LetIn():
+            outbox = enqueue(tx, (let_in(tx, decision),), Cause())
+        case TurnDown(request, by, message):
+            _close(tx, request, RequestState.REJECTED, by)
+            draft = Draft(request.channel, request.address, message, tx.ids.row_id())
+            outbox = enqueue(tx, (draft,), Cause())
+        case ClaimRefused(wrong_code=wrong_code):
+            if wrong_code:
+                note_wrong_code(tx, guesser)
+    return Settled(decision, outbox)
+
+
+def let_in(tx: Transaction, granted: LetIn) -> Draft:
+    """Bind the account that asked; returns the word to it."""
+    request = granted.request
+    _close(tx, request, RequestState.APPROVED, granted.by)
+    known = people.identity(tx, request.channel, request.sender.platform_user_id)
+    people.bind_identity(tx, request.channel, request.sender, known, granted.principal, Via.PAIRED)
+    return Draft(request.channel, request.address, granted.message, tx.ids.row_id())
+
+
+def _close(tx: Transaction, request: PairingRequest, state: RequestState, by: str) -> None:
+    tx.run(
+        "UPDATE pairing_requests SET state = ?, closed_at = ?, closed_by = ? WHERE id = ? AND state = 'open'",
+        state.value,
+        tx.clock.now(),
+        by,
+        request.id,
+    )
+
+
+def keep_request(tx: Transaction, request: PairingRequest) -> None:
+    """Keep a new request; those whose codes are no longer good make room."""
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE pairing_requests SET state = 'lapsed', closed_at = expires_at"
+        " WHERE state = 'open' AND expires_at <= ?",
+        now,
+    )
+    tx.run("DELETE FROM pairing_requests WHERE created_at < ? AND state <> 'approved'", now - WEEK_US)
+    tx.run(
+        "INSERT INTO pairing_requests (id, code, channel, platform_user_id, name, username, address, state,"
+        " created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'open', ?, ?)",
+        request.id,
+        request.code,
+        request.channel,
+        request.sender.platform_user_id,
+        storable(request.sender.name),
+        None if request.sender.username is None else storable(request.sender.username),
+        request.address,
+        request.created_at,
+        request.expires_at,
+    )
+
+
+def newest_request(tx: Transaction, channel: str, platform_user_id: str) -> PairingRequest | None:
+    """What the account asked for last."""
+    row = tx.one(
+        f"SELECT {REQUEST} FROM pairing_requests r WHERE r.channel = ? AND r.platform_user_id = ?"
+        " ORDER BY r.created_at DESC LIMIT 1",
+        channel,
+        platform_user_id,
+    )
+    return None if row is None else request_of(row)
+
+
+def open_requests(tx: Transaction, channel: str) -> tuple[PairingRequest, ...]:
+    """Requests of a channel whose codes are good."""
+    rows = tx.all(
+        f"SELECT {REQUEST} FROM pairing_requests r"
+        " WHERE r.state = 'open' AND r.channel = ? AND r.expires_at > ?",
+        channel,
+        tx.clock.now(),
+    )
+    return tuple(request_of(row) for row in rows)
+
+
+def withdraw_request(tx: Transaction, channel: str, platform_user_id: str) -> None:
+    """The account was let in another way: its request is over."""
+    tx.run(
+        "UPDATE pairing_requests SET state = 'lapsed', closed_at = ?"
+        " WHERE state = 'open' AND channel = ? AND platform_user_id = ?",
+        tx.clock.now(),
+        channel,
+        platform_user_id,
+    )
+
+
+# --- joining accounts -----------------------------------------------------------------------------------
+
+
+def offer_link(
+    tx: Transaction, user_id: str, channel: str, sender: Sender, address: Address, offer: OfferLink
+) -> None:
+    """Keep a code by which another account may join the sender's user."""
+    now = tx.clock.now()
+    known = people.identity(tx, channel, sender.platform_user_id)
+    here = Account(channel, sender.platform_user_id, "")
+    root = here if known is None or known.root is None else known.root
+    tx.run(
+        "DELETE FROM link_offers WHERE expires_at < ? OR (user_id = ? AND used_at IS NULL)",
+        now - HOUR_US,
+        user_id,
+    )
+    tx.run(
+        "INSERT INTO link_offers (code, user_id, root_channel, root_platform_user_id, channel, address,"
+        " created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        offer.code,
+        user_id,
+        root.channel,
+        root.platform_user_id,
+        channel,
+        address,
+        now,
+        offer.expires_at,
+    )
+
+
+def link_offers(tx: Transaction) -> tuple[LinkOffer, ...]:
+    """All codes of late: each is compared with what somebody brings."""
+    rows = tx.all(
+        f"SELECT {PRINCIPAL}, l.code, l.channel, l.address, l.expires_at, l.used_at,"
+        " r.channel, r.platform_user_id, r.via FROM link_offers l JOIN users u ON u.id = l.user_id"
+        " LEFT JOIN identities r ON r.channel = l.root_channel"
+        " AND r.platform_user_id = l.root_platform_user_id AND r.user_id = l.user_id"
+    )
+    return tuple(_offer_of(row) for row in rows)
+
+
+def _offer_of(row: Row) -> LinkOffer:
+    return LinkOffer(
+        code=row[3],
+        user=principal_of(row[:3]),
+        root=None if row[8] is None else Account(row[8], row[9], row[10]),
+        channel=row[4],
+        address=Address(row[5]),
+        expires_at=row[6],
+        used=row[7] is not None,
+    )
+
+
+def use_offer(tx: Transaction, offer: LinkOffer) -> None:
+    """The code worked once; it never does again."""
+    tx.run("UPDATE link_offers SET used_at = ? WHERE code = ?", tx.clock.now(), offer.code)
+
+
+# --- wrong codes ----------------------------------------------------------------------------------------
+
+
+def wrong_codes(tx: Transaction, guesser: str) -> WrongCodes:
+    """How many were brought of late."""
+    now = tx.clock.now()
+    mine = tx.one(
+        "SELECT count(*) FROM wrong_codes WHERE guesser = ? AND at > ? AND at <= ?",
+        guesser,
+        now - CODE_LIFE_US,
+        now,
+    )
+    all_of_them = tx.one("SELECT count(*) FROM wrong_codes WHERE at > ? AND at <= ?", now - CODE_LIFE_US, now)
+    return WrongCodes(0 if mine is None else mine[0], 0 if all_of_them is None else all_of_them[0])
+
+
+def note_wrong_code(tx: Transaction, guesser: str) -> None:
+    """Count one more, and forget those that no longer count."""
+    now = tx.clock.now()
+    tx.run("DELETE FROM wrong_codes WHERE at <= ?", now - CODE_LIFE_US)
+    tx.run("INSERT INTO wrong_codes (guesser, at) VALUES (?, ?)", guesser, now)
