@@ -72,7 +72,7 @@ async def test_stopping_in_good_order_is_no_crash(nursery: Nursery, tmp_path: Pa
     async with open_town(nursery, tmp_path) as town:
         town.model.fault(Hold(at="before_headers"), times=None)
         town.telegram.user_sends_text(OWNER, HELD)
-        for _ in range(CRASH_LIMIT + 1):
+        for _ in range(CRASH_LIMIT):
             await town.run()
             await town.model.wait_requests(town.starts, timeout_s=LIMIT_S)
             assert await interrupt(town, signal.SIGINT) == 0
