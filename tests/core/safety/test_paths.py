@@ -20,15 +20,15 @@ INSIDE, OUTSIDE = "inside", "outside: nobody may read this"
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """`work` beside things it must not lead to."""
-    work = tmp_path / "work"
+    """`room` beside things it must not lead to."""
+    work = tmp_path / "room"
     (work / "notes" / "deep").mkdir(parents=True)
     (work / "notes" / "today.txt").write_text(INSIDE)
     (work / "a b 部署.txt").write_text(INSIDE)
     (work / "notes" / "deep" / "x").write_text(INSIDE)
     (tmp_path / "secret.txt").write_text(OUTSIDE)
-    (tmp_path / "work-too").mkdir()
-    (tmp_path / "work-too" / "secret.txt").write_text(OUTSIDE)
+    (tmp_path / "room-too").mkdir()
+    (tmp_path / "room-too" / "secret.txt").write_text(OUTSIDE)
     return work
 
 
@@ -77,7 +77,7 @@ def test_an_absolute_path_into_the_workspace_is_read_by_every_name_of_the_worksp
 @pytest.mark.parametrize(
     "path",
     [
-        *("..", "../secret.txt", "notes/../../secret.txt", "./../work/notes/today.txt", "/etc/passwd", "/"),
+        *("..", "../secret.txt", "notes/../../secret.txt", "./../room/notes/today.txt", "/etc/passwd", "/"),
         *("//etc/passwd", "/proc/self/environ", "/dev/zero", "~/secret.txt", "~root/x"),
         *("..\\secret.txt", "%2e%2e/secret.txt", "..%2Fsecret.txt", "..%5Csecret.txt", "notes%00"),
         *("notes/today.txt\0", "\0", "a\nb", "a\x1b[31m", "x\u202etxt.exe", "a\u2028b", "a\ud800", "\udcff"),
@@ -94,8 +94,8 @@ def test_what_leads_out_or_is_disguised_is_refused_as_text(guard: PathGuard, pat
 
 
 def test_a_neighbour_whose_name_begins_alike_is_outside(guard: PathGuard, tmp_path: Path) -> None:
-    assert guard.refusal(f"{tmp_path}/work-too/secret.txt") == "the path leads out of the workspace"
-    assert guard.refusal(f"{tmp_path}/work/../secret.txt") == "the path leads out of the workspace"
+    assert guard.refusal(f"{tmp_path}/room-too/secret.txt") == "the path leads out of the workspace"
+    assert guard.refusal(f"{tmp_path}/room/../secret.txt") == "the path leads out of the workspace"
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_a_neighbour_whose_name_begins_alike_is_outside(guard: PathGuard, tmp_pa
         ("l", "./notes/deep/../today.txt"),
         ("notes/deep/l", "../today.txt"),
         ("notes/deep/l", "../../notes/deep/x"),
-        ("l", "{work}/notes/today.txt"),
+        ("l", "{room}/notes/today.txt"),
     ],
 )
 def test_links_within_the_workspace_are_followed(
     guard: PathGuard, workspace: Path, link: str, target: str
 ) -> None:
-    (workspace / link).symlink_to(target.format(work=workspace))
+    (workspace / link).symlink_to(target.format(room=workspace))
     assert read(guard, link) == INSIDE
 
 
@@ -120,18 +120,18 @@ def test_links_within_the_workspace_are_followed(
     [
         *(
             "../secret.txt",
-            "{work}/../secret.txt",
+            "{room}/../secret.txt",
             "{base}/secret.txt",
             "notes/../../secret.txt",
             "/etc/passwd",
         ),
-        *("../work/notes/today.txt", "/proc/self/environ", "{base}/work-too/secret.txt"),
+        *("../room/notes/today.txt", "/proc/self/environ", "{base}/room-too/secret.txt"),
     ],
 )
 def test_a_link_that_leads_out_is_refused(
     guard: PathGuard, workspace: Path, tmp_path: Path, target: str
 ) -> None:
-    (workspace / "l").symlink_to(target.format(work=workspace, base=tmp_path))
+    (workspace / "l").symlink_to(target.format(room=workspace, base=tmp_path))
     with pytest.raises(ToolDenied, match="leads out"):
         read(guard, "l")
 
@@ -139,7 +139,7 @@ def test_a_link_that_leads_out_is_refused(
 def test_a_directory_that_is_a_link_out_is_refused_for_everything_below(
     guard: PathGuard, workspace: Path
 ) -> None:
-    (workspace / "l").symlink_to("../work-too")
+    (workspace / "l").symlink_to("../room-too")
     (workspace / "m").symlink_to("l")
     for path in ("l/secret.txt", "m/secret.txt", "l/new.txt"):
         with pytest.raises(ToolDenied, match="leads out"), guard.place(path, make_parents=True):
@@ -253,8 +253,8 @@ PIECES = st.sampled_from(
             "%2e%2e",
             "..\\",
             "\0",
-            "work",
-            "work-too",
+            "room",
+            "room-too",
             ".env",
             "\ud800",
             "proc",
@@ -273,22 +273,22 @@ PATHS = st.builds(
 def maze(tmp_path_factory: pytest.TempPathFactory) -> PathGuard:
     """A workspace full of links, most of them leading out."""
     base = tmp_path_factory.mktemp("maze")
-    work = base / "work"
+    work = base / "room"
     (work / "notes" / "deep").mkdir(parents=True)
     for path in (work / "notes" / "today.txt", work / "notes" / "deep" / "x", work / "x"):
         path.write_text(INSIDE)
-    (base / "work-too").mkdir()
-    for path in (base / "secret.txt", base / "work-too" / "x", base / "x", work / ".env"):
+    (base / "room-too").mkdir()
+    for path in (base / "secret.txt", base / "room-too" / "x", base / "x", work / ".env"):
         path.write_text(OUTSIDE)
     for name, target in {
-        "out": "../work-too",
+        "out": "../room-too",
         "up": "..",
         "round": "round",
         "into": "notes/deep/../../notes",
         "abs": str(base),
         "notes/up": "../..",
         "notes/x": "../.env",
-        "notes/deep/out": "../up/work-too",
+        "notes/deep/out": "../up/room-too",
     }.items():
         (work / name).symlink_to(target)
     return PathGuard(work)
@@ -299,7 +299,7 @@ def test_no_path_escapes_and_none_raises_anything_but_tool_errors(maze: PathGuar
     with contextlib.suppress(ToolError):
         assert read(maze, path) == INSIDE
     with contextlib.suppress(ToolError), maze.listing(path) as directory:
-        assert "work-too" not in os.listdir(directory)
+        assert "room-too" not in os.listdir(directory)
     refused = maze.refusal(path)
     if refused is None:
         assert maze.refusal(maze.name(path)) is None
@@ -357,7 +357,7 @@ def test_a_component_swapped_for_a_link_out_never_leads_out(workspace: Path, pat
     else:
         (workspace / "victim").mkdir()
         (workspace / "victim" / "secret.txt").write_text(INSIDE)
-        (workspace / "other").symlink_to("../work-too")
+        (workspace / "other").symlink_to("../room-too")
     guard = PathGuard(workspace)
     with swapping(workspace / "victim", workspace / "other"):
         attempts, seen = until_out(lambda: checked_then_opened(workspace, path), 1_000_000)
