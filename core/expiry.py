@@ -1,5 +1,7 @@
 """Prompts do not wait for ever: past their time they count as not approved."""
 
+import logging
+
 from core import texts
 from core.actors import ThreadActors
 from core.clock import Clock
@@ -7,6 +9,8 @@ from core.consent.cards import settled_card
 from core.errors import StoreUnavailable
 from core.ports import OutboxListener
 from core.store.base import Store
+
+logger = logging.getLogger(__name__)
 
 CHECK_EVERY_S = 5.0
 
@@ -27,6 +31,9 @@ class PromptExpiry:
                 await self.expire()
             except StoreUnavailable:
                 pass  # said by the store already; the next look finds the same prompts
+            except Exception:
+                # A defect met by one look must not end the hub: the prompts wait for the next.
+                logger.exception("looking for expired prompts failed")
             await self._clock.sleep(CHECK_EVERY_S)
 
     async def expire(self) -> None:

@@ -14,6 +14,7 @@ from core.messages import plain
 from core.ports import OutboxListener
 from core.store.base import Store
 from core.store.rows import Draft, RunningCall, TurnState, UnfinishedTurn
+from core.store.units import patiently
 from core.tool import ProcessInfo
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,10 @@ class BootRecovery:
         """Start the turns that may have crashed the hub, each only when the one before came to rest."""
         for turn in recovered.suspects:
             logger.warning("turn %s was running at %d crashes: started alone", turn.turn_id, turn.attempts)
-            self._actors.start(await self._store.resume_turn(turn.turn_id))
+            start = await patiently(
+                lambda turn_id=turn.turn_id: self._store.resume_turn(turn_id), self._clock
+            )
+            self._actors.start(start)
             await self._actors.join(turn.thread_id, SUSPECT_WAIT_S)
 
     async def _ask_about(self, running: RunningCall) -> None:
