@@ -5,6 +5,7 @@ from typing import Literal
 
 COMMITS = frozenset(
     {
+        # coming in, and turns
         "accept_event",
         "record_reply_and_intents",
         "record_notes",
@@ -13,23 +14,56 @@ COMMITS = frozenset(
         "record_process",
         "finish_calls",
         "finish_turn_and_enqueue",
+        # starting again
         "recover",
         "resume_turn",
         "release_turns",
         "start_waiting",
         "mark_unknown",
+        # people and consent
         "ensure_user",
+        "settle_pairing",
+        "link_account",
+        "revoke_account",
         "expire_prompts",
+        "revoke_grant",
         "write_memory",
+        # going out
         "claim_outbox",
         "record_part_sent",
         "record_sent",
         "retry_outbox",
         "mark_ambiguous",
         "fail_outbox",
+        "begin_preview",
+        "record_preview",
     }
 )
-"""The store's units that write; the others only read, so there is nothing to be killed around."""
+"""The store's units that write."""
+
+READS = frozenset(
+    {
+        "load_turn",
+        "user",
+        "people",
+        "pairing_requests",
+        "open_prompts",
+        "grants",
+        "search_memory",
+        "thread",
+        "threads",
+        "explain",
+        "explain_recent",
+        "noise",
+        "healthy",
+        "close",
+        "pending_outbox",
+        "sent_refs",
+        "preview_shown",
+        "surroundings",
+    }
+)
+"""The others: nothing of theirs can be half done, so there is nothing to be killed around."""
 
 ANY = "*"
 """Stands for whichever unit: the process' nth commit of all."""

@@ -1,17 +1,26 @@
 """Single points, one test each: what a planted fault of the product must turn red without much waiting."""
 
 import asyncio
+import inspect
 import os
 from pathlib import Path
 
 import pytest
 
+from core.store.base import Store
 from tests.crash.asking import cards
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
 from tests.crash.nursery import Nursery
-from tests.crash.points import parse_commit_point
+from tests.crash.points import COMMITS, READS, parse_commit_point
 from tests.crash.story import judge, play
 from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, open_town, survivors
+
+
+def test_every_unit_of_the_store_is_known_to_write_or_to_read() -> None:
+    """One that nobody listed would never be killed around."""
+    units = {name for name, _ in inspect.getmembers(Store, inspect.iscoroutinefunction)}
+    assert units <= COMMITS | READS
+    assert not COMMITS & READS
 
 
 @pytest.mark.parametrize(
