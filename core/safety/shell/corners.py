@@ -13,7 +13,7 @@ from tree_sitter import Node
 from core.safety.shell.nodes import text_of
 
 _HIDES_SUBSTITUTION: dict[str, re.Pattern[str]] = {
-    "word": re.compile(r"(?<!\\)(?:[$<>]\(|`)|\n"),
+    "word": re.compile(r"(?<!\\)(?:[$<>]\(|`|[ \t])|\n"),
     "regex": re.compile(r"[$<>]\(|`"),
     "extglob_pattern": re.compile(r"[$<>]\(|`"),
     "string_content": re.compile(r"(?<!\\)(?:\\\\)*(?:\$\(|`)"),
@@ -24,7 +24,7 @@ _NOT_BLANK = re.compile(rb"[^ \t\n\\]|\\(?!\n)")
 _ENDS_OR_NOT_BLANK = re.compile(rb"(?<!\\)\n|[^ \t\n\\]|\\(?!\n)")
 _ON_ONE_LINE = frozenset(
     {"command", "redirected_statement", "declaration_command", "unset_command", "file_redirect"}
-    | {"variable_assignments", "concatenation", "negated_command"}
+    | {"variable_assignments", "concatenation", "negated_command", "herestring_redirect"}
 )
 _WITHOUT_GAPS = frozenset(
     {"program", "command", "redirected_statement", "list", "pipeline", "subshell", "compound_statement"}
@@ -32,6 +32,7 @@ _WITHOUT_GAPS = frozenset(
     | {"case_item", "command_substitution", "process_substitution", "declaration_command", "negated_command"}
     | {"test_command", "unary_expression", "binary_expression", "file_redirect", "elif_clause", "else_clause"}
     | {"function_definition", "array", "variable_assignment", "variable_assignments", "unset_command"}
+    | {"herestring_redirect"}
 )
 _BEFORE_COMMENT = (b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")")
 
@@ -67,6 +68,24 @@ def _is_odd_descriptor(node: Node) -> bool:
     return not text_of(node).isdecimal()
 
 
+def _closes_and_goes_on(node: Node) -> bool:
+    """`>&-2` closes, and `2` is a word of its own."""
+    return re.search(r"&-.", text_of(node)) is not None
+
+
+def _is_within_more(here: Node) -> bool:
+    """Whether the substitution a here document stands in runs anything beside its command.
+
+    Bash 5.2 writes substitutions anew before it runs them, and loses a `;` behind here documents then.
+    """
+    node = here
+    while (outer := node.parent) is not None:
+        if outer.type in ("command_substitution", "process_substitution"):
+            return node.type != "redirected_statement" or outer.named_child_count != 1
+        node = outer
+    return False
+
+
 def _is_odd_here_document(node: Node) -> bool:
     """Odd delimiters, backticks in the text, and words the text's first lines were taken for."""
     start = next((child for child in node.children if child.type == "heredoc_start"), None)
@@ -74,6 +93,8 @@ def _is_odd_here_document(node: Node) -> bool:
         return True
     delimiter = _SIMPLE_DELIMITER.fullmatch(text_of(start))
     if delimiter is None or (not delimiter.group("quote") and "`" in text_of(node)):
+        return True
+    if _is_within_more(node):
         return True
     body = (node.text or b"").find(b"\n", start.end_byte - node.start_byte) + node.start_byte
     return any(
@@ -85,6 +106,7 @@ def _is_odd_here_document(node: Node) -> bool:
 _CHECKS: dict[str, Callable[[Node], bool]] = {
     "command_substitution": _mixes_backticks,
     "comment": _is_no_comment,
+    "file_redirect": _closes_and_goes_on,
     "file_descriptor": _is_odd_descriptor,
     "heredoc_redirect": _is_odd_here_document,
 }

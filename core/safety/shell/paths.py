@@ -2,25 +2,31 @@
 
 import posixpath
 import re
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from core.safety.credential_names import names_credentials
 
 _HOME = re.compile(r"^(?:\$\{HOME\}|\$HOME|~[\w.-]*)(?=/|$)")
-_CREDENTIALS = re.compile(
-    r"""(?:^|[/\s"'=:@<>(])
-    (?: \.(?:ssh|aws|gnupg|kube|azure|netrc|npmrc|pypirc|pgpass|my\.cnf|git-credentials|vault-token)\b
-      | \.docker/config\.json
-      | (?:gcloud|gh)/(?:credentials|hosts)
-      | \.(?:ba|z|k)?sh_history | \.(?:python|mysql|psql|node_repl)_history
-      | id_(?:rsa|dsa|ecdsa|ed25519)\b | authorized_keys | known_hosts
-      | shadow-?(?=[\s"']|$) | gshadow-?(?=[\s"']|$) | sudoers\b
-      | \.env (?! [\w.]*\.(?:example|template|sample|dist)\b) (?:\.[\w.-]+)? (?=[\s"',;:)]|$)
-    )
-    | [\w*?]\.(?:pem|p12|pfx|jks|keystore|ppk|kdbx)(?=[\s"',;:)]|$)
-    | (?:^|/)[\w.*?-]+\.key(?=[\s"',;:)]|$)
-    | /proc/[^/\s]+/(?:environ|mem|fd|root|cwd|maps|stack)\b
-    """,
-    re.VERBOSE | re.IGNORECASE,
+_SECRET_PLACES = re.compile(
+    r"/etc/(?:shadow|gshadow|sudoers|ssl/private|ssh/)|/proc/[^/\s]+/(?:environ|mem|fd|root|cwd|maps|stack)\b"
 )
-_HIDDEN_GLOB = re.compile(r"(?:^|/)\.[^/]*[*?\[]|[*?\]][^/]*/\.|\.(?:s[*?\[]|\?)")
+_BETWEEN_PATHS = re.compile(r"""[\s"'`=:,;()<>@|{}]+""")
+_CODE = re.compile(r"[\s()|;{}]")
+_ONLY_A_SUFFIX = re.compile(r"\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx)")
+_GLOB = re.compile(r"[*?\[]")
+_WELL_KNOWN = (
+    ".env",
+    ".ssh",
+    ".aws",
+    ".kube",
+    ".gnupg",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    "id_rsa",
+    "id_ed25519",
+)
 _SYSTEM = frozenset(
     {"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "mnt", "media", "opt", "proc", "root"}
     | {"run", "sbin", "srv", "sys", "usr", "var", "Users", "System", "Library", "Applications", "private"}
@@ -46,10 +52,30 @@ def _home(match: re.Match[str]) -> str:
 
 
 def is_credential(text: str) -> bool:
-    """Whether a word names a place where secrets lie (examples such as `.env.example` don't count)."""
-    return _CREDENTIALS.search(text) is not None or (
-        text[:1] in "~/$" and _HIDDEN_GLOB.search(text) is not None
+    """Whether a word names a place where secrets lie; it may be a path, `option=path`, or code."""
+    if _SECRET_PLACES.search(text):
+        return True
+    code = _CODE.search(text) is not None
+    return any(_leads_to_credentials(token, code) for token in _BETWEEN_PATHS.split(text))
+
+
+def _leads_to_credentials(token: str, code: bool) -> bool:
+    """`code`: the token is part of a program's text, where `d.key` is no file."""
+    parts = token.split("/")
+    if code and len(parts) == 1 and not token.startswith("."):
+        return False
+    return any(
+        (names_credentials(part, folder) and not _ONLY_A_SUFFIX.fullmatch(part)) or _finds_well_known(part)
+        for folder, part in pairwise(["", *parts])
     )
+
+
+def _finds_well_known(part: str) -> bool:
+    """Whether a pattern with some letters in it matches a well-known name: `.en*`, `id_r??`."""
+    letters = len(re.sub(r"\[[^\]]*\]|[*?]", "", part))
+    if letters < 2 or not _GLOB.search(part):
+        return False
+    return any(fnmatchcase(name, part) for name in _WELL_KNOWN)
 
 
 def is_vital(text: str) -> bool:

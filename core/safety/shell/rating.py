@@ -17,7 +17,10 @@ from core.safety.shell.wrappers import WRAPPERS, unwrap
 _DEPTH_LIMIT = 6
 _VERSION = re.compile(r"^(python|pypy|perl|ruby|lua|luajit|php|node|tclsh|julia|guile)[\d.]+$")
 _SYSTEM_PROGRAM = re.compile(r"^(?:/usr(?:/local)?)?/s?bin/[^/]+$")
-_LAYS_HOLLOW = frozenset({":", "true"})
+_PRINT_NOTHING = (["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])
+_RUN_TEXTS = names.SHELLS | {"source", ".", "eval"}
+_SPEAK = frozenset({"echo", "printf"})
+_MOST_TEXTS = 20
 _ENTERS = frozenset({"cd", "pushd"})
 _HERE = frozenset({".", "./", "*", "./*", "..", "../*", ".*", "{*,.*}"})
 _SUBSCRIPT_RUNS = re.compile(r"\[[^\]]*(?:\$\(|`)")
@@ -45,6 +48,7 @@ def rate_command_line(command_line: str) -> ShellRating:
     """
     judge = _Judge()
     parsed = [judge.line(reading, 0) for reading in readings(command_line)]
+    judge.texts_that_may_be_run()
     finding = worst(judge.findings)
     pattern = _pattern(parsed[0], finding.level) if len(parsed) == 1 else None
     reason = f"This command {finding.reason}." if finding.reason else ""
@@ -63,6 +67,8 @@ class _Judge:
     _run_files: set[str] = field(default_factory=lambda: set[str]())
     _written: set[str] = field(default_factory=lambda: set[str]())
     _entered: list[str] = field(default_factory=lambda: list[str]())
+    _texts: list[str] = field(default_factory=lambda: list[str]())
+    _runs_texts: bool = False
 
     def line(self, text: str, depth: int) -> ParsedLine:
         """Look at a command line."""
@@ -78,11 +84,22 @@ class _Judge:
             self.findings.append(blocked("it would multiply itself without end"))
         for command in parsed.commands:
             self._command(command.words, depth)
-        self.findings += [_redirected(redirect, parsed) for redirect in parsed.redirects]
+        self.findings += [_redirected(redirect) for redirect in parsed.redirects]
         self.findings += [_assigned(assignment.name) for assignment in parsed.assignments]
         self.findings += [_word(word) for word in parsed.loose]
         self._whole_line(text, parsed)
+        self._texts += [*parsed.here, *(word.text for word in parsed.loose if " " in word.text)]
         return parsed
+
+    def texts_that_may_be_run(self) -> None:
+        """Where a line runs text that can't be followed, all text on it is tried as commands: so that
+        what is blocked stays blocked when it is piped into a shell, or goes through a variable."""
+        if not self._runs_texts:
+            return
+        for text in self._texts[:_MOST_TEXTS]:
+            inside = _Judge()
+            inside.line(text, 1)
+            self.findings += [one for one in inside.findings if one and one.level is Level.BLOCKED]
 
     def _command(self, words: tuple[Word, ...], depth: int) -> None:
         if not words or (words, depth) in self._seen:
@@ -92,6 +109,7 @@ class _Judge:
         program = _program(words[0])
         if program is None:
             self.findings.append(high("computes which program it runs"))
+            self._runs_texts = True
             return
         args = Args(words[1:])
         self._note(program, words[0].text, args)
@@ -109,10 +127,14 @@ class _Judge:
                 self.line(text.text, depth + 1)
             else:
                 self.findings.append(high("runs text as commands"))
+                self._runs_texts = True
 
     def _note(self, program: str, written: str, args: Args) -> None:
         """Remember what matters for the line as a whole."""
         self._programs.add(program)
+        self._runs_texts |= program in _RUN_TEXTS
+        if program in _SPEAK:
+            self._texts.append(" ".join(args.texts))
         if "/" in written:
             self._run_files.add(normal(written))
         if program in names.SHELLS or program in names.INTERPRETERS or program in ("source", "."):
@@ -172,12 +194,12 @@ def _assigned(name: str) -> Finding | None:
     return None
 
 
-def _redirected(redirect: Redirect, parsed: ParsedLine) -> Finding | None:
+def _redirected(redirect: Redirect) -> Finding | None:
     """What a redirect does to its target; where it has none, or only another descriptor, nothing."""
     target = redirect.target
     if target is None or ">" not in redirect.operator:
         return _word(target) if target is not None else None
-    if redirect.operator in (">&", ">&-") and (target.text.isdecimal() or target.text == "-"):
+    if _leaves_no_trace(redirect):
         return None
     if is_device(target.text):
         return blocked("it would overwrite a device")
@@ -185,25 +207,28 @@ def _redirected(redirect: Redirect, parsed: ParsedLine) -> Finding | None:
         return high("writes to a file it computes")
     if is_outside(target.text):
         return high("writes outside the workspace")
-    if ">>" not in redirect.operator and _is_hollow(parsed):
+    if ">>" not in redirect.operator and redirect.words is not None and _is_silent(redirect.words):
         return high("empties a file")
     return worst([CHANGES, _word(target)])
 
 
-def _is_hollow(parsed: ParsedLine) -> bool:
-    """Whether nothing on the line produces output, so that a redirect only empties its target."""
-    commands: Sequence[tuple[Word, ...]] = [command.words for command in parsed.commands]
-    return all(
-        not words
-        or words[0].text in _LAYS_HOLLOW
-        or [word.text for word in words] == ["cat", "/dev/null"]
-        or [word.text for word in words] in (["echo", "-n"], ["printf", ""], ["echo", "-n", ""])
-        for words in commands
-    )
+def _is_silent(words: Sequence[Word]) -> bool:
+    """Whether the command prints nothing, so that redirecting it only empties the target."""
+    texts = [word.text for word in words]
+    return texts[:1] in ([], [":"], ["true"]) or texts in _PRINT_NOTHING
+
+
+def _leaves_no_trace(redirect: Redirect) -> bool:
+    """`2>&1`, `>&-`, `> /dev/null`."""
+    target = redirect.target
+    if target is None:
+        return False
+    duplicates = redirect.operator in (">&", ">&-", "<&") and (target.text.isdecimal() or target.text == "-")
+    return duplicates or target.text == "/dev/null"
 
 
 def _pattern(parsed: ParsedLine, level: Level) -> str | None:
-    if not parsed.alone or parsed.problems or any(_leaves_a_trace(r) for r in parsed.redirects):
+    if not parsed.alone or parsed.problems or not all(map(_leaves_no_trace, parsed.redirects)):
         return None
     words = parsed.commands[0].words
     program = _program(words[0]) if words else None
@@ -217,11 +242,3 @@ def _pattern(parsed: ParsedLine, level: Level) -> str | None:
         if subcommand.plain and args.words and subcommand.text in names.SUBCOMMANDS[words[0].text]:
             return f"{words[0].text} {subcommand.text}"
     return shlex.join(word.text for word in words) if all(word.plain for word in words) else None
-
-
-def _leaves_a_trace(redirect: Redirect) -> bool:
-    target = redirect.target
-    silent = target is not None and (
-        target.text == "/dev/null" or (redirect.operator == ">&" and target.text.isdecimal())
-    )
-    return not silent

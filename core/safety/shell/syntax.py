@@ -42,10 +42,14 @@ _KNOWN = _WORDS | _STRUCTURE
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """`operator` as written (`>`, `>>`, `<`, `2>&1` is `>&`); a here document has no target."""
+    """`operator` as written (`>`, `>>`, `<`, `2>&1` is `>&`); a here document has no target.
+
+    `words`: the simple command it belongs to, () if none does; None: something longer.
+    """
 
     operator: str
     target: Word | None
+    words: tuple[Word, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,14 @@ class ParsedLine:
     """Everything a line may do. `problems`: why it can't be known; `bomb`: a function multiplies itself.
 
     `alone`: the line is one simple command, without assignments. `loose`: words in other places: values
-    of loops, assignments, arrays.
+    of loops, assignments, arrays. `here`: the texts of here documents and strings.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     loose: tuple[Word, ...] = ()
+    here: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     bomb: bool = False
     alone: bool = False
@@ -112,6 +117,7 @@ def parse(line: str) -> ParsedLine:
         redirects=tuple(reader.redirects),
         assignments=tuple(reader.assignments),
         loose=tuple(reader.loose),
+        here=tuple(reader.here),
         problems=tuple(reader.problems),
         bomb=reader.bomb,
         alone=alone,
@@ -137,6 +143,7 @@ class _Reader:
     redirects: list[Redirect] = field(default_factory=lambda: list[Redirect]())
     assignments: list[Assignment] = field(default_factory=lambda: list[Assignment]())
     loose: list[Word] = field(default_factory=lambda: list[Word]())
+    here: list[str] = field(default_factory=lambda: list[str]())
     problems: list[str] = field(default_factory=lambda: list[str]())
     bomb: bool = False
 
@@ -160,7 +167,7 @@ class _Reader:
             case "file_redirect":
                 self._read_redirect(node)
             case "herestring_redirect" | "heredoc_redirect":
-                self.redirects.append(Redirect("<<", None))
+                self._read_here(node)
             case "for_statement" | "array":
                 self.loose.extend(word_of(child) for child in node.children if child.type in _WORDS)
             case "function_definition":
@@ -188,13 +195,33 @@ class _Reader:
         self.assignments.append(Assignment(text_of(name) if name is not None else "", word))
         self.loose.append(word)
 
+    def _read_here(self, node: Node) -> None:
+        self.redirects.append(Redirect("<<", None))
+        for child in node.children:
+            if child.type == "heredoc_body":
+                self.here.append(text_of(child))
+            elif child.type in _WORDS and node.type == "herestring_redirect":
+                self.here.append(word_of(child).text)
+
     def _read_redirect(self, node: Node) -> None:
         operator = "".join(text_of(child) for child in node.children if not child.is_named)
         target = node.child_by_field_name("destination")
-        self.redirects.append(Redirect(operator, word_of(target) if target is not None else None))
+        word = word_of(target) if target is not None else None
+        self.redirects.append(Redirect(operator, word, _redirected_words(node)))
 
 
 _BESIDE_WORDS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"})
+
+
+def _redirected_words(redirect: Node) -> tuple[Word, ...] | None:
+    command = redirect.parent
+    if command is not None and command.type == "redirected_statement":
+        command = command.child_by_field_name("body")
+        if command is None:
+            return ()
+    if command is None or command.type != "command":
+        return None
+    return tuple(word_of(child) for child in command.children if child.type not in _BESIDE_WORDS)
 
 
 def _strayed_words(command: Node) -> list[Node]:

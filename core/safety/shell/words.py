@@ -62,7 +62,7 @@ class Args:
 
     def has(self, short: str = "", *long: str) -> bool:
         """Whether one of the letters occurs in a cluster (`-xrf`), or one of the long options, possibly
-        shortened (`--forc`) or with a value (`--force=x`)."""
+        shortened (`--forc`), with a value (`--force=x`) or with one dash (`-force`)."""
         return any(self._is_option(text, short, long) for text in self._before_dashes)
 
     def may_have(self, short: str = "", *long: str) -> bool:
@@ -86,4 +86,6 @@ class Args:
         if text.startswith("--"):
             name = text[2:].partition("=")[0]
             return len(name) > 1 and any(option.startswith(name) for option in long)
-        return len(text) > 1 and text[0] == "-" and any(letter in text[1:] for letter in short)
+        if len(text) < 2 or text[0] != "-":
+            return False
+        return any(letter in text[1:] for letter in short) or text[1:].partition("=")[0] in long

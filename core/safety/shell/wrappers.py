@@ -1,6 +1,7 @@
 """Programs that run another program: what they run, in the end, is what is rated."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -92,7 +93,6 @@ _TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
     "runuser": ("-c", "--command"),
     "flock": ("-c", "--command"),
     "script": ("-c", "--command"),
-    "env": ("-S", "--split-string"),
     "ssh": ("-o",),
 }
 _MOST_WORDS = 200
@@ -116,7 +116,7 @@ def unwrap(program: str, args: Args) -> Inner:
         return Inner(texts=_spoken(args, program))
     if program in ("find", "gfind", "fd", "fdfind"):
         return Inner(commands=_find_commands(args))
-    texts = _option_texts(program, args)
+    texts = _split_text(args) if program == "env" else _option_texts(program, args)
     wrapper = WRAPPERS.get(program)
     if wrapper is None or not _wraps(program, args):
         return Inner(texts=texts)
@@ -207,6 +207,18 @@ def _option_texts(program: str, args: Args) -> tuple[Word, ...]:
             known = all(word.known for word in args.words if word.text.endswith(value))
             found.append(Word(value.partition("=")[2] if program == "ssh" else value, known=known))
     return tuple(found)
+
+
+def _split_text(args: Args) -> tuple[Word, ...]:
+    """`env -S text words…`: the text is split at blanks, then comes what follows."""
+    for index, text in enumerate(args.texts):
+        if text.startswith(("-S", "--split-string", "-vS", "-iS")):
+            attached = text.partition("=")[2] if text.startswith("--") else text.partition("S")[2]
+            rest = args.words[index + (1 if attached else 2) :]
+            value = attached or (args.texts[index + 1] if index + 1 < len(args.texts) else "")
+            known = all(word.known for word in args.words[index:])
+            return (Word(f"{value} {shlex.join(word.text for word in rest)}", known=known),)
+    return ()
 
 
 def _find_commands(args: Args) -> tuple[tuple[Word, ...], ...]:

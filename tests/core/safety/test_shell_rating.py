@@ -1,0 +1,244 @@
+"""Shell command lines are rated by what they would do, however they are written."""
+
+import shlex
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from core.safety.shell import ShellRating, rate_command_line
+from tests.core.safety.shell_lines import BENIGN, BLOCKED, DESTRUCTIVE
+
+
+def rank(rating: ShellRating) -> int:
+    """0: may be granted; 1: a person every time; 2: never."""
+    return 2 if rating.blocked else int(rating.high)
+
+
+@pytest.mark.parametrize("line", BLOCKED)
+def test_what_would_destroy_the_system_is_refused_in_every_mode(line: str) -> None:
+    rating = rate_command_line(line)
+    assert rating.blocked
+    assert rating.high
+
+
+@pytest.mark.parametrize("line", DESTRUCTIVE)
+def test_destructive_and_disguised_lines_need_a_person_every_time(line: str) -> None:
+    rating = rate_command_line(line)
+    assert rating.high
+    assert rating.blocked is None
+    assert rating.reason.startswith("This command ")
+    assert rating.reason.endswith(".")
+
+
+@pytest.mark.parametrize("line", BENIGN)
+def test_everyday_lines_are_not_rated_high(line: str) -> None:
+    rating = rate_command_line(line)
+    assert not rating.high, rating.reason
+    assert rating.blocked is None
+
+
+# --- however it is wrapped -----------------------------------------------------------------------------
+
+
+def around(line: str) -> list[str]:
+    """The line as it is, in surroundings that run it: nothing may hide there."""
+    quoted = shlex.quote(line)
+    return [
+        f"sh -c {quoted}",
+        f"bash -lc {quoted}",
+        f"bash -o pipefail -c {quoted}",
+        f"timeout 5 sh -c {quoted}",
+        f"env -i FOO=1 sh -c {quoted}",
+        f"env -S sh\\ -c {quoted}",
+        f"nohup nice -n 5 sh -c {quoted}",
+        f"xargs -I{{}} sh -c {quoted}",
+        f"find . -exec sh -c {quoted} \\;",
+        f"eval {quoted}",
+        f"trap {quoted} EXIT",
+        f"x={quoted}; eval $x",
+        f'x={quoted}; sh -c "$x"',
+        f"echo {quoted} | sh",
+        f"bash <<< {quoted}",
+        f"true\n{line}",
+        f"( {line}\n)",
+        f"{{ {line}\n}}",
+        f"if true; then\n{line}\nfi",
+        f"for i in 1; do\n{line}\ndone",
+        f"case a in a) {line}\n;; esac",
+        f"f() {{\n{line}\n}}; f",
+        f"true && {{ {line}\n}}",
+        f"echo $({line}\n)",
+        f'echo "$({line}\n)"',
+        f"cat <({line}\n)",
+        f"x=$({line}\n)",
+        f"[[ -n $({line}\n) ]]",
+    ]
+
+
+def before(line: str) -> list[str]:
+    """A simple command behind other programs' names, and written in other ways."""
+    first, _, rest = line.partition(" ")
+    return [
+        f"env {line}",
+        f"env -u FOO BAR=1 {line}",
+        f"env --unknown {line}",
+        f"nohup {line}",
+        f"nice -n 5 {line}",
+        f"time -p {line}",
+        f"timeout -k 1 5 {line}",
+        f"stdbuf -o0 {line}",
+        f"setsid -f {line}",
+        f"command {line}",
+        f"exec {line}",
+        f"sudo -u root {line}",
+        f"busybox {line}",
+        f"strace -f -o log {line}",
+        f"FOO=1 {line}",
+        f"! {line}",
+        f"> log {line}",
+        f"2>&1 {line}",
+        f"true; {line}",
+        f"true && {line}",
+        f"false || {line}",
+        f"true & {line}",
+        f"true | {line}",
+        f"{line} | cat",
+        f"{line} &",
+        f"{line} # as usual",
+        f"\\{line}",
+        f"'{first}' {rest}",
+        f'"{first}" {rest}',
+        f"{first[0]}''{first[1:]} {rest}",
+        f"{first[0]}\\\n{first[1:]} {rest}",
+        f"/usr/bin/{line}",
+        f"{first}\t\\\n {rest}",
+        f"echo $({line})",
+        f'echo "a $({line}) b"',
+    ]
+
+
+SIMPLE = (
+    "rm -rf /",
+    "rm -rf build",
+    "dd if=/dev/zero of=/dev/sda",
+    "mkfs.ext4 /dev/sdb1",
+    "git push --force",
+    "git reset --hard",
+    "find . -delete",
+    "sed -i s/a/b/ notes.txt",
+    "chmod -R 777 .",
+    "kill -9 1234",
+    "docker rm -f web",
+    "cat .env",
+    "shutdown -h now",
+)
+WRAPPABLE = tuple(line for line in (*BLOCKED, *DESTRUCTIVE) if line.isprintable())
+
+
+@pytest.mark.parametrize("line", WRAPPABLE)
+def test_no_surroundings_make_a_line_look_harmless(line: str) -> None:
+    least = rank(rate_command_line(line))
+    lower = [wrapped for wrapped in around(line) if rank(rate_command_line(wrapped)) < least]
+    assert lower == []
+
+
+@pytest.mark.parametrize("line", SIMPLE)
+def test_no_way_of_writing_makes_a_command_look_harmless(line: str) -> None:
+    least = rank(rate_command_line(line))
+    lower = [wrapped for wrapped in before(line) if rank(rate_command_line(wrapped)) < least]
+    assert lower == []
+
+
+# --- what "always" would cover ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line,pattern",
+    [
+        ("ls -la", "ls"),
+        ("cat notes.txt 2>/dev/null", "cat"),
+        ("git status -s", "git status"),
+        ("git commit -m 'a; b'", "git commit"),
+        ("systemctl status nginx", "systemctl status"),
+        ("make test", "make test"),
+        ("python3 a.py 'b c'", "python3 a.py 'b c'"),
+        ("cp a b", "cp a b"),
+        ("git push origin main", "git push origin main"),
+        ("./ls", "./ls"),
+        ("rm a", "rm a"),  # for explicit grants to autonomous runs; a person is never offered it
+        ("cat .env", "cat .env"),
+        ("cp *.txt b", None),
+        ("make $TARGET", None),
+        ("cp ~/a b", None),
+        ("FOO=1 make", None),
+        ("ls > out.txt", None),
+        ("ls | head", None),
+        ("ls; ls", None),
+        ("ls &", None),
+        ("ls $(pwd)", None),
+        ("(ls)", None),
+        ("! ls", None),
+        ("ls -l \\\n src", None),
+        ("$x", None),
+        ("ls 'unclosed", None),
+        ("", None),
+    ],
+)
+def test_a_pattern_covers_only_what_is_plain(line: str, pattern: str | None) -> None:
+    assert rate_command_line(line).pattern == pattern
+
+
+def test_a_bare_star_never_gets_into_a_pattern() -> None:
+    """In a grant it would mean "anything after this"."""
+    assert rate_command_line("make '*'").pattern == "make '*'"
+    assert rate_command_line("make *").pattern is None
+
+
+# --- anything ----------------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    (
+        *("rm", "ls", "-rf", "sh -c ", "xargs ", "env ", "~", "/", "$x", "E", "é"),
+        *(" ", "\n", "\\\n", "\\", ";", "&&", "|", "&", "!", "=", "=~", "*", "#", ">", "<", '"', "'", "`"),
+        *("$(", ")", "(", "{", "}", "${", "$((", "))", "[[", "]]", "<<E", "\nE\n", "\x00", "\ud800"),
+        *("if ", "then ", "fi", "for ", "do ", "done", "case ", "esac"),
+    )
+)
+
+
+@given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=200))
+@example("")
+@example("\x00")
+@example("(" * 4000)
+@example("$(" * 2000)
+@example("env " * 1000)
+@example("sh -c 'sh -c \"sh -c ls\"'")
+def test_rating_never_raises_and_what_is_blocked_is_high(line: str) -> None:
+    rating = rate_command_line(line)
+    assert rating.high or rating.blocked is None
+
+
+@given(st.lists(PIECES, max_size=20).map("".join))
+def test_what_follows_a_destructive_command_never_makes_it_harmless(tail: str) -> None:
+    assert rate_command_line(f"rm -rf build\n{tail}").high
+
+
+@pytest.mark.parametrize("nesting", [2, 5, 20])
+def test_commands_are_found_at_any_depth_or_refused(nesting: int) -> None:
+    line = "rm a"
+    for _ in range(nesting):
+        line = f"env nice {line}" if nesting > 5 else f"sh -c {shlex.quote(line)}"
+    assert rate_command_line(line).high
+
+
+@pytest.mark.parametrize(
+    "piece", ["a|", "$[", "x=(", "f() ", "<<E ", "${", "((", "$((", "a;", "env ", "[[ ", "a&&", "`", "{ "]
+)
+def test_hostile_lines_are_judged_in_bounded_time(piece: str) -> None:
+    """However long the line: past a limit it is refused unread. The bound is far above what is needed."""
+    started = time.monotonic()
+    for length in (1_000, 4_000, 16_000, 1_000_000):
+        rate_command_line(piece * (length // len(piece)))
+    assert time.monotonic() - started < 5
