@@ -32,7 +32,7 @@ _WITHOUT_GAPS = frozenset(
     | {"case_item", "command_substitution", "process_substitution", "declaration_command", "negated_command"}
     | {"test_command", "unary_expression", "binary_expression", "file_redirect", "elif_clause", "else_clause"}
     | {"function_definition", "array", "variable_assignment", "variable_assignments", "unset_command"}
-    | {"herestring_redirect"}
+    | {"herestring_redirect", "heredoc_redirect"}
 )
 _BEFORE_COMMENT = (b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")")
 

@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
@@ -16,27 +17,26 @@ def rank(rating: ShellRating) -> int:
     return 2 if rating.blocked else int(rating.high)
 
 
-@pytest.mark.parametrize("line", BLOCKED)
-def test_what_would_destroy_the_system_is_refused_in_every_mode(line: str) -> None:
-    rating = rate_command_line(line)
-    assert rating.blocked
-    assert rating.high
+def misjudged(lines: tuple[str, ...], right: Callable[[ShellRating], bool]) -> list[tuple[str, ShellRating]]:
+    """The lines whose rating isn't right, with that rating."""
+    return [(line, rating) for line in lines if not right(rating := rate_command_line(line))]
 
 
-@pytest.mark.parametrize("line", DESTRUCTIVE)
-def test_destructive_and_disguised_lines_need_a_person_every_time(line: str) -> None:
-    rating = rate_command_line(line)
-    assert rating.high
-    assert rating.blocked is None
-    assert rating.reason.startswith("This command ")
-    assert rating.reason.endswith(".")
+def test_what_would_destroy_the_system_is_refused_in_every_mode() -> None:
+    assert misjudged(BLOCKED, lambda rating: rating.blocked is not None and rating.high) == []
 
 
-@pytest.mark.parametrize("line", BENIGN)
-def test_everyday_lines_are_not_rated_high(line: str) -> None:
-    rating = rate_command_line(line)
-    assert not rating.high, rating.reason
-    assert rating.blocked is None
+def test_destructive_and_disguised_lines_need_a_person_every_time() -> None:
+    assert misjudged(DESTRUCTIVE, lambda rating: rating.high and rating.blocked is None) == []
+
+
+def test_everyday_lines_are_not_rated_high() -> None:
+    assert misjudged(BENIGN, lambda rating: not rating.high and rating.blocked is None) == []
+
+
+def test_the_person_who_decides_is_told_in_a_sentence_what_is_risky() -> None:
+    assert misjudged(DESTRUCTIVE, lambda rating: rating.reason.startswith("This command ")) == []
+    assert rate_command_line("ls; rm a").reason == "This command deletes files."
 
 
 # --- however it is wrapped -----------------------------------------------------------------------------
@@ -137,18 +137,22 @@ SIMPLE = (
 WRAPPABLE = tuple(line for line in (*BLOCKED, *DESTRUCTIVE) if line.isprintable())
 
 
-@pytest.mark.parametrize("line", WRAPPABLE)
-def test_no_surroundings_make_a_line_look_harmless(line: str) -> None:
-    least = rank(rate_command_line(line))
-    lower = [wrapped for wrapped in around(line) if rank(rate_command_line(wrapped)) < least]
-    assert lower == []
+def look_lower(lines: tuple[str, ...], wrappings: Callable[[str], list[str]]) -> list[str]:
+    """Wrapped lines that are rated lower than what they wrap."""
+    return [
+        wrapped
+        for line in lines
+        for wrapped in wrappings(line)
+        if rank(rate_command_line(wrapped)) < rank(rate_command_line(line))
+    ]
 
 
-@pytest.mark.parametrize("line", SIMPLE)
-def test_no_way_of_writing_makes_a_command_look_harmless(line: str) -> None:
-    least = rank(rate_command_line(line))
-    lower = [wrapped for wrapped in before(line) if rank(rate_command_line(wrapped)) < least]
-    assert lower == []
+def test_no_surroundings_make_a_line_look_harmless() -> None:
+    assert look_lower(WRAPPABLE, around) == []
+
+
+def test_no_way_of_writing_makes_a_command_look_harmless() -> None:
+    assert look_lower(SIMPLE, before) == []
 
 
 # --- what "always" would cover ---------------------------------------------------------------------------
