@@ -11,8 +11,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-config_commands = typer.Typer(help="Look at the configuration.", no_args_is_help=True)
-app.add_typer(config_commands, name="config")
+
+
+def _group(name: str, told: str) -> typer.Typer:
+    commands = typer.Typer(help=told, no_args_is_help=True)
+    app.add_typer(commands, name=name)
+    return commands
+
+
+config_commands = _group("config", "Look at the configuration.")
+threads_commands = _group("threads", "Look at conversations.")
+approvals_commands = _group("approvals", "What waits for a person's decision.")
+users_commands = _group("users", "The people who may speak to the hub.")
 
 ConfigOption = Annotated[
     Path | None,
@@ -21,6 +31,7 @@ ConfigOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most, the newest.")]
 
 
 @app.command()
@@ -34,19 +45,62 @@ def run(config: ConfigOption = None) -> None:
 @app.command()
 def why(
     key: Annotated[str | None, typer.Argument(help="An event's key; default: the newest events.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many of the newest events.")] = 20,
+    limit: LimitOption = 20,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what became of a message, and why."""
-    from bot.cli.looking import why as look
+    from bot.cli import looking
+    from bot.cli.ending import ended
 
-    raise typer.Exit(look(config, key, limit, as_json=as_json))
+    raise typer.Exit(ended(lambda: looking.why(config, key, limit, as_json=as_json)))
 
 
 @config_commands.command("check")
-def config_check(config: ConfigOption = None) -> None:
-    """Read the configuration and say whether it is right."""
-    from bot.cli.running import check_config
+def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Read the configuration and say whether it is right; with --json also what is in force."""
+    from bot.cli.configuration import check
+    from bot.cli.ending import ended
 
-    raise typer.Exit(check_config(config))
+    raise typer.Exit(ended(lambda: check(config, as_json=as_json)))
+
+
+@threads_commands.command("list")
+def threads_list(limit: LimitOption = 20, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """The conversations, the latest active first."""
+    from bot.cli import looking
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: looking.list_threads(config, limit, as_json=as_json)))
+
+
+@threads_commands.command("show")
+def threads_show(
+    thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
+    limit: LimitOption = 100,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What was said in a conversation, tool calls and their results included."""
+    from bot.cli import looking
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: looking.show_thread(config, thread, limit, as_json=as_json)))
+
+
+@users_commands.command("list")
+def users_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Everybody who was ever let in, and how."""
+    from bot.cli import looking
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: looking.list_users(config, as_json=as_json)))
+
+
+@approvals_commands.command("list")
+def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """What is open now, the oldest first."""
+    from bot.cli import looking
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: looking.list_approvals(config, as_json=as_json)))

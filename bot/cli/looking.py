@@ -1,76 +1,179 @@
 """Commands that read the store, beside a running hub or without one."""
 
 import asyncio
-import json
-from collections.abc import Sequence
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
-from bot.cli.running import FAILED, OK, USAGE, load_or_complain
-from core.clock import SECOND_US
+from bot.cli.ending import CommandFailed
+from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
+from bot.config import load
+from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView
 from core.errors import StoreError
 from core.store.rows import Explanation
 
-
-def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> int:
-    """What became of one event, or of the newest ones."""
-    loaded = load_or_complain(path)
-    if loaded is None:
-        return USAGE
-    database = loaded.config.hub.data_dir / "hub.db"
-    if not database.is_file():
-        typer.echo(
-            f"There is no database in {loaded.config.hub.data_dir} yet; start the hub first.", err=True
-        )
-        return FAILED
-    try:
-        found = asyncio.run(_explanations(database, key, limit))
-    except StoreError as error:
-        typer.echo(f"hubbub: {database}: {error}", err=True)
-        return FAILED
-    if key is not None and not found:
-        typer.echo(f"No event has the key {key}.", err=True)
-        return FAILED
-    if as_json:
-        typer.echo(json.dumps([asdict(explanation) for explanation in found], indent=2, ensure_ascii=False))
-    elif found:
-        Console(markup=False, emoji=False, highlight=False).print(_table(found))
-    else:
-        typer.echo("Nothing has come in yet.")
-    return OK
-
-
-async def _explanations(database: Path, key: str | None, limit: int) -> Sequence[Explanation]:
+if TYPE_CHECKING:
     from core.store.sqlite import SqliteReader
 
-    async with SqliteReader(database) as reader:
-        if key is None:
-            return await reader.explain_recent(limit)
-        explanation = await reader.explain(key)
-        return [] if explanation is None else [explanation]
+T = TypeVar("T")
 
 
-def _table(found: Sequence[Explanation]) -> Table:
-    table = Table("when (UTC)", Column("event", no_wrap=True), "from", "outcome", "turn", "answer")
-    for event in found:
-        when = datetime.fromtimestamp(event.received_at / SECOND_US, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        turn = event.turn_state or ""
-        if event.turn_error:
-            turn = f"{turn}: {event.turn_error}"
-        sent = ", ".join(
-            f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
-            for delivery in event.deliveries
-        )
-        row = (when, event.key, event.sender, event.outcome, turn, sent)
-        table.add_row(*(_printable(cell) for cell in row))
-    return table
+def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
+    """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
+    data_dir = load(path).config.hub.data_dir
+    database = data_dir / "hub.db"
+    if not database.is_file():
+        raise CommandFailed(f"There is no database in {data_dir} yet; start the hub first.")
+
+    async def ask() -> T:
+        from core.store.sqlite import SqliteReader
+
+        async with SqliteReader(database) as reader:
+            return await question(reader)
+
+    try:
+        return asyncio.run(ask())
+    except StoreError as error:
+        raise CommandFailed(f"hubbub: {database}: {error}") from error
 
 
-def _printable(text: str) -> str:
-    """People choose their names and providers their messages: neither may steer the terminal."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+# --- what became of messages ----------------------------------------------------------------------------
+
+
+def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> None:
+    """What became of one event, or of the newest ones."""
+    found = asked(path, lambda reader: _explanations(reader, key, limit))
+    if key is not None and not found:
+        raise CommandFailed(f"No event has the key {key}.")
+    if as_json:
+        print_json([asdict(explanation) for explanation in found])
+    elif found:
+        columns = ("when (UTC)", whole("event"), "from", "outcome", "turn", "answer")
+        print_table(columns, (_explained(event) for event in found))
+    else:
+        typer.echo("Nothing has come in yet.")
+
+
+async def _explanations(reader: "SqliteReader", key: str | None, limit: int) -> Sequence[Explanation]:
+    if key is None:
+        return await reader.explain_recent(limit)
+    explanation = await reader.explain(key)
+    return [] if explanation is None else [explanation]
+
+
+def _explained(event: Explanation) -> Sequence[str]:
+    turn = event.turn_state or ""
+    if event.turn_error:
+        turn = f"{turn}: {event.turn_error}"
+    sent = ", ".join(
+        f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
+        for delivery in event.deliveries
+    )
+    return when(event.received_at), event.key, event.sender, event.outcome, turn, sent
+
+
+# --- conversations --------------------------------------------------------------------------------------
+
+
+def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
+    """The most recently active threads."""
+    found = [ThreadView.of(row) for row in asked(path, lambda reader: reader.threads(limit))]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("active (UTC)", whole("thread"), "owner", "channel", "state", "title")
+        rows = ((when(t.last_active_at), t.id, t.owner_id, t.channel, t.state, t.title) for t in found)
+        print_table(columns, rows)
+    else:
+        typer.echo("There is no conversation yet.")
+
+
+def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
+    """The newest entries of a thread."""
+    wanted = _row_id(thread_id)
+    found = asked(path, lambda reader: _conversation(reader, wanted, limit))
+    if found is None:
+        raise CommandFailed(f"No thread has the id {thread_id}; `hubbub threads list` names them.")
+    if as_json:
+        print_json(found)
+        return
+    thread = found.thread
+    typer.echo(printable(f"{thread.id} of {thread.owner_id} on {thread.channel}, {thread.state}"))
+    if found.earlier:
+        typer.echo(f"(only the newest {len(found.entries)} entries; more with --limit)")
+    for entry in found.entries:
+        typer.echo(_spoken(entry))
+
+
+async def _conversation(reader: "SqliteReader", thread_id: str, limit: int) -> ConversationView | None:
+    row = await reader.thread(thread_id)
+    if row is None:
+        return None
+    newest = await reader.entries(thread_id, limit + 1)
+    entries = tuple(EntryView.of(entry) for entry in newest[-limit:])
+    return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
+
+
+def _spoken(entry: EntryView) -> str:
+    who = " ".join(part for part in (entry.kind, entry.name, entry.status) if part)
+    text = printable_lines(entry.text)
+    if "\n" in text:
+        text = "\n    " + text.replace("\n", "\n    ")
+    return f"{when(entry.at)}  {printable(who)}: {text}"
+
+
+def _row_id(typed: str) -> str:
+    """Row ids are UUIDs; people may leave out the dashes."""
+    try:
+        return str(uuid.UUID(typed.strip()))
+    except ValueError:
+        return typed
+
+
+# --- people and consent ---------------------------------------------------------------------------------
+
+
+def list_users(path: Path | None, *, as_json: bool) -> None:
+    """Everybody who was ever let in."""
+    found = [UserView.of(person) for person in asked(path, lambda reader: reader.people())]
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table((whole("user"), "name", "role", "accounts"), (_person(user) for user in found))
+    else:
+        typer.echo("Nobody is known yet.")
+
+
+def _person(user: UserView) -> Sequence[str]:
+    accounts = ", ".join(f"{a.channel}:{a.platform_user_id} ({a.via})" for a in user.accounts)
+    return user.id, user.name, user.role, accounts
+
+
+def list_approvals(path: Path | None, *, as_json: bool) -> None:
+    """What waits for a person."""
+    found = [ApprovalView.of(view) for view in asked(path, lambda reader: reader.open_prompts())]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("asked (UTC)", whole("id"), "by", "what", "answers", "expires (UTC)")
+        print_table(columns, (_waiting(approval) for approval in found))
+    else:
+        typer.echo("Nothing waits for a decision.")
+
+
+def _waiting(approval: ApprovalView) -> Sequence[str]:
+    answers = " ".join(approval.options)
+    if approval.quorum > 1:
+        answers += f" ({len(approval.votes)} of {approval.quorum} agreed)"
+    return (
+        when(approval.created_at),
+        approval.id,
+        approval.requester_id,
+        approval.title,
+        answers,
+        when(approval.expires_at),
+    )

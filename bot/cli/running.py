@@ -1,4 +1,4 @@
-"""`hubbub run` and `hubbub config check`."""
+"""`hubbub run`."""
 
 import asyncio
 import logging
@@ -10,12 +10,12 @@ from typing import Any
 
 import typer
 
+from bot.cli.ending import FAILED, OK, USAGE
 from bot.config import ConfigError, Loaded, load, secret_values
 from bot.errors import StartError
 
 logger = logging.getLogger(__name__)
 
-OK, FAILED, USAGE = 0, 1, 2
 LAST_THREADS_S = 0.5
 
 
@@ -28,18 +28,8 @@ def load_or_complain(path: Path | None) -> Loaded | None:
         return None
 
 
-def check_config(path: Path | None) -> int:
-    """Say whether the configuration is right."""
-    loaded = load_or_complain(path)
-    if loaded is None:
-        return USAGE
-    source = loaded.source or "embedded defaults"
-    channels = ", ".join(loaded.config.channels) or "none"
-    typer.echo(f"{source}: fine. Channels: {channels}. Models: {_models(loaded)}.")
-    return OK
-
-
-def _models(loaded: Loaded) -> str:
+def models_in_words(loaded: Loaded) -> str:
+    """`main (openai), spare (demo)`."""
     return ", ".join(f"{model.name} ({model.provider})" for model in loaded.config.models)
 
 
@@ -84,7 +74,7 @@ def run_to_the_end(serving: Coroutine[Any, Any, None]) -> None:
 
 def _banner(url: str, loaded: Loaded) -> str:
     """What runs, and what to do next."""
-    lines = [f"hubbub serves on {url} (state: {url}/readyz). Models: {_models(loaded)}."]
+    lines = [f"hubbub serves on {url} (state: {url}/readyz). Models: {models_in_words(loaded)}."]
     if loaded.config.channels:
         lines.append(f"Channels: {', '.join(loaded.config.channels)}. Write to the bot. Ctrl-C ends the hub.")
     else:

@@ -28,7 +28,7 @@ from core.store.rows import (
     TurnState,
 )
 from core.tool import ProcessInfo
-from core.transcript import AssistantSaid, Note, ToolResult
+from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
 RunCheck = Callable[[CallRow, Principal, Sequence[Grant]], str | None]
@@ -203,6 +203,10 @@ class Store(Outbox, Protocol):
 
     async def threads(self, limit: int) -> Sequence[ThreadRow]:
         """The most recently active threads."""
+        ...
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """The newest entries of a thread, in order."""
         ...
 
     async def explain(self, event_key: str) -> Explanation | None:

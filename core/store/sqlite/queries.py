@@ -24,12 +24,14 @@ from core.store.rows import Delivery, Explanation, ThreadRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
+    ENTRY,
     GRANT,
     PRINCIPAL,
     PROMPT_VIEW,
     PROMPT_VIEW_FROM,
     REQUEST,
     THREAD,
+    entry_of,
     grant_of,
     principal_of,
     prompt_views_of,
@@ -38,6 +40,7 @@ from core.store.sqlite.mapping import (
 )
 from core.store.sqlite.migrations import require_current
 from core.store.sqlite.transaction import Row
+from core.transcript import Entry
 from core.users import Account, Person, Principal
 
 _EXPLANATION = (
@@ -106,6 +109,11 @@ class SqliteReader:
             f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} ORDER BY t.last_active_at DESC LIMIT ?", limit
         )
         return [thread_of(row) for row in rows]
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """See Store.entries."""
+        newest = f"SELECT {ENTRY} FROM entries WHERE thread_id = ? ORDER BY seq DESC LIMIT ?"
+        return [entry_of(row) for row in reversed(await self._all(newest, thread_id, limit))]
 
     async def explain(self, event_key: str) -> Explanation | None:
         """See Store.explain."""

@@ -34,7 +34,7 @@ from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
 from core.store.sqlite.writer import Writer
 from core.tool import ProcessInfo
-from core.transcript import AssistantSaid, Note, ToolResult
+from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
 PROBE_BYTES = 1 << 18
@@ -287,6 +287,10 @@ class SqliteStore:
     async def threads(self, limit: int) -> Sequence[ThreadRow]:
         """See Store."""
         return await self._queries.threads(limit)
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """See Store."""
+        return await self._queries.entries(thread_id, limit)
 
     async def explain(self, event_key: str) -> Explanation | None:
         """See Store."""

@@ -1,0 +1,55 @@
+"""What commands print: JSON for programs, tables and lines for people."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Column, Table
+
+from core.clock import SECOND_US
+
+NOT_SHOWN = "\ufffd"
+
+
+def print_json(page: object) -> None:
+    """A value, a model or a list of models, indented."""
+    typer.echo(json.dumps(_plain(page), indent=2, ensure_ascii=False))
+
+
+def _plain(page: object) -> object:
+    if isinstance(page, BaseModel):
+        return page.model_dump(mode="json")
+    if isinstance(page, list | tuple):
+        return [_plain(entry) for entry in page]
+    return page
+
+
+def print_table(columns: Sequence[str | Column], rows: Iterable[Sequence[str]]) -> None:
+    """A table as wide as the terminal; cells that do not fit are wrapped, never cut."""
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(printable(cell) for cell in row))
+    Console(markup=False, emoji=False, highlight=False).print(table)
+
+
+def whole(title: str) -> Column:
+    """A column whose cells people copy: never wrapped."""
+    return Column(title, no_wrap=True)
+
+
+def when(at: int) -> str:
+    """Microseconds UTC as people read them."""
+    return datetime.fromtimestamp(at / SECOND_US, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def printable(text: str) -> str:
+    """People choose their names and providers their messages: neither may steer the terminal."""
+    return "".join(character if character.isprintable() else NOT_SHOWN for character in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines: only line ends are kept."""
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.splitlines())

@@ -1,0 +1,172 @@
+"""The hub's state as the API and `--json` show it: one shape for both.
+
+Times are integer microseconds UTC. Secrets never appear in here.
+"""
+
+from typing import Self, assert_never
+
+from pydantic import BaseModel, ConfigDict
+
+from core.store.accept import PromptView
+from core.store.rows import ThreadRow
+from core.transcript import AssistantSaid, Entry, Note, Summary, ToolCalled, ToolResult, UserSaid
+from core.users import Person
+
+
+class View(BaseModel):
+    """Frozen, and nothing in it but what is declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ThreadView(View):
+    """One conversation. `state`: of its active turn (`running`, `waiting`), else `idle`."""
+
+    id: str
+    owner_id: str
+    channel: str
+    title: str
+    state: str
+    created_at: int
+    last_active_at: int
+
+    @classmethod
+    def of(cls, row: ThreadRow) -> Self:
+        """The row without what only its channel can read."""
+        return cls(
+            id=row.id,
+            owner_id=row.owner_id,
+            channel=row.channel,
+            title=row.title,
+            state="idle" if row.active_turn_state is None else row.active_turn_state.value,
+            created_at=row.created_at,
+            last_active_at=row.last_active_at,
+        )
+
+
+class EntryView(View):
+    """One line of a conversation.
+
+    `kind`: user, assistant, call, result, summary, note. `name`: who speaks (user) or the tool (call);
+    `text` of a call: its arguments as the model gave them; `status`: of a result.
+    """
+
+    seq: int
+    turn_id: str
+    at: int
+    kind: str
+    text: str
+    name: str | None = None
+    call_id: str | None = None
+    status: str | None = None
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        """The entry, whatever it is, in one flat shape."""
+        said = entry.said
+        name = call_id = status = None
+        match said:
+            case UserSaid(text, sender):
+                name = sender
+            case ToolCalled(call_id, name, text):
+                pass
+            case ToolResult(call_id, result, text):
+                status = result.value
+            case AssistantSaid(text) | Summary(text) | Note(text):
+                pass
+            case _:
+                assert_never(said)
+        return cls(
+            seq=entry.seq,
+            turn_id=entry.turn_id,
+            at=entry.at,
+            kind=said.kind,
+            text=text,
+            name=name or None,
+            call_id=call_id,
+            status=status,
+        )
+
+
+class ConversationView(View):
+    """A thread with its newest entries, in order. `earlier`: there are entries before them."""
+
+    thread: ThreadView
+    entries: tuple[EntryView, ...]
+    earlier: bool
+
+
+class VoteView(View):
+    """One person's answer so far."""
+
+    user_id: str
+    name: str
+    option: str
+    at: int
+
+
+class ApprovalView(View):
+    """A question that waits for people. `approvers`: who may answer; empty: the requester and any owner."""
+
+    id: str
+    kind: str
+    thread_id: str
+    channel: str
+    requester_id: str
+    title: str
+    detail: str
+    options: tuple[str, ...]
+    approvers: tuple[str, ...]
+    quorum: int
+    votes: tuple[VoteView, ...]
+    created_at: int
+    expires_at: int
+
+    @classmethod
+    def of(cls, view: PromptView) -> Self:
+        """The prompt with its votes."""
+        prompt = view.prompt
+        votes = (VoteView(user_id=v.user_id, name=v.name, option=v.option.value, at=v.at) for v in view.votes)
+        return cls(
+            id=prompt.id,
+            kind=prompt.kind.value,
+            thread_id=prompt.thread_id,
+            channel=view.thread.channel,
+            requester_id=prompt.requester_id,
+            title=prompt.title,
+            detail=prompt.detail,
+            options=tuple(option.value for option in prompt.options),
+            approvers=prompt.rule.approvers,
+            quorum=prompt.rule.quorum,
+            votes=tuple(votes),
+            created_at=prompt.created_at,
+            expires_at=prompt.expires_at,
+        )
+
+
+class AccountView(View):
+    """An account on a channel. `via`: config, allowlist, open, paired, linked, revoked."""
+
+    channel: str
+    platform_user_id: str
+    via: str
+    name: str
+
+
+class UserView(View):
+    """A person and the accounts they were let in with."""
+
+    id: str
+    role: str
+    name: str
+    accounts: tuple[AccountView, ...]
+
+    @classmethod
+    def of(cls, person: Person) -> Self:
+        """The user with all accounts ever bound to them."""
+        accounts = (
+            AccountView(channel=a.channel, platform_user_id=a.platform_user_id, via=a.via, name=a.name)
+            for a in person.accounts
+        )
+        user = person.user
+        return cls(id=user.user_id, role=user.role.value, name=user.name, accounts=tuple(accounts))

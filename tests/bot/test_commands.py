@@ -1,0 +1,159 @@
+"""The commands an operator types, as processes of their own, beside a running hub and without one."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.program import environment, hubbub
+from tests.scenarios.house import KEY, OWNER, TOKEN, House, open_house
+
+ECHO = "please run: echo line >> out.txt"
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, extra='[agent]\nsystem_prompt = "Be brief."') as opened:
+        yield opened
+
+
+# ---------------------------------------------------------------- looking
+
+
+@pytest.mark.parametrize(
+    "words", [["threads", "list"], ["threads", "show", "x"], ["users", "list"], ["approvals", "list"]]
+)
+async def test_listings_before_the_first_start_say_so(tmp_path: Path, words: list[str]) -> None:
+    ended = await hubbub(tmp_path, *words)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.complaint == f"There is no database in {tmp_path}/data yet; start the hub first."
+
+
+async def test_listings_of_a_bad_configuration_are_a_usage_error(tmp_path: Path) -> None:
+    ended = await hubbub(tmp_path, "threads", "list", "--config", "nowhere.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.complaint == "nowhere.toml: there is no such file; name another one or create it"
+
+
+async def test_a_conversation_is_listed_and_shown(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await house.telegram.wait_text(OWNER, "Done:")
+    house.telegram.user_sends_text(OWNER, "clear\x1b[2J it")
+    await house.telegram.wait_text(OWNER, "You said: clear")
+    (thread,) = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
+    assert (thread["channel"], thread["owner_id"], thread["state"]) == ("telegram", "owner", "idle")
+    table, shown, plain, cut = await asyncio.gather(
+        hubbub(house.directory, "threads", "list"),
+        hubbub(house.directory, "threads", "show", thread["id"], "--json"),
+        hubbub(house.directory, "threads", "show", thread["id"].replace("-", "")),
+        hubbub(house.directory, "threads", "show", thread["id"], "--limit", "1"),
+    )
+    assert thread["id"] in table.out
+    page = json.loads(shown.out)
+    assert page["thread"] == thread
+    assert [entry["kind"] for entry in page["entries"][:4]] == ["user", "assistant", "call", "result"]
+    assert page["entries"][0]["text"] == ECHO
+    assert (page["entries"][2]["name"], page["entries"][3]["status"]) == ("shell", "ok")
+    assert page["earlier"] is False
+    assert (plain.code, plain.err) == (0, "")
+    assert f": {ECHO}\n" in plain.out
+    assert "\x1b" not in table.out + plain.out
+    assert "(only the newest 1 entries; more with --limit)" in cut.out
+    assert ECHO not in cut.out
+
+
+async def test_a_thread_that_is_not_there(house: House) -> None:
+    ended = await hubbub(house.directory, "threads", "show", "no-such-thread")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.complaint == ("No thread has the id no-such-thread; `hubbub threads list` names them.")
+
+
+async def test_empty_listings_say_so(house: House) -> None:
+    threads, approvals, none = await asyncio.gather(
+        hubbub(house.directory, "threads", "list"),
+        hubbub(house.directory, "approvals", "list"),
+        hubbub(house.directory, "approvals", "list", "--json"),
+    )
+    assert threads.out == "There is no conversation yet.\n"
+    assert approvals.out == "Nothing waits for a decision.\n"
+    assert json.loads(none.out) == []
+
+
+async def test_what_waits_for_a_person_is_listed(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+    table, listed, users = await asyncio.gather(
+        hubbub(house.directory, "approvals", "list"),
+        hubbub(house.directory, "approvals", "list", "--json"),
+        hubbub(house.directory, "users", "list", "--json"),
+    )
+    (approval,) = json.loads(listed.out)
+    assert approval["id"] in table.out
+    assert "echo line >> out.txt" in approval["title"] + approval["detail"]
+    assert approval["options"][:2] == ["approve", "deny"]
+    assert (approval["kind"], approval["requester_id"], approval["votes"]) == ("approval", "owner", [])
+    (owner,) = json.loads(users.out)
+    assert (owner["id"], owner["role"]) == ("owner", "owner")
+    assert [(a["channel"], a["platform_user_id"]) for a in owner["accounts"]] == [("telegram", str(OWNER))]
+
+
+# ---------------------------------------------------------------- configuration
+
+
+async def test_config_check_shows_what_is_in_force_without_secrets(house: House) -> None:
+    ended = await hubbub(house.directory, "config", "check", "--json", env={"HUBBUB__HTTP__PORT": "8123"})
+    page = json.loads(ended.out)
+    assert (ended.code, page["ok"], page["source"], page["problems"]) == (0, True, "hubbub.toml", [])
+    assert page["config"]["http"] == {"host": "127.0.0.1", "port": 8123, "public_url": ""}
+    assert page["config"]["agent"]["system_prompt"] == "Be brief."
+    assert page["config"]["channels"]["telegram"]["token"] == "***"
+    for secret in (TOKEN, TOKEN.partition(":")[2], KEY):
+        assert secret not in ended.out
+
+
+async def test_config_check_lists_problems_as_json(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text("[http]\nprot = 80\nport = 'x'\n")
+    ended = await hubbub(tmp_path, "config", "check", "--json")
+    page = json.loads(ended.out)
+    assert (ended.code, page["ok"]) == (2, False)
+    assert len(page["problems"]) == 2
+    assert "hubbub.toml:2: http.prot: unknown key; did you mean port?" in page["problems"]
+
+
+# ---------------------------------------------------------------- being quick
+
+HELP = """
+import sys
+from bot.cli import main
+try:
+    main()
+finally:
+    sys.stderr.write(" ".join(sys.modules))
+"""
+HEAVY = {"starlette", "uvicorn", "httpx", "aiohttp", "telegram", "aiosqlite", "sqlite3", "bot.config"}
+MODULES_LIMIT = 450
+"""A program of typer alone that prints its help has about 400, pydantic among them."""
+
+
+@pytest.mark.parametrize("words", [[], ["threads"], ["threads", "show"]])
+async def test_help_loads_nothing_it_does_not_need(tmp_path: Path, words: list[str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", HELP, *words, "--help"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    loaded = err.decode().split()
+    assert process.returncode == 0
+    assert "Usage: hubbub" in out.decode()
+    assert not HEAVY & set(loaded)
+    assert not [name for name in loaded if name.startswith(("core.", "channels."))]
+    assert len(loaded) < MODULES_LIMIT, len(loaded)

@@ -1,0 +1,23 @@
+"""What consoles and commands ask the store."""
+
+from core.transcript import AssistantSaid, UserSaid
+from tests.contracts.store.world import World
+
+
+async def test_the_newest_entries_of_a_thread_come_in_order(world: World) -> None:
+    start = await world.turn("one")
+    await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("two"), [])
+    await world.store.record_reply_and_intents(start.turn_id, AssistantSaid("three"), [])
+    thread_id = start.thread.id
+    entries = await world.store.entries(thread_id, 10)
+    assert [entry.said for entry in entries] == [
+        UserSaid("one"),
+        AssistantSaid("two"),
+        AssistantSaid("three"),
+    ]
+    assert [entry.seq for entry in entries] == sorted(entry.seq for entry in entries)
+    assert [entry.said for entry in await world.store.entries(thread_id, 2)] == [
+        AssistantSaid("two"),
+        AssistantSaid("three"),
+    ]
+    assert await world.store.entries("no such thread", 10) == []
