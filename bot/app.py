@@ -32,6 +32,7 @@ from core.conversation.pairing import ClaimRules, PairingDesk
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener, TurnListeners
 from core.expiry import PromptExpiry
+from core.gathering import AlbumGathering
 from core.hub import Hub
 from core.ids import Ids, RandomIds
 from core.model.base import Model
@@ -72,6 +73,7 @@ class App:
     expiry: PromptExpiry
     recovery: BootRecovery
     previews: TurnPreviews
+    gathering: AlbumGathering
     pairing: PairingDesk
 
 
@@ -104,6 +106,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.manager.run(app.hub), name="channels"),
             group.create_task(app.expiry.run(), name="prompt expiry"),
             group.create_task(app.previews.run(), name="previews"),
+            group.create_task(app.gathering.run(), name="albums"),
             group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
             group.create_task(app.web.run(), name="web"),
         ]
@@ -152,7 +155,8 @@ async def _assemble(
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
     rules = build_rules(loaded.config, owner, ids)
-    hub = Hub(store, rules, actors, manager, clock)
+    gathering = AlbumGathering(store, actors, clock, ids)
+    hub = Hub(store, rules, actors, manager, clock, gathering)
     health = health_routes(lambda: _readiness(store, hub, manager))
     web = WebServer(sock, [*health, *channel_routes(manager.routes(hub))])
     return App(
@@ -163,8 +167,9 @@ async def _assemble(
         manager=manager,
         web=web,
         expiry=PromptExpiry(store, actors, manager, clock),
-        recovery=BootRecovery(store, actors, manager, end_process, clock, ids),
+        recovery=BootRecovery(store, actors, manager, end_process, clock, ids, gathering),
         previews=previews,
+        gathering=gathering,
         pairing=PairingDesk(store, ClaimRules(rules.access, ids), manager),
     )
 

@@ -6,6 +6,7 @@ from core.actors import ThreadActors
 from core.clock import Clock
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
+from core.gathering import AlbumGathering
 from core.messages import InboundEvent, Unreadable
 from core.ports import Acceptance, OutboxListener
 from core.store.accept import Accepted
@@ -25,12 +26,14 @@ class Hub:
         actors: ThreadActors,
         listener: OutboxListener,
         clock: Clock,
+        gathering: AlbumGathering,
     ) -> None:
         self._store = store
         self._rules = rules
         self._actors = actors
         self._listener = listener
         self._clock = clock
+        self._gathering = gathering
         self._open = False
 
     @property
@@ -71,3 +74,5 @@ class Hub:
             self._listener.outbox_ready(accepted.outbox)
         if accepted.started is not None:
             self._actors.start(accepted.started)
+        if accepted.wait_until is not None and accepted.thread_id is not None:
+            self._gathering.expect(accepted.thread_id, accepted.wait_until)

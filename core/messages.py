@@ -25,12 +25,21 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A received file: `handle` lets its channel fetch it later, also after a restart."""
+    """A received file: `handle` lets its channel fetch it later, also after a restart.
+
+    `limit_bytes`: larger files the platform does not hand over; None: it has no such limit.
+    """
 
     handle: str
     name: str
     media_type: str
     size_bytes: int
+    limit_bytes: int | None = None
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether it can never be fetched."""
+        return self.limit_bytes is not None and self.size_bytes > self.limit_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,9 @@ class InboundMessage:
     `order_key` sorts, as text, in the platform's own order within one conversation; `scope` is the
     conversation's external id (None where the channel has just one, as in a terminal; None differs from "").
     `direct`: a private conversation; `addressed`: meant for the bot. `sent_at` is microseconds UTC.
+    `ref` is the message itself, where an answer may quote it. Parts of one `album` come one by one and are
+    one message; the first may be the only one that is addressed. `edits`: the key of the message whose
+    text this is from now on.
     """
 
     key: str
@@ -55,6 +67,9 @@ class InboundMessage:
     addressed: bool = True
     attachments: tuple[Attachment, ...] = ()
     reply_to: MessageRef | None = None
+    ref: MessageRef | None = None
+    album: str | None = None
+    edits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +100,20 @@ class Unreadable:
     sent_at: int
 
 
-InboundEvent = InboundMessage | ChoiceAnswer | Unreadable
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A conversation goes on elsewhere: under another address and scope, with order keys of its own."""
+
+    key: str
+    channel: str
+    old_address: Address
+    old_scope: str
+    address: Address
+    scope: str
+    sent_at: int
+
+
+InboundEvent = InboundMessage | ChoiceAnswer | Moved | Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +164,8 @@ class File:
 class Message:
     """Something the hub says. Core says what it means; each channel shows it as well as it can.
 
+    `reply_to`: the message it answers, quoted where others write in between.
+
     `choices` belong to `prompt_id`. `outcome` is set when a prompt is settled: the choices disappear and
     the outcome line is shown instead.
     """
@@ -145,6 +175,7 @@ class Message:
     prompt_id: str | None = None
     outcome: str | None = None
     files: tuple[File, ...] = field(default=())
+    reply_to: MessageRef | None = None
 
 
 def plain(text: str) -> Message:

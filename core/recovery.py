@@ -9,11 +9,12 @@ from core.actors import ThreadActors
 from core.clock import Clock
 from core.consent.cards import open_card
 from core.consent.opening import unknown_outcome_prompt
+from core.gathering import AlbumGathering
 from core.ids import Ids
 from core.messages import plain
 from core.ports import OutboxListener
 from core.store.base import Store
-from core.store.rows import Draft, RunningCall, TurnState, UnfinishedTurn
+from core.store.rows import REJOIN_US, Draft, RunningCall, TurnState, UnfinishedTurn
 from core.store.units import patiently
 from core.tool import ProcessInfo
 
@@ -47,6 +48,7 @@ class BootRecovery:
         end_process: EndProcess,
         clock: Clock,
         ids: Ids,
+        gathering: AlbumGathering,
     ) -> None:
         self._store = store
         self._actors = actors
@@ -54,6 +56,7 @@ class BootRecovery:
         self._end_process = end_process
         self._clock = clock
         self._ids = ids
+        self._gathering = gathering
 
     async def recover(self) -> Recovered:
         """Settle interrupted effects as unknown, then start unfinished and waiting turns."""
@@ -121,3 +124,5 @@ class BootRecovery:
         started = await self._store.start_waiting(thread_id, self._ids.row_id())
         if started is not None:
             self._actors.start(started)
+        else:  # parts of an album, of which more may be delivered now
+            self._gathering.expect(thread_id, self._clock.now() + REJOIN_US)

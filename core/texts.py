@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+from core.inputs import size_in_words
+from core.messages import Attachment
+
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation"),
     ("stop", "stop what is running here"),
@@ -122,6 +125,13 @@ def stopped(dropped: int) -> str:
 def too_many_waiting(limit: int) -> str:
     """Refuses a message aloud when too many wait."""
     return f"I am still busy and already {limit} messages wait here. I did not take this one; send it later."
+
+
+def files_too_large(files: Sequence[Attachment]) -> str:
+    """Of files that cannot be fetched; each has a limit."""
+    names = ", ".join(f"“{file.name[:60]}” ({size_in_words(file.size_bytes)})" for file in files)
+    limit = size_in_words(min(file.limit_bytes or 0 for file in files))
+    return f"Too large for me: {names}. Here I can read files of up to {limit}."
 
 
 def waits_for_decision(title: str, prompt_id: str) -> str:

@@ -31,7 +31,7 @@ from core.conversation.submission import (
     parse_submission,
 )
 from core.ids import Ids, is_code, normalise_code
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable, plain
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
 from core.prompts import Grant, GrantScope, Option, PromptKind
 from core.store.accept import (
     AcceptView,
@@ -56,6 +56,11 @@ from core.store.accept import (
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn, TurnDown
 from core.store.rows import TurnState
 from core.users import Identity, Principal, Role
+
+
+ALBUM_WAIT_US = 700_000
+"""Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
+EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +91,8 @@ class EventJudge:
 
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
         """Who is speaking, and may they?"""
-        if isinstance(event, Unreadable):
-            return TurnedAway("failed: unreadable")
+        if isinstance(event, Unreadable | Moved):
+            return TurnedAway("failed: unreadable")  # nobody speaks
         rules, code = self._rules, self._code(event)
         admission = rules.access.admit(event, identity, rules.ids, redeems=code is not None)
         if admission is None:
@@ -103,9 +108,11 @@ class EventJudge:
         match event:
             case ChoiceAnswer():
                 return self._press(event, view)
+            case InboundMessage(edits=str()):
+                return Verdict(EDITED_UNKNOWN)
             case InboundMessage():
                 return self._too_fast(event, view) or self._text(event, self._submission, view)
-            case Unreadable():
+            case Unreadable() | Moved():
                 return Verdict("failed: unreadable")
             case _:
                 assert_never(event)
@@ -113,7 +120,7 @@ class EventJudge:
     def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
         match submission:
             case UserInput():
-                return self._input(view)
+                return self._input(event, view)
             case BareAnswer():
                 return self._bare_answer(event, submission, view)
             case AnswerPrompt(_, option):
@@ -121,7 +128,7 @@ class EventJudge:
             case Stop():
                 return _stop(view)
             case LetPersonIn():
-                return self._let_in(submission, view)
+                return self._let_in(event, submission, view)
             case Link(code):
                 return self._link(event, code, view)
             case _:
@@ -147,18 +154,23 @@ class EventJudge:
             case _:
                 assert_never(submission)
 
-    def _input(self, view: AcceptView) -> Verdict:
+    def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        too_large = [file for file in event.attachments if file.out_of_reach]
+        if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
+            return _refused("file too large", texts.files_too_large(too_large))
         if view.waiting >= self._rules.max_waiting:
             return _refused("too many messages waiting", texts.too_many_waiting(self._rules.max_waiting))
         turn_id = self._rules.ids.row_id()
+        wait_us = ALBUM_WAIT_US if event.album is not None else 0
         match self._rules.sessions.resolve(view):
             case Existing(thread):
-                queue = QueueInput(thread.id, turn_id)
+                queue = QueueInput(thread.id, turn_id, wait_us=wait_us)
             case Adopt(thread_id):
-                queue = QueueInput(thread_id, turn_id, adopt=True)
+                queue = QueueInput(thread_id, turn_id, adopt=True, wait_us=wait_us)
             case Create(thread_id):
-                queue = QueueInput(thread_id, turn_id)
-        return Verdict("waiting", (queue, *_notice_while_asked(view)))
+                queue = QueueInput(thread_id, turn_id, wait_us=wait_us)
+        said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
+        return Verdict("waiting", (queue, *said, *_notice_while_asked(view)))
 
     def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
         prompt = _answered_by_text(event, answer, view)
@@ -166,7 +178,7 @@ class EventJudge:
             return self._vote(prompt, view, answer.option, by_text=True)
         if answer.command:
             return _refused("nothing to answer", texts.NOTHING_WAITS)
-        return self._input(view)
+        return self._input(event, view)
 
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
         if view.prompt is None or not 0 <= event.choice < len(view.prompt.prompt.options):
@@ -236,10 +248,10 @@ class EventJudge:
         known = submission.channel in self._rules.access.channels
         return submission.channel if known and principal.role is Role.OWNER else None
 
-    def _let_in(self, submission: LetPersonIn, view: AcceptView) -> Verdict:
+    def _let_in(self, event: InboundMessage, submission: LetPersonIn, view: AcceptView) -> Verdict:
         if view.claims is None:
             if not submission.command:
-                return self._input(view)
+                return self._input(event, view)
             if view.principal.role is not Role.OWNER:
                 return _refused("only the owner lets people in", texts.ONLY_OWNER_LETS_IN)
             return _refused("unknown channel", texts.unknown_channel(submission.channel))

@@ -146,12 +146,14 @@ class QueueInput:
     """The message is input for its thread: it starts a turn, or waits for the next one.
 
     Where the event's key leads to no thread yet: `new_thread_id` is made and the key leads there, or, with
-    `adopt`, the sender's existing thread of that id gets the key.
+    `adopt`, the sender's existing thread of that id gets the key. `wait_us`: it waits so long for the rest
+    of its album, see Store.start_waiting.
     """
 
     new_thread_id: str
     turn_id: str
     adopt: bool = False
+    wait_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,8 @@ class Accepted:
     """What the transaction did.
 
     `started`: a turn that now runs and needs its actor; `stopped_turn_id`: a running turn to be cancelled;
-    `outbox`: new rows, in order; `thread_id`: where the event belongs, if anywhere.
+    `outbox`: new rows, in order; `thread_id`: where the event belongs, if anywhere; `wait_until`: when
+    what waits there for the rest of an album is to be started (microseconds UTC).
     """
 
     outcome: str
@@ -288,3 +291,4 @@ class Accepted:
     started: TurnStart | None = None
     stopped_turn_id: str | None = None
     outbox: tuple[OutboxRow, ...] = ()
+    wait_until: int | None = None

@@ -5,6 +5,7 @@ only together with a migration.
 """
 
 import json
+from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from core.messages import (
@@ -62,6 +63,8 @@ def message_to_json(message: Message) -> str:
         stored["outcome"] = message.outcome
     if message.files:
         stored["files"] = [[file.path, file.name, file.media_type] for file in message.files]
+    if message.reply_to is not None:
+        stored["reply_to"] = message.reply_to
     return storable(_encode(stored))
 
 
@@ -74,6 +77,7 @@ def message_from_json(text: str) -> Message:
         prompt_id=stored.get("prompt_id"),
         outcome=stored.get("outcome"),
         files=tuple(File(*file) for file in stored.get("files", ())),
+        reply_to=stored.get("reply_to"),
     )
 
 
@@ -125,9 +129,12 @@ def strings_from_json(text: str) -> tuple[str, ...]:
 
 def event_extra_to_json(event: InboundMessage) -> str | None:
     """What a message carries beside its text; None for most messages."""
-    if not event.attachments and event.reply_to is None:
+    quotable = None if event.direct else event.ref
+    if not event.attachments and event.reply_to is None and quotable is None:
         return None
     stored: dict[str, Any] = {}
+    if quotable is not None:
+        stored["ref"] = quotable
     if event.reply_to is not None:
         stored["reply_to"] = event.reply_to
     if event.attachments:
@@ -135,8 +142,26 @@ def event_extra_to_json(event: InboundMessage) -> str | None:
     return storable(_encode(stored))
 
 
-def _attachment_to_json(attachment: Attachment) -> list[str | int]:
-    return [attachment.handle, attachment.name, attachment.media_type, attachment.size_bytes]
+@dataclass(frozen=True, slots=True)
+class EventExtra:
+    """What `event_extra_to_json` kept of a message. `ref`: only of those that answers quote."""
+
+    attachments: tuple[Attachment, ...] = ()
+    ref: MessageRef | None = None
+
+
+def event_extra_from_json(text: str | None) -> EventExtra:
+    """What a message carried beside its text."""
+    if text is None:
+        return EventExtra()
+    stored = cast("dict[str, Any]", json.loads(text))
+    attachments = tuple(Attachment(*attachment) for attachment in stored.get("attachments", ()))
+    return EventExtra(attachments, stored.get("ref"))
+
+
+def _attachment_to_json(attachment: Attachment) -> list[str | int | None]:
+    values = (attachment.handle, attachment.name, attachment.media_type, attachment.size_bytes)
+    return [*values, attachment.limit_bytes] if attachment.limit_bytes is not None else [*values]
 
 
 # --- transcript -----------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
 
+REJOIN_US = 2_000_000
+"""After a start, so long for the rest of an album that was cut in two by the end of the hub before."""
+
 
 class TurnState(StrEnum):
     """A turn runs, waits for a person, or has ended in one of four ways."""

@@ -3,9 +3,10 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 import uuid
+from dataclasses import replace
 from typing import assert_never
 
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Unreadable
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
 from core.prompts import PromptState
 from core.store.accept import (
     Accepted,
@@ -25,7 +26,9 @@ from core.store.rows import ThreadRow, TurnState
 from core.store.sqlite import pairing, people, prompts, strangers
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
+from core.store.sqlite.inputs import edit, is_part_of_known
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
+from core.store.sqlite.moving import move
 from core.store.sqlite.outbox import Cause, enqueue, learn_copy
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
@@ -43,6 +46,13 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
     if isinstance(event, Unreadable):
         record(tx, NewEvent(event, UNREADABLE))
         return Accepted(UNREADABLE, None, duplicate=False)
+    if isinstance(event, Moved):
+        return move(tx, event)
+    if isinstance(event, InboundMessage):
+        if event.edits is not None and (edited := edit(tx, event)) is not None:
+            return edited
+        if not event.addressed and is_part_of_known(tx, event):
+            event = replace(event, addressed=True)
     identity = people.identity(tx, event.channel, event.sender.platform_user_id)
     admission = judge.admit(event, identity)
     match admission:
@@ -85,7 +95,8 @@ def _keep(
     thread_id = effects.thread_id
     counted = admitted.limited and verdict.counts and isinstance(event, InboundMessage)
     user_id = admitted.principal.user_id
-    new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted)
+    waits = effects.wait_until
+    new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits or 0)
     cause = Cause(event_id=record(tx, new))
     said = enqueue(tx, effects.said, cause, send_now=send_now) if effects.said else ()
     # Whether a row could go out at once is only known of the event's own conversation.
@@ -98,6 +109,7 @@ def _keep(
         started=effects.started,
         stopped_turn_id=effects.stopped_turn_id,
         outbox=(*effects.card_changes, *said, *elsewhere),
+        wait_until=waits,
     )
 
 

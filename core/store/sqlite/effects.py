@@ -21,8 +21,9 @@ from core.store.codec import storable
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sqlite import pairing, people, prompts, strangers
+from core.store.sqlite.inputs import input_of
 from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turns import end_turn, input_of, outcome_of, start_turn, thread
+from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
 from core.thread_key import scope_of
 from core.users import Principal
 
@@ -54,6 +55,7 @@ class Effects:
         self._waiting = waiting
         self.outcome: str | None = None
         self.turn_id: str | None = None
+        self.wait_until: int | None = None
         self.started: TurnStart | None = None
         self.stopped_turn_id: str | None = None
         self.card_changes: list[OutboxRow] = []
@@ -118,12 +120,15 @@ class Effects:
             adopted = effect.adopt and self._adopt(effect.new_thread_id)
             self._thread = adopted or self._new_thread(effect.new_thread_id)
         on = self._thread
-        if on.active_turn_id is not None or self._waiting:
+        if effect.wait_us:
+            self.wait_until = self._tx.clock.now() + effect.wait_us
+        if on.active_turn_id is not None or self._waiting or effect.wait_us:
             self.outcome = WAITING
             return
-        said = input_of(event.text, event.sender.name, direct=event.direct)
+        said = input_of((event.text,), event.attachments, event.sender.name, direct=event.direct)
+        reply_to = None if event.direct else event.ref
         start = start_turn(
-            self._tx, on, self._principal, effect.turn_id, (said,), event.channel, event.address
+            self._tx, on, self._principal, effect.turn_id, (said,), event.channel, event.address, reply_to
         )
         self.started, self.turn_id, self.outcome = start, start.turn_id, outcome_of(start)
         self._thread = start.thread

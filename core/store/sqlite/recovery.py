@@ -3,6 +3,8 @@
 At a start, in one transaction:
 - outbox rows that were being sent become ambiguous, for good if their one repeat was cut short; changes of
   shown messages are queued again, since repeating them changes nothing;
+- previews whose place was taken for good are settled; the others stay, for their turns to go on with;
+- waiting parts of albums wait a little longer for the rest;
 - running calls that may be repeated (effect `none` or `idempotent`) go back to where they were before;
 - turns that a person had stopped end here, unless a call with an effect was cut short in them;
 - running calls with an effect are reported: a person must be asked about each (`mark_unknown`);
@@ -16,6 +18,7 @@ from collections.abc import Sequence
 
 from core.errors import StaleTurn
 from core.store.rows import Recovery, RunningCall, TurnStart, TurnState, UnfinishedTurn
+from core.store.sqlite.inputs import rejoin_albums
 from core.store.sqlite.mapping import (
     ACTIVE,
     ACTIVE_TURN,
@@ -28,6 +31,7 @@ from core.store.sqlite.mapping import (
     thread_of,
 )
 from core.store.sqlite.outbox import give_back_sending
+from core.store.sqlite.previews import settle_replaced, withdraw
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, started
 
@@ -35,6 +39,8 @@ from core.store.sqlite.turns import end_turn, started
 def recover(tx: Transaction) -> Recovery:
     """See Store.recover."""
     give_back_sending(tx)
+    settle_replaced(tx)
+    rejoin_albums(tx)
     tx.run(
         "UPDATE calls SET state = iif(answer IS NULL, 'intent', 'approved')"
         " WHERE state = 'running' AND effect <> 'effect'"
@@ -74,6 +80,7 @@ def _end_stopped(tx: Transaction, cut_short: set[str]) -> None:
     for turn_id, thread_id in stopped:
         if turn_id not in cut_short:
             end_turn(tx, thread_id, turn_id, TurnState.STOPPED)
+            withdraw(tx, turn_id)
 
 
 def resume_turn(tx: Transaction, turn_id: str) -> TurnStart:

@@ -3,14 +3,15 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from itertools import takewhile
+from dataclasses import replace
 
 from core.errors import StaleTurn
-from core.messages import Address
+from core.messages import Address, MessageRef
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
+from core.store.sqlite.inputs import take_waiting
 from core.store.sqlite.mapping import ACTIVE, ACTIVE_TURN, PRINCIPAL, THREAD, principal_of, thread_of
-from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.people import known_user
+from core.store.sqlite.previews import enqueue_instead
 from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append, write
 from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolResult, UserSaid
@@ -69,8 +70,10 @@ def start_turn(
     inputs: Sequence[UserSaid],
     channel: str,
     address: Address,
+    reply_to: MessageRef | None = None,
 ) -> TurnStart:
-    """Start a turn on a thread without an active one; it answers to the address given."""
+    """Start a turn on a thread without an active one; it answers to the address given, as a reply to that
+    message if there is one."""
     now = tx.clock.now()
     row = tx.one(
         "UPDATE threads SET last_turn = last_turn + 1, last_seq = last_seq + ?, last_active_at = ?,"
@@ -86,7 +89,8 @@ def start_turn(
     first_seq = last_seq - len(inputs) + 1
     tx.run(
         "INSERT INTO turns (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
-        " budget_from, running_since, created_at) VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?)",
+        " budget_from, running_since, created_at, reply_to)"
+        " VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?, ?)",
         turn_id,
         on.id,
         number,
@@ -96,6 +100,7 @@ def start_turn(
         last_seq,
         now,
         now,
+        reply_to,
     )
     write(tx, on.id, turn_id, first_seq, inputs)
     running = ThreadRow(
@@ -117,29 +122,25 @@ def start_turn(
 def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | None:
     """Make waiting inputs of a thread the next turn: the oldest, and those of the same person right after
     it as far as the policy merges them. None if nothing waits, or a turn is active."""
-    rows = tx.all(
-        "SELECT id, user_id, text, sender, direct, channel, address FROM inbox"
-        " WHERE thread_id = ? AND outcome = 'waiting' ORDER BY order_key, id LIMIT ?",
-        thread_id,
-        tx.policy.merge_inputs,
-    )
-    if not rows:
+    taken = take_waiting(tx, thread_id)
+    if taken is None:
         return None
     on = thread(tx, thread_id)
     if on.active_turn_id is not None:
         return None
-    taken = list(takewhile(lambda row: row[1] == rows[0][1], rows))
-    inputs = [input_of(text, sender, direct=bool(direct)) for _, _, text, sender, direct, _, _ in taken]
-    channel, address = taken[-1][5], Address(taken[-1][6])
-    start = start_turn(tx, on, known_user(tx, rows[0][1]), turn_id, inputs, channel, address)
-    for row in taken:
-        tx.run("UPDATE inbox SET outcome = ?, turn_id = ? WHERE id = ?", outcome_of(start), turn_id, row[0])
+    start = start_turn(
+        tx,
+        on,
+        known_user(tx, taken.user_id),
+        turn_id,
+        taken.said,
+        taken.channel,
+        taken.address,
+        taken.reply_to,
+    )
+    for event_id in taken.ids:
+        tx.run("UPDATE inbox SET outcome = ?, turn_id = ? WHERE id = ?", outcome_of(start), turn_id, event_id)
     return start
-
-
-def input_of(text: str, sender: str, *, direct: bool) -> UserSaid:
-    """An input as the transcript has it; who speaks is said only where several people may."""
-    return UserSaid(text, "" if direct else sender)
 
 
 def outcome_of(start: TurnStart) -> str:
@@ -186,7 +187,7 @@ def finish(
     """See Store.finish_turn_and_enqueue."""
     thread_id = require_running(tx, turn_id)
     end_turn(tx, thread_id, turn_id, state, answer, error)
-    rows = enqueue(tx, messages, Cause(turn_id=turn_id), send_now=send_now)
+    rows = enqueue_instead(tx, turn_id, _as_replies(tx, turn_id, messages), send_now=send_now)
     return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
 
 
@@ -223,6 +224,19 @@ def end_turn(
         now,
         turn_id,
     )
+
+
+def reply_to_of(tx: Transaction, turn_id: str) -> MessageRef | None:
+    """The message that a turn's answer quotes."""
+    row = tx.one("SELECT reply_to FROM turns WHERE id = ?", turn_id)
+    return None if row is None else row[0]
+
+
+def _as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Sequence[Draft]:
+    reply_to = reply_to_of(tx, turn_id) if messages else None
+    if reply_to is None:
+        return messages
+    return [replace(draft, message=replace(draft.message, reply_to=reply_to)) for draft in messages]
 
 
 def _result_at_end(call: Row) -> ToolResult:
