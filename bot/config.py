@@ -22,7 +22,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from bot import config_errors
 from bot.config_errors import ConfigError, Key, Problem, Where
-from bot.settings import Config, TelegramChannel
+from bot.settings import TELEGRAM_URL, Config, TelegramChannel
 from bot.toml_lines import locate
 
 FILE_NAME = "hubbub.toml"
@@ -278,7 +278,9 @@ def _channel(config: Config, name: str, channel: TelegramChannel) -> Iterator[Pr
             ("channels", name, "webhook_secret"),
             'missing; a webhook needs one, for example webhook_secret = "env:TELEGRAM_WEBHOOK_SECRET"',
         )
-    if not config.http.public_url.startswith("https://"):
+    # Only a Bot API server of one's own calls plain http (https://core.telegram.org/bots/api#setwebhook).
+    its_own = channel.api_base_url != TELEGRAM_URL and config.http.public_url
+    if not its_own and not config.http.public_url.startswith("https://"):
         yield Problem(
             ("channels", name, "mode"),
             'a webhook needs the https:// address in [http] public_url; set that, or use "polling"',

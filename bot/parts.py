@@ -2,7 +2,8 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.config import Loaded
@@ -11,6 +12,7 @@ from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
 from bot.settings import Config, TelegramChannel
 from bot.settings import Model as ModelSettings
+from bot.web.channels import CHANNELS_PATH
 from channels.channel import Channel
 from core import texts
 from core.agent.budget import LoopLimits
@@ -22,6 +24,7 @@ from core.consent.decide import Policy, Preset
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.judging import HouseRules
 from core.conversation.sessions import SessionManager
+from core.errors import ToolDenied, ToolFailed
 from core.events import TurnListener
 from core.ids import Ids
 from core.model.base import Model
@@ -119,21 +122,52 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
 
 def build_channels(config: Config, clock: Clock, certificates: Certificates) -> list[Channel]:
     """One adapter per configured channel."""
-    return [_channel(name, settings, clock, certificates) for name, settings in config.channels.items()]
+    return [
+        _channel(config, name, settings, clock, certificates) for name, settings in config.channels.items()
+    ]
 
 
-def _channel(name: str, settings: TelegramChannel, clock: Clock, certificates: Certificates) -> Channel:
+def _channel(
+    config: Config, name: str, settings: TelegramChannel, clock: Clock, certificates: Certificates
+) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
         from channels.telegram.channel import TelegramChannel as Telegram
+        from channels.telegram.webhook import PATH, Webhook
 
+    webhook = None
+    if settings.mode == "webhook" and settings.webhook_secret is not None:
+        url = f"{config.http.public_url}{CHANNELS_PATH}/{name}{PATH}"
+        webhook = Webhook(url, settings.webhook_secret.get_secret_value())
     return Telegram(
         name=name,
         token=settings.token.get_secret_value(),
         api_base_url=settings.api_base_url,
         commands=dict(texts.COMMANDS),
         clock=clock,
+        webhook=webhook,
+        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
         tls=certificates.for_url(settings.api_base_url),
     )
+
+
+def readable_files(*roots: Path) -> Callable[[str, int], bytes]:
+    """Reads files that lie below one of the roots, for channels to send; ValueError says why not."""
+    guards = [PathGuard(root) for root in roots]
+
+    def read(path: str, limit_bytes: int) -> bytes:
+        guard = next((guard for guard in guards if guard.refusal(path) is None), guards[0])
+        try:
+            with guard.reading(path) as file:
+                content = file.read(limit_bytes + 1)
+        except (ToolDenied, ToolFailed) as error:
+            raise ValueError(str(error)) from error
+        if len(content) > limit_bytes:
+            raise ValueError(f"it has more than {limit_bytes} bytes")
+        if not content:
+            raise ValueError("it is empty")
+        return content
+
+    return read
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 RESTART: dict[str, Any] = {"restart": True}
+TELEGRAM_URL = "https://api.telegram.org"
 
 _IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*")
@@ -242,7 +243,7 @@ class TelegramChannel(Section):
     webhook_secret: Annotated[SecretStr, AfterValidator(_webhook_secret)] | None = Field(
         default=None, examples=["env:TELEGRAM_WEBHOOK_SECRET"]
     )
-    api_base_url: Url = "https://api.telegram.org"
+    api_base_url: Url = TELEGRAM_URL
 
 
 class Config(Section):

@@ -9,6 +9,8 @@ from starlette.routing import Route as WebRoute
 
 from channels.channel import HttpRequest, HttpResponse, Route
 
+CHANNELS_PATH = "/channels"
+
 BODY_LIMIT_BYTES = 1024 * 1024
 """Platforms' events are far smaller; more is refused before it is read."""
 
@@ -16,7 +18,7 @@ BODY_LIMIT_BYTES = 1024 * 1024
 def channel_routes(routes: Mapping[str, Sequence[Route]]) -> list[BaseRoute]:
     """One mount per channel that has endpoints."""
     return [
-        Mount(f"/channels/{name}", routes=[_web_route(route) for route in of_channel])
+        Mount(f"{CHANNELS_PATH}/{name}", routes=[_web_route(route) for route in of_channel])
         for name, of_channel in routes.items()
         if of_channel
     ]

@@ -1,5 +1,6 @@
 """The HTTP server inside the hub's own event loop and under its own signal handling."""
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator, Sequence
@@ -61,8 +62,12 @@ class WebServer:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Serve until cancelled; requests that are being answered then get a second more."""
+        serving = asyncio.create_task(self._server.serve(sockets=[self._sock]), name="uvicorn")
         try:
-            await self._server.serve(sockets=[self._sock])
+            await asyncio.shield(serving)
         finally:
+            # Cancelled within, it would leave its sockets with the event loop.
+            self._server.should_exit = True
+            await asyncio.wait([serving])
             self._sock.close()

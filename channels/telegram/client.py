@@ -11,11 +11,12 @@ from typing import Any, Final, cast
 
 import httpx
 from httpx_aiohttp import AiohttpTransport
-from telegram import Bot
+from telegram import Bot, InputFile
 from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 
 from channels.telegram.errors import channel_error
+from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES, Account
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
@@ -25,6 +26,8 @@ KEEP_ALIVE_S: Final = 30.0
 GET_ME: Final = "get_Me"
 GET_UPDATES: Final = "get_Updates"
 DELETE_WEBHOOK: Final = "delete_Webhook"
+SET_WEBHOOK: Final = "set_Webhook"
+GET_WEBHOOK_INFO: Final = "get_Webhook_Info"
 GET_MY_COMMANDS: Final = "get_My_Commands"
 SET_MY_COMMANDS: Final = "set_My_Commands"
 SEND_MESSAGE: Final = "send_Message"
@@ -93,6 +96,19 @@ class BotClient:
         """Let updates be asked for; none is dropped."""
         await self._call(DELETE_WEBHOOK)
 
+    async def set_webhook(self, url: str, secret: str, allowed_updates: Sequence[str]) -> None:
+        """Let updates be brought to `url`, with the secret in a header; none is dropped."""
+        params = {"url": url, "secret_token": secret, "allowed_updates": list(allowed_updates)}
+        await self._call(SET_WEBHOOK, params)
+
+    async def webhook(self) -> tuple[str, list[str], str | None]:
+        """Where updates are brought ("" if nowhere), of which kinds, and why that failed last."""
+        info = await self._call(GET_WEBHOOK_INFO)
+        try:
+            return str(info["url"]), list(info.get("allowed_updates", ())), info.get("last_error_message")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Unanswered("Telegram's answer about the webhook could not be read") from error
+
     async def send(self, params: Mapping[str, object]) -> int:
         """sendMessage; returns the message's id."""
         message = await self._call(SEND_MESSAGE, params)
@@ -100,6 +116,18 @@ class BotClient:
             return int(message["message_id"])
         except (KeyError, TypeError, ValueError) as error:
             raise Unanswered("Telegram's answer to a message could not be read") from error
+
+    async def upload(
+        self, params: Mapping[str, object], method: UploadMethod, content: bytes, name: str, media_type: str
+    ) -> int:
+        """sendPhoto or sendDocument; returns the message's id."""
+        file = InputFile(content, filename=name)
+        file.mimetype = media_type
+        message = await self._call(method.method, {**params, method.field: file})
+        try:
+            return int(message["message_id"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise Unanswered("Telegram's answer to a file could not be read") from error
 
     async def edit(self, params: Mapping[str, object]) -> None:
         """editMessageText; a message that says so already is fine."""

@@ -45,6 +45,14 @@ _GONE = (
 _ANSWER_UNREADABLE = ". Parsing the server response"
 
 
+class ChatMoved(AddressGone):
+    """The group became the supergroup `chat_id`; nothing was taken."""
+
+    def __init__(self, chat_id: int) -> None:
+        super().__init__(f"the group became the supergroup {chat_id}")
+        self.chat_id = chat_id
+
+
 class WebhookSet(ChannelError):
     """Telegram sends the updates to a webhook, and so does not let us ask for them."""
 
@@ -65,7 +73,7 @@ def channel_error(error: ptb.TelegramError) -> ChannelError:
         case ptb.Forbidden():
             return AddressGone(text)
         case ptb.ChatMigrated():
-            return AddressGone(f"the group became the supergroup {error.new_chat_id}")
+            return ChatMoved(error.new_chat_id)
         case ptb.Conflict():
             return _conflict(text)
         case ptb.BadRequest():
@@ -79,6 +87,8 @@ def channel_error(error: ptb.TelegramError) -> ChannelError:
 def _conflict(text: str) -> ChannelError:
     if "webhook is active" in text:
         return WebhookSet(text)
+    if "setwebhook" in text.lower():
+        return ChannelError(f"another program set a webhook for this token ({text})")
     return ChannelError(f"another process polls this token ({text})")
 
 

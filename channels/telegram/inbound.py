@@ -1,14 +1,15 @@
 """Telegram's updates as the hub's values. Pure; whatever an update holds, reading it does not raise.
 
-Event keys: `tg:<bot>:m:<chat>:<message>`, with `:e<edit date>` for an edited text, `tg:<bot>:cb:<query>` for
-a pressed button, and `tg:<bot>:u:<update>` for an update in which none of these can be made out.
+Event keys: `tg:<bot>:m:<chat>:<message>`, with `:e<edit date>.<what it says>` for an edited text,
+`tg:<bot>:cb:<query>` for a pressed button, `tg:<bot>:mv:<chat>:<chat>` for a group that became a supergroup,
+and `tg:<bot>:u:<update>` for an update in which none of these can be made out.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from pydantic import ValidationError
@@ -21,12 +22,16 @@ from core.messages import (
     ChoiceAnswer,
     InboundEvent,
     InboundMessage,
+    Moved,
     Sender,
     Unreadable,
 )
 
-ALLOWED_UPDATES = ("message", "callback_query")
-"""What the hub asks Telegram for. Edits are read below, and asked for once the hub can tell them apart."""
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
+"""What the hub asks Telegram for: no posts of channels, no reactions."""
+
+DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
+"""Bot API, getFile: "bots can download files of up to 20MB in size"."""
 
 _CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
 
@@ -54,14 +59,22 @@ def read_update(payload: object, account: Account, channel: str, now: int) -> In
     if update.callback_query is not None:
         return _read_press(update.callback_query, account, channel, now)
     message = update.message or update.edited_message
+    if message is not None and (moved := _read_move(message, account, channel)) is not None:
+        return moved
     if message is None or message.sender is None or message.sender_chat is not None or message.sender.is_bot:
         return None
     key = f"tg:{account.id}:m:{message.chat.id}:{message.message_id}"
+    event = _read_message(message, message.sender, key, account, channel)
     if update.message is None:
-        key += f":e{message.edit_date or 0}"
-    return _read_message(message, message.sender, key, account, channel) or _not_understood(
-        payload, key, channel, now
-    )
+        return None if event is None else _as_edit(event, message)
+    return event or _not_understood(payload, key, channel, now)
+
+
+def moved(old_chat_id: int, chat_id: int, account: Account, channel: str, sent_at: int) -> Moved:
+    """A group became a supergroup; its conversations go on there."""
+    old, new = address_of(old_chat_id), address_of(chat_id)
+    key = f"tg:{account.id}:mv:{old}:{new}"
+    return Moved(key, channel, old, old, new, new, sent_at)
 
 
 def update_id_of(payload: object) -> int | None:
@@ -77,6 +90,22 @@ def press_id_of(payload: object) -> str | None:
 
 
 # ---------------------------------------------------------------- messages
+
+
+def _read_move(message: Message, account: Account, channel: str) -> Moved | None:
+    """Both chats are told, in any order."""
+    sent_at = message.date * SECOND_US
+    if message.migrate_to_chat_id is not None:
+        return moved(message.chat.id, message.migrate_to_chat_id, account, channel, sent_at)
+    if message.migrate_from_chat_id is not None:
+        return moved(message.migrate_from_chat_id, message.chat.id, account, channel, sent_at)
+    return None
+
+
+def _as_edit(event: InboundMessage, message: Message) -> InboundMessage:
+    """Two edits within a second differ in what they say."""
+    says = hashlib.sha256(event.text.encode("utf-16-le", "surrogatepass")).hexdigest()[:12]
+    return replace(event, key=f"{event.key}:e{message.edit_date or 0}.{says}", edits=event.key)
 
 
 def _read_message(
@@ -107,6 +136,8 @@ def _read_message(
         addressed=direct or addressed or replied_to_us,
         attachments=attachments,
         reply_to=ref_of(message.chat.id, reply.message_id) if reply is not None else None,
+        ref=ref_of(message.chat.id, message.message_id),
+        album=f"tg:{account.id}:g:{_clean(message.media_group_id)}" if message.media_group_id else None,
     )
 
 
@@ -157,6 +188,7 @@ def _attachment(media: Media, name: str, media_type: str) -> Attachment:
         name=_clean(media.file_name or name),
         media_type=_clean(media.mime_type or media_type),
         size_bytes=media.file_size,
+        limit_bytes=DOWNLOAD_LIMIT_BYTES,
     )
 
 

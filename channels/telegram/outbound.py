@@ -1,12 +1,15 @@
-"""What the hub says as the parameters of sendMessage and editMessageText. Pure and deterministic."""
+"""What the hub says as the parameters of sendMessage, editMessageText and sendDocument. Pure and
+deterministic."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from channels.channel import Payload
 from channels.telegram.entities import TelegramEntity, TelegramText
+from channels.telegram.files import PHOTO_TYPES, Upload
+from channels.telegram.places import spot_of
 from channels.telegram.rendering import MAX_TEXT_UNITS, render_blocks, render_plain
-from core.messages import Choice, Message
+from core.messages import Choice, File, Message, MessageRef
 
 OUTCOME_UNITS = 300
 """Kept free on every part of a card, so that its outcome never moves its text into another part."""
@@ -14,6 +17,11 @@ OUTCOME_UNITS = 300
 CHOICES_PER_ROW = 3
 MAX_CALLBACK_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton: "callback_data … 1-64 bytes"."""
+
+FILE = "file"
+"""The key under which a part that is a file has its Upload."""
+
+REPLY = "reply_parameters"
 
 _GAP = "\n\n"
 
@@ -29,7 +37,22 @@ def render(message: Message) -> tuple[Payload, ...]:
     payloads = [_payload(text) for text in texts]
     if message.choices and message.outcome is None and payloads:
         payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message.prompt_id, message.choices)}
-    return tuple(payloads)
+    files = [_upload(file) for file in message.files]
+    parts = [*files, *payloads] if is_card else [*payloads, *files]  # of a card the last part changes
+    if message.reply_to is not None and parts:
+        parts[0][REPLY] = _quoted(message.reply_to)
+    return tuple(parts)
+
+
+def _upload(file: File) -> dict[str, object]:
+    return {FILE: Upload(file.path, file.name, file.media_type, file.media_type in PHOTO_TYPES)}
+
+
+def _quoted(ref: MessageRef) -> dict[str, object]:
+    """Named with its chat: ids of messages begin anew in a group that was upgraded."""
+    spot = spot_of(ref)
+    gone_is_fine = {"allow_sending_without_reply": True}
+    return {"chat_id": spot.chat_id, "message_id": spot.message_id, **gone_is_fine}
 
 
 def _with_outcome(text: TelegramText | None, outcome: str) -> TelegramText:

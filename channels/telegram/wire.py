@@ -73,6 +73,9 @@ class Message(Wire):
     chat: Chat
     date: Seconds
     edit_date: Seconds | None = None
+    media_group_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    migrate_to_chat_id: Id | None = None
+    migrate_from_chat_id: Id | None = None
     sender: Annotated[User | None, Field(alias="from")] = None
     sender_chat: Chat | None = None
     message_thread_id: MessageId | None = None

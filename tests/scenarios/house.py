@@ -132,7 +132,13 @@ class House:
 
 @contextlib.asynccontextmanager
 async def open_house(
-    directory: Path, *, direct: str = "open", extra: str = "", speed: float = 1, start: bool = True
+    directory: Path,
+    *,
+    direct: str = "open",
+    extra: str = "",
+    speed: float = 1,
+    start: bool = True,
+    http: str = "port = 0",
 ) -> AsyncIterator[House]:
     """A hub with one Telegram bot and one model; person 7 is its owner."""
     async with TelegramSimulator() as telegram, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
@@ -140,7 +146,7 @@ async def open_house(
         telegram.add_user(OWNER, first_name="Olivia")
         house = House(telegram, model, directory, speed)
         house.workspace.mkdir()
-        write_config(house, direct=direct, extra=extra)
+        write_config(house, direct=direct, extra=extra, http=http)
         if start:
             await house.start()
             await telegram.wait_polling(TOKEN, LIMIT_S)
@@ -150,7 +156,9 @@ async def open_house(
             await house.stop()
 
 
-def write_config(house: House, *, direct: str = "open", extra: str = "", token: str = TOKEN) -> None:
+def write_config(
+    house: House, *, direct: str = "open", extra: str = "", token: str = TOKEN, http: str = "port = 0"
+) -> None:
     """The hub's configuration; `extra` comes last, in the channel's section unless it opens another."""
     (house.directory / "hubbub.toml").write_text(
         f"""
@@ -158,7 +166,7 @@ def write_config(house: House, *, direct: str = "open", extra: str = "", token: 
 data_dir = "{house.directory}/data"
 owner_identities = ["telegram:{OWNER}"]
 [http]
-port = 0
+{http}
 [workspace]
 dir = "{house.workspace}"
 [[models]]

@@ -10,7 +10,9 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from bot.parts import readable_files
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from channels.telegram.channel import TelegramChannel
@@ -88,9 +90,14 @@ class House:
 
 
 def channel(
-    sim: TelegramSimulator, clock: FastClock, token: str = TOKEN, timeouts: Timeouts | None = None
+    sim: TelegramSimulator,
+    clock: FastClock,
+    token: str = TOKEN,
+    timeouts: Timeouts | None = None,
+    files: Path | None = None,
 ) -> TelegramChannel:
-    return TelegramChannel("tg", token, sim.url, clock, COMMANDS, timeouts=timeouts)
+    read_file = None if files is None else readable_files(files)
+    return TelegramChannel("tg", token, sim.url, clock, COMMANDS, timeouts=timeouts, read_file=read_file)
 
 
 @asynccontextmanager
@@ -101,11 +108,12 @@ async def open_house(
     timeouts: Timeouts | None = None,
     inbox: MemoryInbox | None = None,
     outbox: MemoryOutbox | None = None,
+    files: Path | None = None,
 ) -> AsyncIterator[House]:
     """Runs until the block ends; the end itself must come within two seconds."""
     clock = FastClock()
     inbox, outbox = inbox or MemoryInbox(), outbox or MemoryOutbox()
-    manager = ChannelManager([channel(sim, clock, token, timeouts)], outbox, clock)
+    manager = ChannelManager([channel(sim, clock, token, timeouts, files)], outbox, clock)
     outbox.listener = manager
     with state_log() as log:
         task = asyncio.create_task(manager.run(inbox))

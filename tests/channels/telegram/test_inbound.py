@@ -2,12 +2,14 @@
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.telegram.inbound import DOWNLOAD_LIMIT_BYTES as LIMIT
 from channels.telegram.inbound import Account, press_id_of, read_update, update_id_of
 from channels.telegram.places import ref_of
 from core.clock import SECOND_US
@@ -16,6 +18,7 @@ from core.messages import (
     ChoiceAnswer,
     InboundEvent,
     InboundMessage,
+    Moved,
     Sender,
     Unreadable,
 )
@@ -46,6 +49,7 @@ def test_a_private_text() -> None:
         sender=ANN,
         text="hello there",
         sent_at=1_763_750_000 * SECOND_US,
+        ref=ref_of(1001, 11),
     )
 
 
@@ -93,9 +97,9 @@ def test_a_chain_of_replies_is_no_topic() -> None:
 @pytest.mark.parametrize(
     "name, text, attachment",
     [
-        ("photo_caption", "look", Attachment("large", "photo.jpg", "image/jpeg", 84000)),
-        ("document", "", Attachment("doc1", "report.pdf", "application/pdf", 20480)),
-        ("voice", "", Attachment("v1", "voice.ogg", "audio/ogg", 9000)),
+        ("photo_caption", "look", Attachment("large", "photo.jpg", "image/jpeg", 84000, LIMIT)),
+        ("document", "", Attachment("doc1", "report.pdf", "application/pdf", 20480, LIMIT)),
+        ("voice", "", Attachment("v1", "voice.ogg", "audio/ogg", 9000, LIMIT)),
     ],
 )
 def test_files_are_attachments(name: str, text: str, attachment: Attachment) -> None:
@@ -106,9 +110,29 @@ def test_files_are_attachments(name: str, text: str, attachment: Attachment) -> 
 
 def test_an_edit_is_another_event_of_the_same_message() -> None:
     edited, original = read_message("edited"), read_message("private_text")
-    assert edited.key == f"{original.key}:e1763750060"
+    assert re.fullmatch(re.escape(f"{original.key}:e1763750060.") + "[0-9a-f]{12}", edited.key)
+    assert edited.edits == original.key
     assert edited.order_key == original.order_key
     assert edited.text == "hello here"
+
+
+def test_two_edits_within_a_second_are_two_events() -> None:
+    first, second = payload("edited"), payload("edited")
+    second["edited_message"]["text"] += "!"
+    keys = {event.key for event in map(read, (first, first, second)) if event is not None}
+    assert len(keys) == 2
+
+
+def test_a_group_that_became_a_supergroup_is_one_event_told_twice() -> None:
+    old, new = {"id": -40, "type": "group"}, {"id": -1001, "type": "supergroup"}
+    sender = {"id": 1087968824, "is_bot": True, "first_name": "Group"}
+    leaving = {"message_id": 5, "date": 1, "chat": old, "migrate_to_chat_id": -1001, "from": sender}
+    coming = {"message_id": 1, "date": 2, "chat": new, "migrate_from_chat_id": -40, "sender_chat": new}
+    left, came = (read({"update_id": 1, "message": message}) for message in (leaving, coming))
+    assert isinstance(left, Moved)
+    assert isinstance(came, Moved)
+    assert (left.key, left.old_address, left.address) == ("tg:123456:mv:-40:-1001", "-40", "-1001")
+    assert (came.key, came.old_scope, came.scope) == (left.key, left.old_scope, left.scope)
 
 
 def test_a_press_is_the_answer_to_a_prompt() -> None:

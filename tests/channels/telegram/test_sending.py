@@ -1,5 +1,6 @@
 """What reaches people on a Telegram on the wire, judged by its log."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,11 +8,12 @@ import pytest
 from channels.supervisor import Phase
 from channels.telegram.client import Timeouts
 from core.errors import AttachmentTooLarge
-from core.messages import Address, Choice, InboundMessage, Message, MessageRef, Plain
+from core.messages import Address, Choice, File, InboundMessage, Message, MessageRef, Moved, Plain
 from core.ports import SendState
 from tests.channels.memory import MemoryOutbox
 from tests.channels.telegram.house import TOKEN, House, open_house, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
+from tests.simulators.telegram.people_files import PHOTO
 
 pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
 
@@ -135,16 +137,59 @@ async def test_a_person_who_blocked_the_bot_costs_that_row_and_no_retry() -> Non
         assert len(sim.requests("sendMessage", chat_id=7)) == 1
 
 
-async def test_a_group_that_became_a_supergroup_is_named() -> None:
-    async with simulated_telegram() as sim, open_house(sim) as house:
-        sim.fail(
-            "error", method="sendMessage", status=400, count=1, parameters={"migrate_to_chat_id": -100123},
-            description="Bad Request: group chat was upgraded to a supergroup chat",
-        )  # fmt: skip
-        house.outbox.enqueue("-4000001", "hello")
+async def test_a_message_follows_its_group_into_the_supergroup() -> None:
+    async with simulated_telegram() as sim:
+        group = sim.create_group("The team", [7, 8])
+        async with open_house(sim) as house:
+            await sim.wait_polling()
+            sim.fail("hold", method="getUpdates")  # nobody tells but the answer to the request
+            supergroup = sim.group_migrates(group.id)
+            house.outbox.enqueue(str(group.id), "hello")
+            await house.outbox.settled()
+            assert house.outbox.row(1).state is SendState.SENT
+            assert [message.text for message in sim.bot_messages(supergroup.id)] == ["hello"]
+            await house.inbox.until(lambda: any(isinstance(e, Moved) for e in house.inbox.events.values()))
+
+
+@pytest.mark.parametrize(
+    "name, media_type, content, shown_as",
+    [
+        ("a.txt", "text/plain", b"text", "document"),
+        ("a.jpg", "image/jpeg", PHOTO, "photo"),
+        ("broken.jpg", "image/jpeg", b"no image", "document"),
+    ],
+)
+async def test_files_are_shown_as_what_they_are(
+    tmp_path: Path, name: str, media_type: str, content: bytes, shown_as: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    async with simulated_telegram() as sim, open_house(sim, files=tmp_path) as house:
+        sim.user_sends_text(7, "send it")
+        await house.inbox.until(lambda: house.inbox.texts)
+        message = Message((Plain("Here it is."),), files=(File(str(tmp_path / name), name, media_type),))
+        house.outbox.enqueue("7", message)
+        await house.outbox.settled()
+        text, file = sim.bot_messages(7)
+        assert text.text == "Here it is."
+        assert shown_as in file.content
+        if shown_as == "document":
+            assert file.content["document"]["file_name"] == name
+
+
+@pytest.mark.parametrize("path", ["../outside.txt", "/etc/hostname", "missing.txt", "empty.txt", ".env"])
+async def test_a_file_that_may_not_be_shown_fails_its_message_visibly(tmp_path: Path, path: str) -> None:
+    (tmp_path / "shown").mkdir()
+    (tmp_path / "outside.txt").write_text("secret")
+    (tmp_path / "shown" / "empty.txt").write_text("")
+    (tmp_path / "shown" / ".env").write_text("KEY=secret")
+    async with simulated_telegram() as sim, open_house(sim, files=tmp_path / "shown") as house:
+        sim.user_sends_text(7, "send it")
+        await house.inbox.until(lambda: house.inbox.texts)
+        house.outbox.enqueue("7", Message((), files=(File(path, "it.txt", "text/plain"),)))
         await house.outbox.settled()
         assert house.outbox.row(1).state is SendState.FAILED
-        assert "-100123" in (house.outbox.reason(1) or "")
+        assert "it.txt cannot be sent" in (house.outbox.reason(1) or "")
+        assert sim.bot_messages(7) == []
 
 
 async def test_a_slow_chat_delays_no_other() -> None:

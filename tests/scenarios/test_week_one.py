@@ -1,0 +1,153 @@
+"""The first week of running a bot on Telegram: what goes wrong has a name and a reason, and loses nothing."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.errors import StartError
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.simulators.model import Hold
+from tests.simulators.telegram.world import Chat
+
+BEN = 8
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, extra='groups = "addressed"') as opened:
+        opened.telegram.add_user(BEN, first_name="Ben")
+        yield opened
+
+
+def to_bot(house: House, text: str) -> str:
+    return f"@{house.telegram.bot().user.username} {text}"
+
+
+async def delivery_of(house: House, chat: int, message_id: int) -> tuple[str, str, str | None]:
+    """Once it is over: the turn's outcome, and what became of its answer and why."""
+    assert house.app is not None
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            explained = await house.app.store.explain(f"tg:123456:m:{chat}:{message_id}")
+            if explained and explained.deliveries and explained.deliveries[-1].state in ("sent", "failed"):
+                last = explained.deliveries[-1]
+                return explained.outcome, last.state, last.reason
+            await asyncio.sleep(0.02)
+
+
+async def while_thinking(house: House, chat: Chat, topic: int | None = None) -> int:
+    """Ask in a group and have the model think; the asking message's id."""
+    house.model.fault(Hold())
+    asked = house.telegram.user_sends_text(BEN, to_bot(house, "think"), chat_id=chat.id, topic_id=topic)
+    await house.model.wait_requests(state="held")
+    return asked.id
+
+
+async def all_is_well(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, "all well?")
+    await house.telegram.wait_text(OWNER, "You said: all well?")
+    await house.telegram.wait_confirmed()
+    await house.channel_becomes("running")
+
+
+async def test_kicked_from_a_group_fails_visibly_and_alone(house: House) -> None:
+    chat = house.telegram.create_group("The team", [OWNER, BEN])
+    asked = await while_thinking(house, chat)
+    house.telegram.bot_is_kicked(chat.id)
+    house.model.release()
+    outcome, state, reason = await delivery_of(house, chat.id, asked)
+    assert (outcome, state, reason) == ("turn 1", "failed", "Forbidden: bot was kicked from the group chat")
+    assert len(house.telegram.requests("sendMessage", chat_id=chat.id)) == 1
+    await all_is_well(house)
+    house.telegram.bot_is_added(chat.id)
+    house.telegram.user_sends_text(BEN, to_bot(house, "back"), chat_id=chat.id)
+    await house.telegram.wait_text(chat.id, "back")
+
+
+@pytest.mark.parametrize(
+    "what, reason", [("closed", "Topic_closed"), ("deleted", "Message thread not found")]
+)
+async def test_a_topic_that_is_no_more_fails_visibly_and_alone(house: House, what: str, reason: str) -> None:
+    forum = house.telegram.create_supergroup("Forum", [OWNER, BEN], is_forum=True)
+    topic = house.telegram.topic_created(forum.id, "plans")
+    asked = await while_thinking(house, forum, topic.id)
+    if what == "closed":
+        house.telegram.topic_closed(forum.id, topic.id)
+    else:
+        house.telegram.topic_deleted(forum.id, topic.id)
+    house.model.release()
+    outcome, state, said = await delivery_of(house, forum.id, asked)
+    assert (outcome, state, (said or "").casefold()) == ("turn 1", "failed", reason.casefold())
+    await all_is_well(house)
+    if what == "closed":
+        house.telegram.topic_reopened(forum.id, topic.id)
+        house.telegram.user_sends_text(BEN, to_bot(house, "open"), chat_id=forum.id, topic_id=topic.id)
+        await house.telegram.wait_text(forum.id, "open")
+
+
+async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: House) -> None:
+    chat = house.telegram.create_group("The team", [OWNER, BEN])
+    house.telegram.user_sends_text(BEN, to_bot(house, "remember me"), chat_id=chat.id)
+    await house.telegram.wait_text(chat.id, "remember me")
+    await while_thinking(house, chat)
+    waiting = house.telegram.user_sends_text(BEN, to_bot(house, "and then this"), chat_id=chat.id)
+    await house.telegram.wait_confirmed()
+    moved = house.telegram.group_migrates(chat.id)
+    await house.telegram.wait_confirmed()
+    house.telegram.user_sends_text(BEN, to_bot(house, "here I am"), chat_id=moved.id)
+    await house.telegram.wait_confirmed()
+    house.model.release()
+    await house.telegram.wait_text(moved.id, "here I am")
+    told = [str(message["content"]) for message in house.model.log.all()[-1].body["messages"][1:]]
+    wanted = ("remember me", "think", "and then this", "here I am")
+    found = [next(i for i, text in enumerate(told) if word in text) for word in wanted]
+    assert found == sorted(found)
+    assert house.app is not None
+    (thread,) = await house.app.store.threads(10)
+    assert (thread.scope, thread.address) == (f"={moved.id}", str(moved.id))
+    explained = await house.app.store.explain(f"tg:123456:mv:{chat.id}:{moved.id}")
+    assert explained is not None
+    assert explained.outcome == "moved: 1 conversations go on"
+    outcome, state, _ = await delivery_of(house, chat.id, waiting.id)
+    assert (outcome, state) == ("turn 3", "sent")
+
+
+async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: House) -> None:
+    house.model.fault(Hold())
+    for number in range(150):
+        house.telegram.user_sends_text(OWNER, f"number {number}.")
+    house.telegram.user_sends_text(BEN, "hello")
+    await house.telegram.wait_text(BEN, "You said: hello")
+    await house.telegram.wait_confirmed()
+    house.model.release()
+    assert house.app is not None
+    explained = await house.app.store.explain_recent(200)
+    refused = [one for one in explained if one.outcome == "refused: too many messages waiting"]
+    assert len(explained) == 151
+    assert len(refused) in (49, 50)
+
+
+@pytest.mark.parametrize("minutes", [-10, 10])
+async def test_a_clock_that_is_wrong_by_minutes_is_harmless(tmp_path: Path, minutes: int) -> None:
+    async with open_house(tmp_path, start=False) as house:
+        house.telegram.clock = lambda: time.time() + 60 * minutes
+        await house.start()
+        house.telegram.user_sends_text(OWNER, "please run: echo x > made")
+        card = await house.card(OWNER)
+        assert await house.pressed(OWNER, card, 0)
+        await house.telegram.wait_text(OWNER, "Done:")
+        await all_is_well(house)
+
+
+async def test_an_occupied_port_is_said_with_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with open_house(tmp_path, start=False, http=f"port = {port}") as house:
+            with pytest.raises(StartError, match=f"cannot listen on 127.0.0.1:{port}.*set another"):
+                await house.start()
+            house.task = None
