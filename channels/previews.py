@@ -130,7 +130,10 @@ class ConversationPreviews:
             return
         if slot.ref is not None:
             await channel.edit(slot.ref, payload)
-        elif (posted := await self._post(channel, row, payload)) is not None:
+        else:
+            posted = await self._post(channel, row, payload)
+            if posted is None:
+                return
             await self._records.durably(lambda: self._outbox.record_preview(row.id, posted))
             slot.ref = posted.ref
         slot.payload = payload

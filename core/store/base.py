@@ -63,7 +63,8 @@ class Store(Outbox, Protocol):
         ...
 
     async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-        """Open a prompt for its turn (and call): the turn waits and is no longer ours to write.
+        """Open a prompt for its turn (and call): the turn waits and is no longer ours to write; its preview
+        is taken away.
 
         Raises StaleTurn also where a person asked the turn to stop.
         """
@@ -98,6 +99,7 @@ class Store(Outbox, Protocol):
     ) -> TurnFinished:
         """End a turn with its answer and messages; calls without outcome are recorded as cancelled.
 
+        The first message takes the place of the turn's preview; without any the preview is taken away.
         Inputs waiting in the thread become the next turn: the oldest and up to nine following it of the
         same person (`one_by_one` configured: just the oldest).
         """

@@ -139,7 +139,7 @@ class MemoryOutbox(Watched):
             self.listener.outbox_ready((row,))
         return row
 
-    def finish_turn(self, turn_id: str, address: str, answer: str, channel: str = "tg") -> OutboxRow:
+    def finish_turn(self, turn_id: str, address: str, answer: str, channel: str = "tg") -> OutboxRow | None:
         """The turn ends with this answer in place of its preview; with none, the preview is taken away."""
         preview_id = self.running.pop(turn_id)
         if preview_id is not None:
@@ -148,7 +148,7 @@ class MemoryOutbox(Watched):
             kept.settled = bool(kept.row.refs)
         if answer:
             return self.enqueue(address, answer, channel=channel, replaces=preview_id)
-        return self.enqueue(address, "", channel=channel, edit_of=preview_id)
+        return self.enqueue(address, "", channel=channel, edit_of=preview_id) if preview_id else None
 
     def preview_left(self, turn_id: str, address: str, ref: str | None = None) -> OutboxRow:
         """A turn that an earlier hub showed, or was about to."""
@@ -168,8 +168,8 @@ class MemoryOutbox(Watched):
 
     @property
     def all_settled(self) -> bool:
-        """Whether nothing is left to do."""
-        return all(kept.settled for kept in self._rows.values())
+        """Whether nothing is left to do; previews are for others to settle."""
+        return all(kept.settled or kept.row.state in PREVIEWS for kept in self._rows.values())
 
     async def settled(self, limit_s: float = 10.0) -> None:
         """Until nothing is left to do."""

@@ -168,7 +168,7 @@ def grant_of(row: Row) -> Grant:
     return Grant(row[0], row[1], row[2], row[3], GrantScope(row[4]), row[5], row[6], row[7], row[8])
 
 
-OUTBOX = "id, channel, address, message, state, nonce, refs, edit_of, not_before, attempts, repeats"
+OUTBOX = "id, channel, address, message, state, nonce, refs, edit_of, not_before, attempts, repeats, replaces"
 
 
 def outbox_of(row: Row) -> OutboxRow:
@@ -185,4 +185,5 @@ def outbox_of(row: Row) -> OutboxRow:
         not_before=row[8],
         attempts=row[9],
         repeats=row[10],
+        replaces=row[11],
     )

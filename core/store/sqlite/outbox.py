@@ -1,4 +1,4 @@
-"""Messages on their way out: `queued → sending → sent | failed | ambiguous`.
+"""Messages on their way out: `queued → sending → sent | failed | ambiguous` (previews: see previews.py).
 
 A row is `settled` once nothing more will be done about it: sent, failed, or ambiguous after the one repeat
 that an unanswered request gets.
@@ -30,22 +30,28 @@ class Cause:
 
 
 def enqueue(
-    tx: Transaction, drafts: Sequence[Draft], cause: Cause, *, send_now: bool = False
+    tx: Transaction,
+    drafts: Sequence[Draft],
+    cause: Cause,
+    *,
+    send_now: bool = False,
+    replaces: int | None = None,
 ) -> tuple[OutboxRow, ...]:
     """Put messages into the outbox, in order. With `send_now` each is `sending` at once if it is the only
-    unsettled one of its address."""
+    unsettled one of its address. The first takes the place of the preview `replaces`."""
     rows: list[OutboxRow] = []
     for draft in drafts:
         sending = send_now and not _unsettled(tx, draft.channel, draft.address)
         state = SendState.SENDING if sending else SendState.QUEUED
         row_id = tx.insert(
-            "INSERT INTO outbox (channel, address, message, state, settled, nonce, prompt_id, turn_id,"
-            " event_id, attempts, created_at) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO outbox (channel, address, message, state, settled, nonce, replaces, prompt_id,"
+            " turn_id, event_id, attempts, created_at) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",
             draft.channel,
             draft.address,
             message_to_json(draft.message),
             state.value,
             draft.nonce,
+            replaces,
             draft.prompt_id,
             cause.turn_id,
             cause.event_id,
@@ -53,9 +59,17 @@ def enqueue(
             tx.clock.now(),
         )
         row = OutboxRow(
-            row_id, draft.channel, draft.address, draft.message, state, draft.nonce, attempts=int(sending)
+            row_id,
+            draft.channel,
+            draft.address,
+            draft.message,
+            state,
+            draft.nonce,
+            attempts=int(sending),
+            replaces=replaces,
         )
         rows.append(row)
+        replaces = None
     return tuple(rows)
 
 
@@ -132,7 +146,10 @@ def learn_copy(
 
 
 def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:
-    sql = "SELECT 1 FROM outbox WHERE channel = ? AND address = ? AND settled = 0 LIMIT 1"
+    sql = (
+        "SELECT 1 FROM outbox WHERE channel = ? AND address = ? AND settled = 0"
+        " AND state NOT IN ('streaming', 'replaced') LIMIT 1"
+    )
     return tx.one(sql, channel, address) is not None
 
 
@@ -158,7 +175,9 @@ def claim(tx: Transaction, row_id: int) -> OutboxRow:
 
 def sent_refs(tx: Transaction, row_id: int) -> tuple[MessageRef, ...]:
     """See core.ports.Outbox."""
-    row = tx.one("SELECT refs FROM outbox WHERE id = ? AND state IN ('sent', 'ambiguous')", row_id)
+    row = tx.one(
+        "SELECT refs FROM outbox WHERE id = ? AND state IN ('sent', 'ambiguous', 'replaced')", row_id
+    )
     return () if row is None else refs_from_json(row[0])
 
 
@@ -223,11 +242,14 @@ def fail(tx: Transaction, row_id: int, reason: str) -> None:
 def give_back_sending(tx: Transaction) -> None:
     """For a starting hub: nobody sends these rows any more.
 
-    Changing a shown message twice changes nothing, so a change is simply queued again; a message may have
-    gone out, so its row becomes ambiguous, for good if its repeat was the one cut short.
+    Changing a shown message twice changes nothing, so a change is simply queued again, as is a message that
+    was about to become of a preview; another message may have gone out, so its row becomes ambiguous, for
+    good if its repeat was the one cut short.
     """
     tx.run(
-        "UPDATE outbox SET state = 'queued' WHERE settled = 0 AND state = 'sending' AND edit_of IS NOT NULL"
+        "UPDATE outbox SET state = 'queued' WHERE settled = 0 AND state = 'sending' AND (edit_of IS NOT NULL"
+        " OR refs = '[]' AND EXISTS"
+        " (SELECT 1 FROM outbox p WHERE p.id = outbox.replaces AND p.refs <> '[]'))"
     )
     tx.run(
         "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?),"

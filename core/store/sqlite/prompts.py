@@ -14,6 +14,7 @@ from core.store.codec import storable, strings_to_json
 from core.store.rows import Draft, Expired, TurnStart
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, change_cards, enqueue
+from core.store.sqlite.previews import withdraw
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import require_running, started
 from core.users import Principal
@@ -56,7 +57,7 @@ def ask_person(tx: Transaction, prompt: Prompt, cards: Sequence[Draft]) -> tuple
         )
         if not changed:
             raise StaleTurn(f"call {prompt.call_id} has nothing to ask about any more")
-    return enqueue(tx, cards, Cause(turn_id=prompt.turn_id))
+    return (*withdraw(tx, prompt.turn_id), *enqueue(tx, cards, Cause(turn_id=prompt.turn_id)))
 
 
 def mark_unknown(
@@ -76,7 +77,7 @@ def mark_unknown(
         raise StaleTurn(f"call {call_id} of turn {prompt.turn_id} was not running")
     _wait(tx, prompt.turn_id)
     _insert(tx, prompt)
-    return enqueue(tx, cards, Cause(turn_id=prompt.turn_id))
+    return (*withdraw(tx, prompt.turn_id), *enqueue(tx, cards, Cause(turn_id=prompt.turn_id)))
 
 
 def _wait(tx: Transaction, turn_id: str) -> None:

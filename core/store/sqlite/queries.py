@@ -50,6 +50,7 @@ _EXPLANATION = (
 _CAUSED = (
     "LEFT JOIN turns tn ON tn.id = i.turn_id"
     " LEFT JOIN outbox o ON (o.turn_id = i.turn_id OR o.event_id = i.id) AND o.edit_of IS NULL"
+    " AND o.state NOT IN ('streaming', 'replaced')"
 )
 
 

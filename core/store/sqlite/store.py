@@ -8,8 +8,8 @@ from typing import Literal
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.messages import InboundEvent, Message, MessageRef, Sender
-from core.ports import OutboxRow, Posted
+from core.messages import Address, InboundEvent, Message, MessageRef, Sender
+from core.ports import OutboxRow, Posted, Surroundings
 from core.prompts import Grant, Prompt
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.base import RunCheck
@@ -27,7 +27,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
-from core.store.sqlite import memory, outbox, pairing, people, prompts, recovery, steps, turns
+from core.store.sqlite import memory, outbox, pairing, people, previews, prompts, recovery, steps, turns
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
@@ -267,6 +267,22 @@ class SqliteStore:
     async def fail_outbox(self, row_id: int, reason: str) -> None:
         """See Outbox."""
         await self._writer.run(lambda tx: outbox.fail(tx, row_id, reason))
+
+    async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
+        """See Outbox."""
+        return await self._writer.run(lambda tx: previews.begin(tx, turn_id, channel, address))
+
+    async def record_preview(self, row_id: int, posted: Posted | None) -> None:
+        """See Outbox."""
+        await self._writer.run(lambda tx: previews.record(tx, row_id, posted))
+
+    async def preview_shown(self, row_id: int) -> Posted | None:
+        """See Outbox."""
+        return await self._reader.run(lambda tx: previews.shown(tx, row_id))
+
+    async def surroundings(self, row_id: int) -> Surroundings:
+        """See Outbox."""
+        return await self._reader.run(lambda tx: previews.surroundings(tx, row_id))
 
     # --- what tools keep -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.clock import Clock
-from core.messages import MessageRef, plain
+from core.messages import Address, MessageRef, plain
 from core.ports import Posted
 from core.prompts import Option
 from core.store.accept import CastVote, ClosePrompt, Say, StopThread
@@ -53,6 +53,12 @@ async def a_busy_hour(world: World) -> None:
     await store.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
     await store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
     await world.reload(start)
+    preview = await store.begin_preview(start.turn_id, CHANNEL, Address("to room"))
+    assert preview is not None
+    await store.begin_preview(start.turn_id, CHANNEL, Address("to room"))
+    await store.surroundings(preview.id)
+    await store.record_preview(preview.id, Posted(MessageRef("2"), "2"))
+    await store.preview_shown(preview.id)
     following = await world.finish(start, "answer", world.draft(), send_now=True)
     assert following is not None
     await world.ask(following, *await world.call(following))

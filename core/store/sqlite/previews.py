@@ -1,0 +1,158 @@
+"""Previews: the outbox row of a running turn whose text is never kept, and what comes in its place.
+
+    streaming ──(the turn stops running, in that transaction)──▶ replaced
+
+A preview is durable before its first request goes out, and so is its ref before it is shown anew. While it
+is replaced and has no ref it stays unsettled: a starting hub then has to find out where it is shown, unless
+what replaced it is settled.
+"""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+
+from core.messages import Address, Message
+from core.ports import OutboxRow, Posted, SendState, Surroundings
+from core.store.codec import message_to_json, refs_from_json, refs_to_json
+from core.store.rows import Draft
+from core.store.sqlite.mapping import OUTBOX, outbox_of
+from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.transaction import Row, Transaction
+
+NOTHING = Message(())
+"""What a preview's row says: its text comes and goes. As a change of it: take it away."""
+
+NEWEST_LIMIT = 500
+"""So many of the newest messages in and out make a lost one's surroundings."""
+
+
+# --- the turn's side ------------------------------------------------------------------------------------
+
+
+def enqueue_instead(
+    tx: Transaction, turn_id: str, drafts: Sequence[Draft], *, send_now: bool
+) -> tuple[OutboxRow, ...]:
+    """Put a turn's last messages into the outbox; the first takes the place of its preview, if that is in
+    the same conversation. Without any the preview is taken away."""
+    preview = _replace(tx, turn_id)
+    cause = Cause(turn_id=turn_id)
+    if preview is None:
+        return enqueue(tx, drafts, cause, send_now=send_now)
+    row_id, channel, address = preview
+    if drafts and (drafts[0].channel, drafts[0].address) == (channel, address):
+        return enqueue(tx, drafts, cause, send_now=send_now, replaces=row_id)
+    return (_take_away(tx, preview), *enqueue(tx, drafts, cause))
+
+
+def withdraw(tx: Transaction, turn_id: str) -> tuple[OutboxRow, ...]:
+    """The turn stops running without an answer: its preview is taken away, if there is one."""
+    preview = _replace(tx, turn_id)
+    return () if preview is None else (_take_away(tx, preview),)
+
+
+def _replace(tx: Transaction, turn_id: str) -> Row | None:
+    return tx.one(
+        "UPDATE outbox SET state = 'replaced', settled = (refs <> '[]')"
+        " WHERE turn_id = ? AND state = 'streaming' RETURNING id, channel, address",
+        turn_id,
+    )
+
+
+def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
+    target, channel, address = preview
+    nonce = tx.ids.row_id()
+    row_id = tx.insert(
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, attempts, created_at)"
+        " VALUES (?, ?, ?, 'queued', 0, ?, ?, 0, ?)",
+        channel,
+        address,
+        message_to_json(NOTHING),
+        nonce,
+        target,
+        tx.clock.now(),
+    )
+    return OutboxRow(row_id, channel, Address(address), NOTHING, SendState.QUEUED, nonce, edit_of=target)
+
+
+# --- the senders' side ----------------------------------------------------------------------------------
+
+
+def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
+    """See core.ports.Outbox.begin_preview."""
+    if tx.one("SELECT 1 FROM turns WHERE id = ? AND state = 'running'", turn_id) is None:
+        return None
+    row = tx.one(
+        "UPDATE outbox SET attempts = attempts + 1 WHERE turn_id = ? AND state = 'streaming'"
+        f" RETURNING {OUTBOX}",
+        turn_id,
+    )
+    if row is not None:
+        return outbox_of(row)
+    nonce = tx.ids.row_id()
+    row_id = tx.insert(
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, turn_id, attempts, created_at)"
+        " VALUES (?, ?, ?, 'streaming', 0, ?, ?, 1, ?)",
+        channel,
+        address,
+        message_to_json(NOTHING),
+        nonce,
+        turn_id,
+        tx.clock.now(),
+    )
+    return OutboxRow(row_id, channel, address, NOTHING, SendState.STREAMING, nonce, attempts=1)
+
+
+def record(tx: Transaction, row_id: int, posted: Posted | None) -> None:
+    """See core.ports.Outbox.record_preview."""
+    tx.run(
+        "UPDATE outbox SET refs = ?, order_key = ?, sent_at = ?, settled = (state = 'replaced')"
+        " WHERE id = ? AND state IN ('streaming', 'replaced')",
+        refs_to_json(() if posted is None else (posted.ref,)),
+        None if posted is None else posted.order_key,
+        None if posted is None else tx.clock.now(),
+        row_id,
+    )
+
+
+def shown(tx: Transaction, row_id: int) -> Posted | None:
+    """See core.ports.Outbox.preview_shown."""
+    row = tx.one("SELECT refs, order_key FROM outbox WHERE id = ?", row_id)
+    refs = () if row is None else refs_from_json(row[0])
+    return None if row is None or not refs else Posted(refs[-1], row[1])
+
+
+def surroundings(tx: Transaction, row_id: int) -> Surroundings:
+    """See core.ports.Outbox.surroundings."""
+    row = tx.one("SELECT channel, created_at FROM outbox WHERE id = ?", row_id)
+    if row is None:
+        return Surroundings((), frozenset())
+    channel, created_at = row
+    received = tx.all(
+        "SELECT address, order_key FROM inbox WHERE id > (SELECT max(id) FROM inbox) - ?"
+        " AND channel = ? AND received_at <= ? AND kind = 'message'",
+        NEWEST_LIMIT,
+        channel,
+        created_at,
+    )
+    sent = tx.all(
+        "SELECT address, order_key, sent_at, refs FROM outbox"
+        " WHERE id > (SELECT max(id) FROM outbox) - ? AND channel = ? AND refs <> '[]'",
+        NEWEST_LIMIT,
+        channel,
+    )
+    before = [(address, key) for address, key, at, _ in sent if key and at is not None and at <= created_at]
+    earlier = [(Address(address), key) for address, key in (*received, *before)]
+    return Surroundings(tuple(earlier), frozenset(ref for *_, refs in sent for ref in refs_from_json(refs)))
+
+
+# --- a starting hub's side ------------------------------------------------------------------------------
+
+
+def settle_replaced(tx: Transaction) -> None:
+    """What took a preview's place has been said for good: nobody looks for the preview any more, lest what
+    is found is what took its place."""
+    tx.run(
+        "UPDATE outbox SET settled = 1 WHERE settled = 0 AND state = 'replaced' AND"
+        " (EXISTS (SELECT 1 FROM outbox n WHERE n.replaces = outbox.id AND n.settled = 1)"
+        " OR EXISTS (SELECT 1 FROM outbox n WHERE n.edit_of = outbox.id AND n.settled = 1))"
+    )

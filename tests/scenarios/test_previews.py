@@ -1,0 +1,254 @@
+"""Answers that take long, as people see them come: typing, a growing preview, the stored text."""
+
+import asyncio
+import itertools
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.store.codec import message_from_json
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.simulators.model import Drop, Hold, Prompt, Reply, ToolCall, text
+from tests.simulators.telegram.log import RequestRecord
+
+BEN = 100
+SPEED = 10
+"""Seconds of the hub that pass in one of the platform's."""
+
+STORY = " ".join(f"{'word' if number % 3 else '**word**'} {number}" for number in range(150)) + ", the end."
+SHOWN = STORY.replace("**", "")
+PIECES = -(-len(STORY) // 12)
+
+
+def story(lasts_s: float = 30) -> Reply:
+    """A long answer that takes so many of the hub's seconds."""
+    return text(STORY, chunk_chars=12, delay_s=lasts_s / SPEED / PIECES)
+
+
+def shown_at(house: House, *methods: str, person: int = OWNER) -> list[float]:
+    """When requests came that show something, in the hub's seconds since the first message came."""
+    began = house.telegram.updates()[0].deliveries[0]["at"]
+    return [(request.received_at - began) * SPEED for request in requests(house, *methods, person=person)]
+
+
+def requests(house: House, *methods: str, person: int = OWNER) -> list[RequestRecord]:
+    return [request for request in house.telegram.requests(chat_id=person) if request.method in methods]
+
+
+def answers(house: House) -> list[str]:
+    """What is stored as answers."""
+    path = house.directory / "data" / "hub.db"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        rows = database.execute("SELECT message FROM outbox WHERE state NOT IN ('streaming', 'replaced')")
+        said = [message_from_json(row) for (row,) in rows]
+    return ["".join(block.text for block in message.blocks) for message in said]
+
+
+def kept(house: House) -> str:
+    """Everything the database holds of messages out."""
+    path = house.directory / "data" / "hub.db"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        return "\n".join(row for (row,) in database.execute("SELECT message FROM outbox"))
+
+
+async def test_a_long_answer_is_shown_once_a_second_and_ends_as_stored(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.model.rule("story", story())
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        assert "word" not in kept(house)
+        await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
+        await house.telegram.wait_requests("editMessageText", 15, chat_id=OWNER)
+        await finished(house)
+        assert house.says(OWNER) == [SHOWN]
+        assert answers(house) == [STORY]
+        changes = shown_at(house, "sendMessage", "editMessageText")
+        assert changes[0] >= 1
+        assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(changes))
+        assert len(requests(house, "sendMessage")) == 1
+        seen = [request.params["text"] for request in requests(house, "sendMessage", "editMessageText")]
+        assert all(len(one) <= len(other) for one, other in itertools.pairwise(seen))
+
+
+async def finished(house: House, count: int = 1) -> None:
+    """Until so many answers are stored and out."""
+
+    def out() -> bool:
+        path = house.directory / "data" / "hub.db"
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            states = database.execute("SELECT state FROM outbox WHERE state NOT IN ('replaced')").fetchall()
+        return [state for (state,) in states] == ["sent"] * count
+
+    async with asyncio.timeout(LIMIT_S):
+        while not out():  # noqa: ASYNC110 - a file tells nobody that it changed
+            await asyncio.sleep(0.02)
+
+
+async def test_an_answer_of_many_parts_begins_in_its_preview(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        long = "\n\n".join(f"paragraph {number} of a long answer" for number in range(300)) + "\n\nthe end"
+        house.model.rule("long", text(long, chunk_chars=200, delay_s=0.02))
+        house.telegram.user_sends_text(OWNER, "be long")
+        await house.telegram.wait_text(OWNER, "the end", timeout_s=LIMIT_S)
+        messages = house.telegram.bot_messages(OWNER)
+        assert len(messages) == 3
+        assert "\n\n".join(message.text for message in messages) == long
+        assert all(request.ok for request in requests(house, "sendMessage"))
+        assert len(requests(house, "sendMessage")) == 3
+
+
+async def test_typing_is_shown_after_a_second_and_while_it_lasts(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.telegram.user_sends_text(OWNER, "quick")
+        await house.telegram.wait_text(OWNER, "You said: quick")
+        assert requests(house, "sendChatAction", "editMessageText") == []
+        house.model.fault(Hold(at="before_headers"))
+        house.telegram.user_sends_text(OWNER, "slow")
+        await house.telegram.wait_requests("sendChatAction", 4, chat_id=OWNER)
+        house.model.release()
+        await house.telegram.wait_text(OWNER, "You said: slow")
+        asked = house.telegram.updates()[1].deliveries[0]["at"]
+        times = [(request.received_at - asked) * SPEED for request in requests(house, "sendChatAction")]
+        assert times[0] >= 1
+        assert all(later - earlier >= 4 for earlier, later in itertools.pairwise(times))
+        assert requests(house, "sendChatAction")[0].params["action"] == "typing"
+        before = len(times)
+        house.telegram.user_sends_text(OWNER, "quick again")
+        await house.telegram.wait_text(OWNER, "You said: quick again")
+        assert len(requests(house, "sendChatAction")) == before
+        assert house.says(OWNER) == ["You said: quick", "You said: slow", "You said: quick again"]
+
+
+async def test_429_in_the_middle_costs_no_message_and_no_order(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.model.rule("story", story(10))
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        fault = house.telegram.fail("rate_limit", chat_id=OWNER, count=2, retry_after_s=4)
+        house.telegram.user_sends_text(OWNER, "/status")
+        house.telegram.user_sends_text(OWNER, "and then?")
+        await house.telegram.wait_text(OWNER, "You said: and then?", timeout_s=LIMIT_S)
+        assert len(fault.hits) == 2
+        first, _status, last = house.says(OWNER)
+        assert (first, last) == (SHOWN, "You said: and then?")
+        refused = [request for request in house.telegram.requests(chat_id=OWNER) if request.fault]
+        for request in refused:
+            following = [one for one in house.telegram.requests(chat_id=OWNER, since=request.number)]
+            assert (following[0].received_at - request.received_at) * SPEED >= 4
+
+
+async def test_stop_in_the_middle_takes_the_preview_away(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.model.rule("story", story())
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        house.telegram.user_sends_text(OWNER, "/stop")
+        await house.telegram.wait_text(OWNER, "Stopped", timeout_s=LIMIT_S)
+        await house.telegram.wait_for(lambda: len(house.says(OWNER)) == 1, LIMIT_S)
+        house.model.reset()
+        house.telegram.user_sends_text(OWNER, "hello")
+        await house.telegram.wait_text(OWNER, "hello")
+        assert [said.partition(" ")[0].rstrip(".") for said in house.says(OWNER)] == ["Stopped", "You"]
+
+
+async def test_a_failure_in_the_middle_is_said_in_the_previews_place(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.model.rule("story", story(10), fault=Drop(at="mid_stream", after_events=PIECES // 2))
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        await house.telegram.wait_for(lambda: "word" not in "".join(house.says(OWNER)), LIMIT_S)
+        assert len(house.says(OWNER)) == 1
+        assert answers(house) == house.says(OWNER)
+
+
+async def test_an_approval_in_the_middle_stands_alone_and_the_answer_below_it(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+
+        def reply(prompt: Prompt) -> Reply:
+            if prompt.tool_results:
+                return story(10)
+            return Reply(text=STORY, calls=(ToolCall("shell", {"command": "true"}),), delay_s=0.02)
+
+        house.model.rule("run it", reply, on="any")
+        house.telegram.user_sends_text(OWNER, "run it")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        card = await house.card(OWNER)
+        await house.telegram.wait_for(lambda: len(house.says(OWNER)) == 1, LIMIT_S)
+        await asyncio.sleep(2 / SPEED)  # nothing is to come while a person is asked
+        assert len(house.says(OWNER)) == 1
+        typed = len(requests(house, "sendChatAction"))
+        await asyncio.sleep(6 / SPEED)
+        assert len(requests(house, "sendChatAction")) == typed
+        await house.pressed(OWNER, card, 0)
+        await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
+        first, second = house.says(OWNER)
+        assert first.endswith("Approved by owner")
+        assert second == SHOWN
+
+
+async def test_two_chats_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.telegram.add_user(BEN, first_name="Ben")
+        house.model.rule("story", story(10))
+        for person in (OWNER, BEN):
+            house.telegram.user_sends_text(person, "tell me a story")
+        for person in (OWNER, BEN):
+            await house.telegram.wait_text(person, ", the end.", timeout_s=LIMIT_S)
+        await finished(house, 2)
+        for person in (OWNER, BEN):
+            assert house.says(person) == [SHOWN]
+            changes = shown_at(house, "sendMessage", "editMessageText", person=person)
+            assert len(changes) >= 6
+            assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(changes))
+
+
+async def test_switched_off_there_is_typing_and_no_preview(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED, extra="[agent]\nstream = false") as house:
+        house.model.rule("story", story(10))
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
+        assert requests(house, "editMessageText") == []
+        assert len(requests(house, "sendMessage")) == 1
+        assert requests(house, "sendChatAction")
+
+
+@pytest.mark.parametrize("fault", [{"kind": "drop", "when": "after"}, {"kind": "drop", "when": "before"}])
+async def test_a_first_preview_without_an_answer_leaves_one_message(
+    tmp_path: Path, fault: dict[str, Any]
+) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.model.rule("story", story(10))
+        house.telegram.fail(fault["kind"], when=fault["when"], method="sendMessage", count=1)
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
+        await finished(house)
+        assert house.says(OWNER) == [SHOWN]
+
+
+async def test_a_stop_of_the_hub_in_the_middle_is_gone_on_from(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        house.model.rule("story", story(10))
+        house.telegram.user_sends_text(OWNER, "tell me a story")
+        await house.telegram.wait_text(OWNER, "word 10", timeout_s=LIMIT_S)
+        await house.stop()
+        await house.start()
+        await house.telegram.wait_text(OWNER, ", the end.", timeout_s=LIMIT_S)
+        await finished(house)
+        assert house.says(OWNER) == [SHOWN]
+        assert len(requests(house, "sendMessage")) == 1
+
+
+async def test_unfinished_markdown_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED) as house:
+        code = "Look:\n\n```python\nprint(1)\nprint(2)\n```\n\nThat was it."
+        house.model.rule("code", text(code, chunk_chars=4, delay_s=0.1))
+        house.telegram.user_sends_text(OWNER, "code please")
+        await house.telegram.wait_text(OWNER, "That was it.", timeout_s=LIMIT_S)
+        seen = [request.params for request in requests(house, "sendMessage", "editMessageText")]
+        open_code = [one for one in seen if "print(1)" in one["text"] and "That" not in one["text"]]
+        assert open_code
+        assert all(one["entities"][0]["type"] == "pre" for one in open_code)
+        assert not any("```" in one["text"] for one in open_code[1:])
