@@ -52,6 +52,7 @@ READS = frozenset(
         "search_memory",
         "thread",
         "threads",
+        "entries",
         "explain",
         "explain_recent",
         "noise",
