@@ -1,0 +1,86 @@
+"""Grants cover the person, tool, thread, time and pattern they were given for, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.consent.grants import Wanted, covers, granted, pattern_fits
+from core.prompts import Grant, GrantScope
+
+GRANT = Grant("g1", "olivia", "shell", "git status", GrantScope.USER, None, "olivia", 0)
+WANTED = Wanted("shell", rated=True, pattern="git status", user_id="olivia", thread_id="t1")
+
+
+def test_a_grant_covers_the_call_it_was_given_for() -> None:
+    assert covers(GRANT, WANTED, now=1)
+    assert granted([GRANT], WANTED, now=1)
+    assert not granted([], WANTED, now=1)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        replace(WANTED, tool="http"),
+        replace(WANTED, user_id="milan"),
+        replace(WANTED, pattern="git push"),
+        replace(WANTED, pattern="git status -s"),
+        replace(WANTED, pattern="git"),
+        replace(WANTED, pattern=None),
+    ],
+)
+def test_a_grant_covers_nothing_else(wanted: Wanted) -> None:
+    assert not granted([GRANT], wanted, now=1)
+
+
+def test_one_grant_of_many_is_enough() -> None:
+    others = [replace(GRANT, id=f"g{number}", pattern=f"git {number}") for number in range(5)]
+    assert granted([*others, GRANT], WANTED, now=1)
+
+
+@pytest.mark.parametrize(
+    "expires_at,now,valid", [(None, 10**18, True), (100, 99, True), (100, 100, False), (100, 101, False)]
+)
+def test_a_grant_ends_when_it_expires(expires_at: int | None, now: int, valid: bool) -> None:
+    assert covers(replace(GRANT, expires_at=expires_at), WANTED, now) is valid
+
+
+def test_a_grant_for_a_thread_covers_that_thread_alone() -> None:
+    here = replace(GRANT, scope=GrantScope.THREAD, thread_id="t1")
+    assert covers(here, WANTED, now=1)
+    assert not covers(here, replace(WANTED, thread_id="t2"), now=1)
+
+
+@pytest.mark.parametrize(
+    "pattern,name,rated,fits",
+    [
+        (None, None, False, True),
+        (None, "anything", False, True),
+        (None, "git status", True, False),
+        (None, None, True, False),
+        ("*", "git status", True, True),
+        ("*", None, True, True),
+        ("git *", "git", True, True),
+        ("git *", "git status", True, True),
+        ("git *", "git-shell", True, False),
+        ("git *", "gitk", True, False),
+        ("git *", "sudo git", True, False),
+        ("git *", None, True, False),
+        ("git*", "git status", True, False),
+        ("git*", "git*", True, True),
+        ("git ?", "git x", True, False),
+        ("", "", True, True),
+        ("", "git", True, False),
+        (" *", " x", True, True),
+        (" *", "x", True, False),
+    ],
+)
+def test_the_pattern_language(pattern: str | None, name: str | None, rated: bool, fits: bool) -> None:
+    assert pattern_fits(pattern, name, rated=rated) is fits
+
+
+@given(st.text(), st.text())
+def test_a_pattern_without_a_star_at_its_end_fits_itself_alone(pattern: str, name: str) -> None:
+    if not pattern.endswith("*"):
+        assert pattern_fits(pattern, name, rated=True) is (pattern == name)
