@@ -60,7 +60,7 @@ def html_text(html: str, url: URL) -> str:
     reader = _PageReader(url)
     # `<![` begins a section HTML does not have; the parser gives up at it, browsers skip it.
     reader.feed(f"{html[:HTML_LIMIT_CHARS].replace('<![', '<! [')}<br>")
-    text = reader.text()  # not closed first: closing tries again and again at what never ends
+    text = reader.text()  # not closed first: a comment that never ends would be shown
     return f"{text}\n[The page goes on.]" if len(html) > HTML_LIMIT_CHARS else text
 
 

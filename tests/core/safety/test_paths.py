@@ -106,6 +106,7 @@ def test_a_neighbour_whose_name_begins_alike_is_outside(guard: PathGuard, tmp_pa
         ("notes/deep/l", "../today.txt"),
         ("notes/deep/l", "../../notes/deep/x"),
         ("l", "{room}/notes/today.txt"),
+        ("notes/deep/l", "{room}/notes/today.txt"),
     ],
 )
 def test_links_within_the_workspace_are_followed(

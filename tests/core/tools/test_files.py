@@ -1,12 +1,15 @@
 """`read_file`, `list_dir`, `write_file` as a model uses them."""
 
 import asyncio
+import contextlib
 import os
 import resource
 import secrets
 import signal
 import stat
 import sys
+import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed
-from core.safety.paths import PathGuard
+from core.safety.paths import PathGuard, Place
 from core.tool import Data, Effect, Requirement, Tool
 from core.tools.builtin import files
 from core.tools.builtin.files import file_tools
@@ -294,6 +297,33 @@ async def test_a_write_killed_half_way_is_cleaned_up_by_its_repetition(tools: To
     assert sorted(everything_in(work).values()) == ["old", "x" * 1000]
     await run(tools["write_file"], {"path": "f", "content": "new"}, Call(idempotency_key="c"))
     assert everything_in(work) == {"f": "new"}
+
+
+class HeldUp(PathGuard):
+    """Finds its way only when it is let."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.arrived, self.let = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def place(self, path: str, *, make_parents: bool = False) -> Generator[Place]:
+        with super().place(path, make_parents=make_parents) as place:
+            self.arrived.set()
+            self.let.wait(20)
+            yield place
+
+
+async def test_a_write_cancelled_before_it_took_place_never_does(work: Path) -> None:
+    guard = HeldUp(work)
+    write_file = file_tools(guard)[2]
+    writing = asyncio.create_task(run(write_file, {"path": "f", "content": "x"}))
+    assert await asyncio.to_thread(guard.arrived.wait, 20)
+    writing.cancel()
+    asyncio.get_running_loop().call_soon(guard.let.set)
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert everything_in(work) == {}
 
 
 async def test_a_cancelled_write_is_over_when_the_call_is(tools: Tools, work: Path) -> None:

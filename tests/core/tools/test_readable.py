@@ -34,6 +34,8 @@ def text(html: str) -> str:
         ("<svg><text>no</text></svg><noscript><p>no</p></noscript><template>no</template>yes", "yes"),
         ("<svg><object></svg>yes", "yes"),
         ("a<![CDATA[b]]>c<![endif]>d<!DOCTYPE x>e<?php f ?>g", "acdeg"),
+        ("a<![foo[b]]>c<![]>d<![ e><!['f>g", "acdg"),
+        ("a<!-- never closed <p>b", "a"),
         ("<b>never closed <i>either", "never closed either"),
         ("</p></ul></a></pre></svg>only ends", "only ends"),
         ("", ""),
