@@ -13,9 +13,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,9 @@ class HubProcess:
 class Nursery:
     """The forking process, as seen by the harness."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", one_at_a_time: ThreadPoolExecutor) -> None:
         self._process = process
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time = one_at_a_time
 
     async def start(self, orders: Orders) -> HubProcess:
         """A new hub; it may not serve yet."""
@@ -97,28 +97,31 @@ class Nursery:
         return await self._ask({"bury": process.pid})
 
     async def _ask(self, what: dict[str, Any]) -> int:
-        return await asyncio.to_thread(self._exchange, json.dumps(what).encode() + b"\n")
+        line = json.dumps(what).encode() + b"\n"
+        return await asyncio.get_running_loop().run_in_executor(self._one_at_a_time, self._exchange, line)
 
     def _exchange(self, line: bytes) -> int:
-        with self._one_at_a_time:
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-            return int(self._process.stdout.readline())
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
 
 
 @contextlib.contextmanager
 def open_nursery() -> Iterator[Nursery]:
     """A nursery for the time of the block; what it started is killed with it."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.nursery"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=Path(__file__).parents[2],
-        start_new_session=True,
-    ) as process:
-        yield Nursery(process)
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.nursery"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
+            start_new_session=True,
+        ) as process,
+        ThreadPoolExecutor(1, "nursery") as one_at_a_time,
+    ):
+        yield Nursery(process, one_at_a_time)
 
 
 # --- in the nursery -------------------------------------------------------------------------------------

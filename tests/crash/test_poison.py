@@ -18,9 +18,8 @@ async def dies(town: Town) -> None:
 
 
 async def outcomes(town: Town) -> dict[str, tuple[str, str | None]]:
-    """Every message's turn, by who wrote it: its state and error. A person's last message counts."""
-    events = await town.account()
-    return {event["key"]: (event["turn_state"], event["turn_error"]) for event in reversed(events)}
+    """Every message's turn, by the message's key: its state and error."""
+    return {event["key"]: (event["turn_state"], event["turn_error"]) for event in await town.account()}
 
 
 async def test_a_message_that_crashes_the_hub_three_times_is_set_aside(
@@ -57,8 +56,8 @@ async def test_a_message_that_crashes_the_hub_three_times_is_set_aside(
         assert set(became.values()) == {("done", None)}
         told = [message.text for message in town.telegram.bot_messages(OWNER)]
         assert told == [texts.CRASHED, "and then?", "still there"]
-        for person in NEIGHBOURS:
-            assert [m.text for m in town.telegram.bot_messages(person)] == [f"neighbour {person}"]
+        for person in NEIGHBOURS:  # an answer under way at a crash may be shown twice
+            assert {m.text for m in town.telegram.bot_messages(person)} == {f"neighbour {person}"}
         assert town.starts == 4
 
 
