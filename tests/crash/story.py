@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point
-from tests.crash.town import LIMIT_S, OWNER, TOKEN, UNKNOWN, Town
+from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town
 from tests.simulators.model import Hold
 
 ANSWER = "Done:"
@@ -39,6 +39,9 @@ async def play(town: Town, point: Point | None) -> Kill | None:
     kill: Kill | None = None
     hub = await town.start(point if isinstance(point, AtCommit) else None)
     held = _arm(town, point)
+    if isinstance(point, InTool):
+        for name in ("written", "gate"):
+            os.mkfifo(town.workspace / name)
     async with asyncio.TaskGroup() as group:
         people = group.create_task(_people(town, blocking=isinstance(point, InTool)))
         if point is not None:
@@ -52,7 +55,7 @@ async def play(town: Town, point: Point | None) -> Kill | None:
             await town.start()
         await people
         # The people may have been content before the kill: let the hub pick up what it had left.
-        await town.telegram.wait_polling(TOKEN, LIMIT_S)
+        await town.telegram.wait_for(town.listens, LIMIT_S)
     return kill
 
 
@@ -76,7 +79,7 @@ async def _until_struck(town: Town, point: Point) -> None:
             await town.telegram.wait_held(timeout_s=LIMIT_S)
         case InModel(nth):
             if nth == 2:
-                await town.telegram.wait_text(OWNER, "May I run", timeout_s=LIMIT_S)
+                await town.telegram.wait_text(town.chat_id, "May I run", timeout_s=LIMIT_S)
                 town.model.fault(Hold(at="before_headers"))
             await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
         case InTool():
@@ -92,11 +95,10 @@ def _wait_for_writer(town: Town) -> None:
 async def _people(town: Town, *, blocking: bool) -> None:
     command = f"echo {LINE} >> out"
     if blocking:
-        for name in ("written", "gate"):
-            os.mkfifo(town.workspace / name)
         # Tells that the line is written, then waits for a word that never comes.
         command += " && echo . > written && cat gate"
-    town.telegram.user_sends_text(OWNER, f"please run: {command}")
+    chat_id = town.topic_id and town.chat_id
+    town.telegram.user_sends_text(OWNER, f"please run: {command}", chat_id=chat_id, topic_id=town.topic_id)
 
     def news() -> bool:
         return town.has_unpressed(OWNER) or finished(town)
@@ -107,12 +109,12 @@ async def _people(town: Town, *, blocking: bool) -> None:
 
 
 def finished(town: Town) -> bool:
-    """Answered, nothing open, nothing left for the hub to fetch, and it is polling again."""
+    """Answered, nothing open, nothing left for the hub to fetch, and it listens again."""
     return bool(
         town.answers(OWNER, ANSWER)
         and not town.open_cards(OWNER)
         and town.telegram.all_confirmed()
-        and town.telegram.is_polling(TOKEN)
+        and town.listens()
     )
 
 
@@ -120,7 +122,7 @@ async def judge(town: Town, kill: Kill | None) -> None:
     """The promises, from what the platform saw and what is on disk."""
     out = town.workspace / "out"
     lines = out.read_text().split() if out.exists() else []
-    asked = [message for message in town.telegram.bot_messages(OWNER) if UNKNOWN in message.text]
+    asked = [message for message in town.shown_to(OWNER) if UNKNOWN in message.text]
     in_window = False if kill is None else kill.in_window
     if in_window is None:
         in_window = bool(asked)
@@ -129,6 +131,8 @@ async def judge(town: Town, kill: Kill | None) -> None:
         assert lines == [LINE], "the line was not written"
     assert bool(asked) == in_window, "unknown is reported exactly for a call cut off in its window"
     assert not town.open_cards(OWNER), "a card was left without its outcome"
+    strayed = [message.text for message in town.shown_to(OWNER) if message.topic_id != town.topic_id]
+    assert not strayed, f"said outside the conversation: {strayed}"
     await _judge_copies(town, kill)
 
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
 from tests.crash.story import judge, play
-from tests.crash.town import open_town
+from tests.crash.town import House, open_town
+from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
 AT_ONCE = 4
@@ -15,10 +17,10 @@ POLLS_STRUCK = 2
 """A poll ends whenever something arrives: how many there are is not fixed, the first ones are."""
 
 
-async def dry_run(nursery: Nursery, directory: Path) -> list[Point]:
+async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point]:
     """The points the story passes when nothing goes wrong."""
     directory.mkdir()
-    async with open_town(nursery, directory) as town:
+    async with open_town(nursery, directory, house) as town:
         await play(town, None)
         await town.stop()
         await judge(town, None)
@@ -33,12 +35,12 @@ async def dry_run(nursery: Nursery, directory: Path) -> list[Point]:
     return [*commits, *requests, *models, InTool()]
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
+async def strike(nursery: Nursery, directory: Path, point: Point, house: House) -> str | None:
     """Kill there and judge; what went wrong, or None."""
     directory.mkdir()
     said: list[str] = []
     try:
-        async with open_town(nursery, directory) as town:
+        async with open_town(nursery, directory, house) as town:
             kill = await play(town, point)
             await town.stop()
             await judge(town, kill)
@@ -47,20 +49,40 @@ async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
     return f"{point}: {'; '.join(said)} (in {directory})" if said else None
 
 
-async def test_every_point_is_struck_and_every_promise_kept(
-    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
-) -> None:
-    points = await dry_run(nursery, tmp_path / "dry")
+async def strike_all(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
+    """What went wrong."""
     at_once = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int, point: Point) -> str | None:
         async with at_once:
-            return await strike(nursery, tmp_path / str(number), point)
+            return await strike(nursery, directory / str(number), point, house)
 
     async with asyncio.TaskGroup() as group:
         strikes = [group.create_task(one(n, point)) for n, point in enumerate(points)]
-    failures = [failure for task in strikes if (failure := task.result()) is not None]
+    return [failure for task in strikes if (failure := task.result()) is not None]
+
+
+async def test_every_point_is_struck_and_every_promise_kept(
+    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
+) -> None:
+    points = await dry_run(nursery, tmp_path / "dry", House())
+    failures = await strike_all(nursery, tmp_path, points, House())
     print(f"{len(points)} kill points, {len(points) - len(failures)} kept every promise")
     proof_record("crash", kill_points=len(points))
     assert not failures, "\n".join(failures)
     assert {type(point) for point in points} == {AtCommit, InTelegram, InModel, InTool}
+
+
+async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
+    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+) -> None:
+    house = House(groups="all", webhook=True, topic=True)
+    points = await dry_run(nursery, tmp_path / "dry", house)
+    every = profile.pick(test=4, proof=1)
+    struck = points[profile.seed % every :: every]
+    failures = await strike_all(nursery, tmp_path, struck, house)
+    print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
+    proof_record("crash", webhook_topic_kill_points=len(struck))
+    assert not failures, "\n".join(failures)
+    assert InTelegram("setWebhook", 1) in points
+    assert InTelegram("getUpdates", 1) not in points

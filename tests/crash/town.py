@@ -18,6 +18,7 @@ from tests.crash.entry import Orders
 from tests.crash.ledger import Ledger
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit
+from tests.ports import free_port
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
@@ -30,17 +31,23 @@ LEAVE_IT, APPROVE, DENY = 2, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What the hub is configured with: who owns it, who else may write, and its bots by channel name."""
+    """What the hub is configured with: who owns it, who else may write, and its bots by channel name.
+
+    `webhook`: updates are brought to it; `topic`: the story plays in a topic of a forum, not in private.
+    """
 
     owners: tuple[str, ...] = (f"telegram:{OWNER}",)
     direct: str = "open"
     groups: str = "off"
     bots: Mapping[str, str] = field(default_factory=lambda: {"telegram": TOKEN})
+    webhook: bool = False
+    topic: bool = False
 
 
 @dataclass(slots=True)
 class Town:
-    """One hub's surroundings. `hub` is the process that runs now."""
+    """One hub's surroundings. `hub` is the process that runs now, `chat_id` (and `topic_id`) where the owner
+    speaks with it; `port`: where it listens for a webhook, 0 if it has none."""
 
     telegram: TelegramSimulator
     model: ModelSimulator
@@ -48,6 +55,10 @@ class Town:
     nursery: Nursery
     hub: HubProcess | None = None
     starts: int = 0
+    chat_id: int = OWNER
+    topic_id: int | None = None
+    port: int = 0
+    newest_before_start: int = 0
     pressed: set[tuple[int, int]] = field(default_factory=set)
     _asked: Iterator[int] = field(default_factory=itertools.count)
 
@@ -68,6 +79,7 @@ class Town:
     async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> HubProcess:
         """Start a hub on the town's data."""
         self.starts += 1
+        self.newest_before_start = self.telegram.last_number()
         orders = Orders(
             self.directory / "hubbub.toml",
             self.directory / f"trace-{self.starts}",
@@ -77,6 +89,12 @@ class Town:
         )
         self.hub = await self.nursery.start(orders)
         return self.hub
+
+    def listens(self) -> bool:
+        """Whether the newest hub hears of what is said."""
+        if self.port:
+            return bool(self.telegram.requests("setWebhook", ok=True, since=self.newest_before_start))
+        return self.telegram.is_polling(TOKEN)
 
     async def run(self) -> HubProcess:
         """Start the hub as people do, with nothing in between: `hubbub run`."""
@@ -125,9 +143,13 @@ class Town:
 
     # --- people ----------------------------------------------------------------------------------------
 
+    def shown_to(self, person: int) -> list[Message]:
+        """What the bot shows where this person speaks with it."""
+        return self.telegram.bot_messages(self.chat_id if person == OWNER else person)
+
     def open_cards(self, person: int) -> list[Message]:
         """Bot messages with buttons."""
-        return [message for message in self.telegram.bot_messages(person) if message.keyboard]
+        return [message for message in self.shown_to(person) if message.keyboard]
 
     def answer_cards(self, person: int) -> None:
         """Press each open card once: approve what is asked, leave alone what is unknown."""
@@ -135,7 +157,8 @@ class Town:
             if (person, card.id) not in self.pressed:
                 self.pressed.add((person, card.id))
                 button = LEAVE_IT if UNKNOWN in card.text else APPROVE
-                self.telegram.user_presses_button(person, card.id, button)
+                chat_id = self.topic_id and self.chat_id
+                self.telegram.user_presses_button(person, card.id, button, chat_id=chat_id)
 
     def has_unpressed(self, person: int) -> bool:
         """Whether there is something to answer."""
@@ -151,7 +174,7 @@ class Town:
 
     def answers(self, person: int, start: str) -> list[Message]:
         """Bot messages that begin so."""
-        return [message for message in self.telegram.bot_messages(person) if message.text.startswith(start)]
+        return [message for message in self.shown_to(person) if message.text.startswith(start)]
 
 
 @contextlib.asynccontextmanager
@@ -167,6 +190,12 @@ async def open_town(nursery: Nursery, directory: Path, house: House | None = Non
         telegram.add_user(OWNER, first_name="Olivia")
         town = Town(telegram, model, directory, nursery)
         town.workspace.mkdir()
+        if house.webhook:
+            town.port = free_port()
+        if house.topic:
+            telegram.bot().can_read_all_group_messages = True
+            forum = telegram.create_supergroup("Forum", [OWNER], is_forum=True)
+            town.chat_id, town.topic_id = forum.id, telegram.topic_created(forum.id, "plans").id
         (directory / "hubbub.toml").write_text(_config(town, house))
         try:
             yield town
@@ -198,7 +227,8 @@ def _config(town: Town, house: House) -> str:
 data_dir = "{town.directory}/data"
 owner_identities = {json.dumps(house.owners)}
 [http]
-port = 0
+port = {town.port}
+public_url = "{f"http://127.0.0.1:{town.port}" if town.port else ""}"
 [workspace]
 dir = "{town.workspace}"
 [[models]]
@@ -218,4 +248,6 @@ token = "{token}"
 direct = "{house.direct}"
 groups = "{house.groups}"
 api_base_url = "{town.telegram.url}"
+mode = "{"webhook" if house.webhook else "polling"}"
+webhook_secret = "a-secret-word"
 """

@@ -9,9 +9,10 @@ import asyncio
 import gzip
 import sqlite3
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from core.messages import Address, MessageRef, Unreadable, plain
+from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.prompts import Grant, GrantScope, Option, PromptKind
 from core.store.accept import (
@@ -22,6 +23,7 @@ from core.store.accept import (
     Met,
     NoteWrongCode,
     OfferLink,
+    QueueInput,
     RecordGrant,
     Say,
     Stranger,
@@ -64,7 +66,20 @@ async def fill(world: World) -> None:
     await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
     await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
+    await _part_of_an_album(world)
     await _asked_to_be_let_in(world)
+
+
+async def _part_of_an_album(world: World) -> None:
+    """In a group, waiting for the rest."""
+    file = Attachment("handle", "a.jpg", "image/jpeg", 3, 4)
+    message = replace(
+        world.message("look", scope="album", direct=False), attachments=(file,), album="album-1"
+    )
+    waiting = QueueInput(world.ids.row_id(), world.ids.row_id(), wait_us=1_000_000)
+    await world.store.accept_event(
+        replace(message, ref=MessageRef("album:1")), world.ruling(waiting, outcome="waiting"), send_now=False
+    )
 
 
 async def _refused(world: World) -> None:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import socket
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,16 +10,12 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.ports import free_port
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house, write_config
 
 SECRET = "a-secret_word"
 PATH = "/channels/telegram/webhook"
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def config_of(port: int, secret: str = SECRET) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from core.errors import SchemaTooNew, StoreUnavailable
 from core.store.rows import CallState
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
+from core.transcript import UserSaid
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
 
 STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
@@ -43,6 +44,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
+        if stored.name >= "sqlite-0004":
+            await _the_album_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0002":
             await _those_who_asked_are_there(World(store, clock, ids))
         await _everything_is_there(World(store, clock, ids))
@@ -50,6 +53,17 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
         await store.close()
     await (await opened(fresh)).close()
     assert schema_of(path) == schema_of(fresh)
+
+
+async def _the_album_is_there(world: World) -> None:
+    (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=album"]
+    assert await world.store.start_waiting(thread.id, "too soon") is None
+    world.clock.advance(1)
+    started = await world.store.start_waiting(thread.id, "now")
+    assert started is not None
+    (entry,) = (await world.store.load_turn(started)).entries
+    assert entry.said == UserSaid("look\n[Attached file: a.jpg, image/jpeg, 3 bytes]", "Ada")
+    await world.finish(started)
 
 
 async def _those_who_asked_are_there(world: World) -> None:
