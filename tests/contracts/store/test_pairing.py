@@ -351,9 +351,10 @@ async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: World) -> N
     await world.turn(by=EVE)
     await settle(world, grant(await Door(world).knocks(EVE)))
     await joined(world, await offered_by_paired(world))
+    offer = await offered_by_paired(world)
     linked = await identity_of(world, BEN)
     assert linked is not None
-    assert linked.root == Account(CHANNEL, "eve", Via.PAIRED)
+    assert linked.root == offer.root == Account(CHANNEL, "eve", Via.PAIRED)
 
     assert await world.store.revoke_account(CHANNEL, "eve")
     linked = await identity_of(world, BEN)
@@ -364,6 +365,8 @@ async def test_what_vouched_for_an_account_is_seen_to_be_gone(world: World) -> N
     linked = await identity_of(world, BEN)
     assert linked is not None
     assert (linked.user, linked.root) == (EVE, None)
+    roots = {one.code: one.root for one in (await Door(world).view(redeems=True)).offers}
+    assert roots[offer.code] is None
 
 
 async def offered_by_paired(world: World) -> LinkOffer:
