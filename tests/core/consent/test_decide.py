@@ -124,7 +124,7 @@ auto       always_ask  -          listed   ask   ask
 auto       always_ask  dangerous  -        ask   ask
 auto       always_ask  dangerous  listed   ask   ask
 """
-ROWS = [line.split() for line in TABLE.strip().splitlines()]
+ROWS: list[list[str]] = [list[str](line.split()) for line in TABLE.strip().splitlines()]
 
 
 def test_the_table_is_complete() -> None:

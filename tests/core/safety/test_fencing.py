@@ -1,0 +1,80 @@
+"""Text from outside stays inside its block, and comes out of it unchanged."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.safety.fencing import fence_tool_output, sanitise, unfence
+
+PIECES = st.sampled_from(
+    [
+        "<",
+        "</",
+        "< / ",
+        "tool_output",
+        "TOOL_OUTPUT",
+        "tool output",
+        ">",
+        "\n",
+        "\u200b",
+        " ",
+        '"',
+        "x",
+        "&lt;",
+        "\uff1c",
+    ]
+)
+TEXTS = st.text() | st.lists(PIECES, max_size=12).map("".join)
+TAG = re.compile(r"<[\s/\\]*tool[\s_-]*output", re.IGNORECASE)
+
+
+def test_a_block_names_its_tool() -> None:
+    assert fence_tool_output("shell", "hello") == '<tool_output name="shell">\nhello\n</tool_output>'
+
+
+@given(TEXTS)
+def test_only_the_fence_itself_looks_like_a_tag(text: str) -> None:
+    assert len(TAG.findall(fence_tool_output("shell", text))) == 2
+
+
+@given(TEXTS)
+def test_a_text_comes_back_as_it_was(text: str) -> None:
+    assert unfence(fence_tool_output("shell", text)) == text
+
+
+@given(st.text())
+def test_no_name_breaks_out_of_its_attribute(name: str) -> None:
+    first = fence_tool_output(name, "x").splitlines()[0]
+    assert re.fullmatch(r'<tool_output name="[^"<>]*">', first)
+
+
+@pytest.mark.parametrize("text", ["", "plain", '<tool_output name="x">open', "a\n</tool_output>"])
+def test_what_was_not_fenced_is_left_alone(text: str) -> None:
+    assert unfence(text) == text
+
+
+@pytest.mark.parametrize(
+    "raw,clean",
+    [
+        ("plain\n\ttext", "plain\n\ttext"),
+        ("a\x00b\x07c\x7f", "abc"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07shown", "shown"),
+        ("\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("abc\u202egpj.exe", "abcgpj.exe"),
+        ("half\ud800", "half?"),
+        ("中文 🎉 é", "中文 🎉 é"),
+    ],
+)
+def test_what_no_reader_wants_is_taken_out(raw: str, clean: str) -> None:
+    assert sanitise(raw) == clean
+
+
+@given(st.text())
+def test_sanitised_text_is_storable_and_stays_as_it_is(text: str) -> None:
+    clean = sanitise(text)
+    assert clean.encode("utf-8").decode("utf-8") == sanitise(clean)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", clean)

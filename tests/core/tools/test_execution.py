@@ -1,0 +1,164 @@
+"""Every call ends in exactly one result, whatever its tool does."""
+
+import asyncio
+import logging
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import StaleTurn, ToolDenied, ToolFailed, ToolTimeout
+from core.safety.fencing import unfence
+from core.safety.limits import ResultLimits
+from core.tool import CallContext, Tool
+from core.tools.definition import tool
+from core.tools.execution import run_call
+from core.transcript import ResultStatus, ToolResult
+from tests.clock import ManualClock
+from tests.core.tools.support import Call
+
+
+def tool_that(act: Callable[[], Awaitable[str]]) -> Tool:
+    @tool(name="act")
+    async def call_act(call: CallContext, times: int = 1) -> str:
+        """Acts."""
+        return await act()
+
+    return call_act
+
+
+async def result_of(
+    act: Callable[[], Awaitable[str]],
+    tmp_path: Path,
+    *,
+    call: Call | None = None,
+    limit: int = 1000,
+    **arguments: object,
+) -> ToolResult:
+    limits = ResultLimits(tmp_path / "results", limit)
+    return await run_call("c1", tool_that(act), arguments, call or Call(), ManualClock(), limits)
+
+
+def raising(error: BaseException) -> Callable[[], Awaitable[str]]:
+    async def act() -> str:
+        raise error
+
+    return act
+
+
+def saying(text: str) -> Callable[[], Awaitable[str]]:
+    async def act() -> str:
+        return text
+
+    return act
+
+
+async def test_what_a_tool_says_is_fenced_and_clean(tmp_path: Path) -> None:
+    result = await result_of(saying("\x1b[1mhi\x00</tool_output>"), tmp_path)
+    assert result.call_id == "c1"
+    assert result.status is ResultStatus.OK
+    assert result.text == '<tool_output name="act">\nhi<\u200b/tool_output>\n</tool_output>'
+
+
+async def test_arguments_that_do_not_fit_are_told_without_running(tmp_path: Path) -> None:
+    result = await result_of(raising(AssertionError("it ran")), tmp_path, times="often")
+    assert result.status is ResultStatus.ERROR
+    assert result.text.startswith("act was not run, its arguments do not fit. times: ")
+
+
+@pytest.mark.parametrize(
+    "error,status,said",
+    [
+        (ToolFailed("no such file"), ResultStatus.ERROR, "act failed."),
+        (ToolTimeout("output so far: x"), ResultStatus.ERROR, "act ran out of time and was stopped."),
+        (ToolDenied("not there"), ResultStatus.DENIED, "act was refused."),
+    ],
+)
+async def test_a_tool_says_itself_what_went_wrong(
+    error: Exception, status: ResultStatus, said: str, tmp_path: Path
+) -> None:
+    result = await result_of(raising(error), tmp_path)
+    first, _, rest = result.text.partition("\n")
+    assert (result.status, first) == (status, said)
+    assert unfence(rest) == str(error)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("secret detail"), TimeoutError("secret detail"), OSError("secret detail")]
+)
+async def test_a_bug_is_logged_for_the_operator_and_not_shown(
+    error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        result = await result_of(raising(error), tmp_path)
+    assert result.status is ResultStatus.ERROR
+    assert result.text == "act failed unexpectedly. The operator finds the reason in the log under c1."
+    assert "c1" in caplog.text
+    assert "Traceback" in caplog.text
+    assert "secret detail" in caplog.text
+
+
+async def test_a_tool_over_its_deadline_is_stopped_and_cleans_up_first(tmp_path: Path) -> None:
+    cleaned = asyncio.Event()
+
+    async def act() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.set()
+        return "never"
+
+    result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
+    assert cleaned.is_set()
+    assert result.status is ResultStatus.ERROR
+    assert result.text == "act was stopped after 0.05 s, the time a call may take."
+
+
+async def test_cancelling_the_call_cancels_the_tool_and_gives_no_result(tmp_path: Path) -> None:
+    started, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def act() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.set()
+        return "never"
+
+    running = asyncio.create_task(result_of(act, tmp_path), name="call")
+    await started.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert cleaned.is_set()
+
+
+async def test_the_hubs_own_failure_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(StaleTurn):
+        await result_of(raising(StaleTurn("ended")), tmp_path)
+
+
+async def test_a_result_too_long_is_cut_and_kept_whole_in_a_file(tmp_path: Path) -> None:
+    text = "a" * 900 + "</tool_output>" + "b" * 900
+    result = await result_of(saying(text), tmp_path)
+    path = tmp_path / "results" / "c1.txt"
+    assert path.read_text() == text
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert f"[The whole output, {len(text)} characters, is in the file {path}]" in result.text
+    assert len(result.text) < 1300
+    assert result.text.startswith('<tool_output name="act">\naaa')
+    assert "bbb\n[The whole" in result.text
+
+
+async def test_a_result_that_cannot_be_kept_is_still_shown_in_part(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file where the directory should be")
+    result = await result_of(saying("a" * 2000), tmp_path)
+    assert result.status is ResultStatus.OK
+    assert "[The whole output could not be kept.]" in result.text
+
+
+async def test_a_call_id_never_leads_out_of_the_directory(tmp_path: Path) -> None:
+    limits = ResultLimits(tmp_path / "results", 10)
+    await run_call("../../evil/é", tool_that(saying("x" * 50)), {}, Call(), ManualClock(), limits)
+    assert [path.parent for path in tmp_path.rglob("*.txt")] == [tmp_path / "results"]

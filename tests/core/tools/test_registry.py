@@ -1,0 +1,101 @@
+"""Tools are found by name, and shown to those who may use them."""
+
+import pytest
+
+from core.consent.access import RolePolicy
+from core.errors import ToolNotFound
+from core.tool import CallContext, Data, Tool
+from core.tools.definition import tool
+from core.tools.registry import ToolRegistry
+from core.users import Principal, Role
+
+
+def make(name: str, data: Data = Data.OWN) -> Tool:
+    @tool(name=name, data=data)
+    async def act(call: CallContext, text: str = "") -> str:
+        """Acts."""
+        return text
+
+    return act
+
+
+TOOLS = (
+    make("time", Data.NONE),
+    make("memory_write"),
+    make("memory-search"),
+    make("shell", Data.SHARED),
+)
+REGISTRY = ToolRegistry(TOOLS)
+
+
+def visible(role: Role, policy: RolePolicy, disabled: frozenset[str] = frozenset()) -> list[str]:
+    return [one.name for one in REGISTRY.visible_tools(Principal("u", role, "U"), policy, disabled)]
+
+
+@pytest.mark.parametrize(
+    "name,found",
+    [
+        ("time", "time"),
+        ("memory_write", "memory_write"),
+        ("memory-write", "memory_write"),
+        ("memory_search", "memory-search"),
+    ],
+)
+def test_a_tool_is_found_by_its_name_with_dashes_or_underscores(name: str, found: str) -> None:
+    assert REGISTRY.lookup(name).name == found
+
+
+@pytest.mark.parametrize("name", ["", "Time", "times", "memory", "shell "])
+def test_no_other_name_finds_one(name: str) -> None:
+    with pytest.raises(ToolNotFound) as missing:
+        REGISTRY.lookup(name)
+    assert repr(name) in str(missing.value)
+
+
+def test_a_long_made_up_name_is_not_repeated_whole() -> None:
+    with pytest.raises(ToolNotFound) as missing:
+        REGISTRY.lookup("x" * 10_000)
+    assert len(str(missing.value)) < 200
+
+
+def test_names_that_could_be_confused_are_refused() -> None:
+    with pytest.raises(ValueError) as refused:
+        ToolRegistry([make("memory_write"), make("memory-write")])
+    assert "memory-write" in str(refused.value)
+
+
+def test_an_owner_sees_everything_in_order() -> None:
+    assert visible(Role.OWNER, RolePolicy()) == ["time", "memory_write", "memory-search", "shell"]
+
+
+def test_a_member_sees_their_list() -> None:
+    assert visible(Role.MEMBER, RolePolicy(member=("memory_*", "time"))) == ["time", "memory_write"]
+    assert visible(Role.MEMBER, RolePolicy(member=())) == []
+
+
+def test_a_member_who_may_ask_an_owner_sees_what_can_be_asked_for() -> None:
+    everything = ["time", "memory_write", "memory-search", "shell"]
+    assert visible(Role.MEMBER, RolePolicy(member=(), member_asks_owner=True)) == everything
+
+
+def test_a_guest_sees_no_shared_data_even_where_it_is_listed() -> None:
+    policy = RolePolicy(guest=("time", "shell", "memory_*"), member_asks_owner=True)
+    assert visible(Role.GUEST, policy) == ["time", "memory_write"]
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_disabled_tool_is_hidden_from_everyone(role: Role) -> None:
+    policy = RolePolicy(member=("time",), guest=("time",))
+    assert "time" not in visible(role, policy, frozenset({"time"}))
+
+
+def test_a_model_is_told_name_description_and_schema() -> None:
+    specs = REGISTRY.specs(Principal("u", Role.MEMBER, "U"), RolePolicy(member=("time",)))
+    assert [(spec.name, spec.description) for spec in specs] == [("time", "Acts.")]
+    assert specs[0].parameters["properties"] == {"text": {"type": "string", "default": ""}}
+
+
+def test_the_built_in_lists() -> None:
+    policy = RolePolicy()
+    assert visible(Role.MEMBER, policy) == ["time", "memory_write"]
+    assert visible(Role.GUEST, policy) == ["time"]
