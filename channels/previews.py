@@ -8,7 +8,7 @@ request, and so is its ref before it is changed; its text is never kept, nor are
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from channels.channel import Channel, Payload
 from channels.records import Records
@@ -103,39 +103,36 @@ class ConversationPreviews:
         """Make the one request that is due, if any. `gives_way`: whether something else waits by now."""
         for slot in [slot for slot in self._slots.values() if not slot.muted]:
             with _blamed(slot):
-                payload = self._news(channel, slot)
-                if payload is not None:
-                    await self._show_text(channel, slot, payload, gives_way)
+                if await self._show_text(channel, slot, gives_way):
                     break
         else:
             await self._give_sign(channel)
         self._due_us = self._clock.now() + _us(self._pace_s)
 
-    def _news(self, channel: Channel, slot: _Slot) -> Payload | None:
-        """The first part of what is said so far, where it is not what is shown."""
+    async def _show_text(self, channel: Channel, slot: _Slot, gives_way: Callable[[], bool]) -> bool:
+        """Show the first part of what is said so far; False if that is what is shown."""
         said = slot.preview.said()
         if said is None or said == slot.said:
-            return None
-        parts = channel.render(said)
-        if parts and parts[0] != slot.payload:
-            return parts[0]
-        slot.said = said  # all that is new belongs to parts to come
-        return None
-
-    async def _show_text(
-        self, channel: Channel, slot: _Slot, payload: Payload, gives_way: Callable[[], bool]
-    ) -> None:
+            return False
         row = slot.row or await self._begin(slot)
         if row is None or slot.muted or gives_way() or row.id in self._lost:
-            return
+            return True
+        parts = channel.render(replace(said, reply_to=row.message.reply_to))
+        if not parts or parts[0] == slot.payload:
+            slot.said = said  # all that is new belongs to parts to come
+            return False
         if slot.ref is not None:
-            await channel.edit(slot.ref, payload)
+            await channel.edit(slot.ref, parts[0])
         else:
-            posted = await self._post(channel, row, payload)
+            posted = await self._post(channel, row, parts[0])
             if posted is None:
-                return
+                return True
             await self._records.durably(lambda: self._outbox.record_preview(row.id, posted))
             slot.ref = posted.ref
+        self._is_shown(slot, parts[0])
+        return True
+
+    def _is_shown(self, slot: _Slot, payload: Payload) -> None:
         slot.payload = payload
         if not slot.muted:  # the other turns come first next time
             self._slots[slot.preview.turn_id] = self._slots.pop(slot.preview.turn_id)

@@ -20,6 +20,7 @@ from channels.previews import ConversationPreviews
 from channels.records import Records
 from core.clock import SECOND_US, Clock
 from core.errors import (
+    AddressGone,
     AuthRejected,
     ChannelError,
     MessageRejected,
@@ -28,7 +29,7 @@ from core.errors import (
     Unanswered,
     Unavailable,
 )
-from core.messages import Address
+from core.messages import Address, MessageRef
 from core.ports import Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
@@ -254,9 +255,9 @@ class Sender:
             return row
         try:
             await _repeatable(channel.edit(shown.ref, parts[0]))
-        except MessageRejected as error:
+        except (MessageRejected, AddressGone) as error:
             logger.info("preview %d to %s makes way: %s", preview_id, self._address, error)
-            await _repeatable(channel.retract(shown.ref))
+            await self._let_go(channel, shown.ref)
             await self._records.durably(lambda: self._outbox.record_preview(preview_id, None))
             return row
         if len(parts) == 1:
@@ -264,6 +265,13 @@ class Sender:
         else:
             await self._records.part(row.id, shown)
         return replace(row, refs=(shown.ref,))
+
+    async def _let_go(self, channel: Channel, ref: MessageRef) -> None:
+        """Take away what something else is shown instead of."""
+        try:
+            await _repeatable(channel.retract(ref))
+        except (MessageRejected, AddressGone) as error:
+            logger.info("%s stays at %s: %s", ref, self._address, error)
 
     async def _take_away(self, channel: Channel, row: OutboxRow, target: int) -> None:
         refs = await self._records.durably(lambda: self._outbox.sent_refs(target))

@@ -142,8 +142,9 @@ class Outbox(Protocol):
     async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
         """The turn's preview, to be shown now: must return before the request goes out.
 
-        A turn has one as long as it runs. `attempts` counts these calls: with more than one, and no ref,
-        an earlier request may have been taken. None: the turn does not run (any more).
+        A turn has one as long as it runs; its message says nothing but what it replies to. `attempts` counts
+        these calls: with more than one, and no ref, an earlier request may have been taken. None: the turn
+        does not run (any more).
         """
         ...
 

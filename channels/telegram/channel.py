@@ -16,7 +16,7 @@ from channels.telegram.places import address_of, order_key_of, place_of, ref_of,
 from channels.telegram.polling import UpdatePoller
 from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
 from core.clock import Clock
-from core.errors import ChannelError
+from core.errors import ChannelError, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, Posted, Surroundings
 
@@ -110,6 +110,8 @@ class TelegramChannel:
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         """See Channel."""
+        if outbound.FILE in payload:
+            raise MessageRejected("a message with text cannot become a file")
         spot = spot_of(ref)
         await self._client.edit({"chat_id": spot.chat_id, "message_id": spot.message_id, **_change(payload)})
 

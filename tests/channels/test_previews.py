@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from channels.channel import Payload
 from channels.dispatcher import Dispatcher
-from core.errors import ChannelError, MessageRejected, RateLimited, Unanswered, Unavailable
+from core.errors import AddressGone, ChannelError, MessageRejected, RateLimited, Unanswered, Unavailable
 from core.messages import Address, Message, MessageRef, Plain
 from core.ports import OutboxRow, Preview, SendState
 from tests.channels.memory import LoopbackChannel, MemoryOutbox
@@ -392,6 +392,26 @@ async def test_a_full_disk_shows_nothing_and_loses_nothing() -> None:
         on.end(turn, "done")
         await on.pass_s(1)
         assert on.channel.stands("a") == ["done"]
+
+
+class MovedAway(LoopbackChannel):
+    """Nothing shown can be changed: the conversation is elsewhere by now."""
+
+    async def edit(self, ref: MessageRef, payload: Payload) -> None:
+        raise AddressGone("moved")
+
+    async def retract(self, ref: MessageRef) -> bool:
+        raise AddressGone("moved")
+
+
+async def test_where_a_preview_cannot_be_reached_the_answer_is_shown_all_the_same() -> None:
+    async with stage(channel=MovedAway()) as on:
+        turn = on.begin(text="one")
+        await on.pass_s(1)
+        row_id = on.end(turn, "done")
+        await on.pass_s(2)
+        assert on.channel.stands("a") == ["one", "done"]
+        assert on.outbox.row(row_id).state is SendState.SENT
 
 
 # --- after a restart --------------------------------------------------------------------------------------

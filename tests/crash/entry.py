@@ -16,12 +16,15 @@ from typing import Any, cast
 from bot.app import Seams, serve
 from bot.config import load
 from bot.logs import configure
+from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.store.base import Store
 from core.transcript import UserSaid
 from tests.crash.ledger import entry_of
 from tests.crash.points import ANY, COMMITS, AtCommit, Side
+from tests.scenarios.house import HastyClock
 
+SPEED = "speed"
 POISON = "poison pill"
 """A turn whose newest input says this brings the process down."""
 
@@ -91,6 +94,11 @@ def _append_to(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
+def _clock(speed: Path) -> Clock:
+    """The hub's seconds are shorter where a test says so in a file beside the configuration."""
+    return HastyClock(float(speed.read_text())) if speed.exists() else SystemClock()
+
+
 class PoisonedModel:
     """A model at whose hands some inputs kill the process."""
 
@@ -117,6 +125,7 @@ def run(orders: Orders) -> None:
         configure("info", stream=log)
         loaded = load(orders.config)
         seams = Seams(
+            clock=_clock(orders.config.with_name(SPEED)),
             store=lambda store: cast("Store", MortalStore(store, orders)),
             model=PoisonedModel,
         )

@@ -252,3 +252,16 @@ async def test_unfinished_markdown_is_shown_as_far_as_it_goes(tmp_path: Path) ->
         assert open_code
         assert all(one["entities"][0]["type"] == "pre" for one in open_code)
         assert not any("```" in one["text"] for one in open_code[1:])
+
+
+async def test_in_a_group_the_preview_is_a_reply_to_who_asked(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED, extra='groups = "addressed"') as house:
+        group = house.telegram.create_group("Team", [OWNER])
+        house.model.rule("story", story(10))
+        name = house.telegram.bot().user.username
+        asked = house.telegram.user_sends_text(OWNER, f"@{name} tell me a story", chat_id=group.id)
+        await house.telegram.wait_text(group.id, ", the end.", timeout_s=LIMIT_S)
+        (answer,) = house.telegram.bot_messages(group.id)
+        assert answer.text == SHOWN
+        assert answer.reply_to is not None
+        assert answer.reply_to.id == asked.id

@@ -4,12 +4,13 @@
 
 A preview is durable before its first request goes out, and so is its ref before it is shown anew. While it
 is replaced and has no ref it stays unsettled: a starting hub then has to find out where it is shown, unless
-what replaced it is settled.
+what replaced it is settled. Its `event_id` is the newest event that had come in when it began.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.messages import Address, Message
 from core.ports import OutboxRow, Posted, SendState, Surroundings
@@ -20,7 +21,8 @@ from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.transaction import Row, Transaction
 
 NOTHING = Message(())
-"""What a preview's row says: its text comes and goes. As a change of it: take it away."""
+"""What a preview's row says, but for what it replies to: its text comes and goes. As a change of it: take it
+away."""
 
 NEWEST_LIMIT = 500
 """So many of the newest messages in and out make a lost one's surroundings."""
@@ -79,7 +81,8 @@ def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
 
 def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
     """See core.ports.Outbox.begin_preview."""
-    if tx.one("SELECT 1 FROM turns WHERE id = ? AND state = 'running'", turn_id) is None:
+    turn = tx.one("SELECT reply_to FROM turns WHERE id = ? AND state = 'running'", turn_id)
+    if turn is None:
         return None
     row = tx.one(
         "UPDATE outbox SET attempts = attempts + 1 WHERE turn_id = ? AND state = 'streaming'"
@@ -88,18 +91,18 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
     )
     if row is not None:
         return outbox_of(row)
-    nonce = tx.ids.row_id()
+    nonce, message = tx.ids.row_id(), replace(NOTHING, reply_to=turn[0])
     row_id = tx.insert(
-        "INSERT INTO outbox (channel, address, message, state, settled, nonce, turn_id, attempts, created_at)"
-        " VALUES (?, ?, ?, 'streaming', 0, ?, ?, 1, ?)",
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, turn_id, event_id, attempts,"
+        " created_at) VALUES (?, ?, ?, 'streaming', 0, ?, ?, (SELECT max(id) FROM inbox), 1, ?)",
         channel,
         address,
-        message_to_json(NOTHING),
+        message_to_json(message),
         nonce,
         turn_id,
         tx.clock.now(),
     )
-    return OutboxRow(row_id, channel, address, NOTHING, SendState.STREAMING, nonce, attempts=1)
+    return OutboxRow(row_id, channel, address, message, SendState.STREAMING, nonce, attempts=1)
 
 
 def record(tx: Transaction, row_id: int, posted: Posted | None) -> None:
@@ -123,24 +126,25 @@ def shown(tx: Transaction, row_id: int) -> Posted | None:
 
 def surroundings(tx: Transaction, row_id: int) -> Surroundings:
     """See core.ports.Outbox.surroundings."""
-    row = tx.one("SELECT channel, created_at FROM outbox WHERE id = ?", row_id)
+    row = tx.one("SELECT channel, created_at, event_id FROM outbox WHERE id = ?", row_id)
     if row is None:
         return Surroundings((), frozenset())
-    channel, created_at = row
+    channel, created_at, event_id = row
     received = tx.all(
-        "SELECT address, order_key FROM inbox WHERE id > (SELECT max(id) FROM inbox) - ?"
-        " AND channel = ? AND received_at <= ? AND kind = 'message'",
-        NEWEST_LIMIT,
+        "SELECT address, order_key FROM inbox WHERE id BETWEEN ? AND ? AND channel = ? AND kind = 'message'",
+        (event_id or 0) - NEWEST_LIMIT,
+        event_id or 0,
         channel,
-        created_at,
     )
     sent = tx.all(
-        "SELECT address, order_key, sent_at, refs FROM outbox"
+        "SELECT address, order_key, coalesce(id < ? AND sent_at <= ?, 0), refs FROM outbox"
         " WHERE id > (SELECT max(id) FROM outbox) - ? AND channel = ? AND refs <> '[]'",
+        row_id,
+        created_at,
         NEWEST_LIMIT,
         channel,
     )
-    before = [(address, key) for address, key, at, _ in sent if key and at is not None and at <= created_at]
+    before = [(address, key) for address, key, is_earlier, _ in sent if key and is_earlier]
     earlier = [(Address(address), key) for address, key in (*received, *before)]
     return Surroundings(tuple(earlier), frozenset(ref for *_, refs in sent for ref in refs_from_json(refs)))
 

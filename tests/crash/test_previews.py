@@ -1,0 +1,175 @@
+"""Killed while an answer is shown as it is written: it ends as stored, and nothing else is left.
+
+The turn: words that are shown, a tool that asks a person first, then an answer of two parts that is shown as
+it is written. The hub's seconds are short, so that all of it passes quickly.
+"""
+
+import asyncio
+import signal
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from core.store.codec import message_from_json
+from tests.crash.entry import SPEED
+from tests.crash.nursery import Nursery
+from tests.crash.points import AtCommit, InModel, InTelegram, Point, parse_commit_point
+from tests.crash.town import LIMIT_S, OWNER, TOKEN, Town, open_town
+from tests.plugins.proof import ProofRecord
+from tests.simulators.model import Hold, Prompt, Reply, ToolCall
+
+AT_ONCE = 4
+POLLS_STRUCK = 2
+TIMES = 10
+
+WORDS = "I will have a look at that. " * 8
+ANSWER = "\n\n".join(f"Paragraph {number} of what I found." for number in range(200)) + "\n\nThe end."
+
+
+def reply(prompt: Prompt) -> Reply:
+    """Takes a few of the hub's seconds each time."""
+    if prompt.tool_results:
+        return Reply(text=ANSWER, chunk_chars=300, delay_s=0.02)
+    call = ToolCall("shell", {"command": "echo line >> out"})
+    return Reply(text=WORDS, calls=(call,), chunk_chars=12, delay_s=0.015)
+
+
+async def play(town: Town, point: Point | None) -> None:
+    """The whole story; with a point, the hub is killed there and started again."""
+    town.model.rule("look", reply, on="any")
+    (town.directory / SPEED).write_text(str(TIMES))
+    hub = await town.start(point if isinstance(point, AtCommit) else None)
+    match point:
+        case InTelegram(method, nth):
+            town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
+        case InModel(nth):
+            town.model.fault(Hold(at="mid_stream", after_events=10), match="look")
+        case _:
+            pass
+    async with asyncio.TaskGroup() as group:
+        group.create_task(people(town))
+        if point is not None:
+            await struck(town, point)
+            hub.send(signal.SIGKILL)
+            await hub.wait(LIMIT_S)
+            town.telegram.clear_faults()
+            town.model.clear_faults()
+            await town.start()
+    await town.telegram.wait_polling(TOKEN, LIMIT_S)
+
+
+async def struck(town: Town, point: Point) -> None:
+    """Until the hub is at the point."""
+    match point:
+        case InTelegram():
+            await town.telegram.wait_held(timeout_s=LIMIT_S)
+        case InModel():
+            await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
+        case _:
+            assert town.hub is not None
+            await town.hub.wait(LIMIT_S)
+
+
+async def people(town: Town) -> None:
+    town.telegram.user_sends_text(OWNER, "please look")
+    await town.answer_cards_until([OWNER], lambda: finished(town))
+
+
+def finished(town: Town) -> bool:
+    shown = [message.text for message in town.telegram.bot_messages(OWNER)]
+    return bool(
+        shown
+        and shown[-1].endswith("The end.")
+        and not town.open_cards(OWNER)
+        and town.telegram.all_confirmed()
+        and town.telegram.is_polling(TOKEN)
+    )
+
+
+async def judge(town: Town, point: Point | None) -> None:
+    """What is shown is what is stored: the settled card, a question about the call if it was cut short, and
+    the answer; a message of them is shown twice only where the hub says that it may be."""
+    rows = stored(town)
+    assert all(state in {"sent", "replaced"} for state, _, _ in rows), rows
+    repeats = sum(repeated for _, _, repeated in rows)
+    texts = [text for _, text, _ in rows if text]
+    shown = [message.text for message in town.telegram.bot_messages(OWNER)]
+    *others, first, second = dict.fromkeys(shown)
+    assert f"{first}\n\n{second}" == ANSWER
+    assert all(any(is_card(text, stored_text) for stored_text in texts) for text in others), others
+    assert len(shown) - len(set(shown)) <= repeats <= (0 if point is None else 1)
+    assert not any(text.startswith(("I will", "…")) for text in shown)
+
+
+def is_card(shown: str, text: str) -> bool:
+    """Whether a card with its outcome is what was stored."""
+    return shown.startswith(text.split("\n")[0])
+
+
+def stored(town: Town) -> list[tuple[str, str, int]]:
+    """State, words and repeats of everything in the outbox."""
+    path = town.directory / "data" / "hub.db"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        rows = database.execute("SELECT state, message, repeats FROM outbox ORDER BY id").fetchall()
+    return [
+        (state, "\n".join(block.text for block in message_from_json(message).blocks), repeats)
+        for state, message, repeats in rows
+    ]
+
+
+async def dry_run(nursery: Nursery, directory: Path) -> list[Point]:
+    """The points that the story passes when nothing goes wrong. How many changes of a preview there are is
+    not fixed: each of the first is a point."""
+    directory.mkdir()
+    async with open_town(nursery, directory) as town:
+        await play(town, None)
+        await town.stop()
+        await judge(town, None)
+        commits: list[Point] = [parse_commit_point(line) for line in town.trace()]
+        methods = Counter(request.method for request in town.telegram.requests())
+        assert methods["editMessageText"] >= 6
+        assert methods["deleteMessage"] == 1
+        limits = {"getUpdates": POLLS_STRUCK, "editMessageText": methods["editMessageText"] - 2}
+    requests: list[Point] = [
+        InTelegram(method, nth)
+        for method, count in methods.items()
+        for nth in range(1, min(count, limits.get(method, count)) + 1)
+    ]
+    return [*commits, *requests, InModel(1)]
+
+
+async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
+    """Kill there and judge; what went wrong, or None."""
+    directory.mkdir()
+    said: list[str] = []
+    try:
+        async with open_town(nursery, directory) as town:
+            await play(town, point)
+            await town.account()
+            await town.stop()
+            await judge(town, point)
+    except* (AssertionError, TimeoutError) as failures:
+        said += [repr(failure) for failure in failures.exceptions]
+    return f"{point}: {'; '.join(said)} (in {directory})" if said else None
+
+
+@pytest.mark.timeout(300)
+async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_stored(
+    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
+) -> None:
+    points = await dry_run(nursery, tmp_path / "dry")
+    at_once = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int, point: Point) -> str | None:
+        async with at_once:
+            return await strike(nursery, tmp_path / str(number), point)
+
+    async with asyncio.TaskGroup() as group:
+        strikes = [group.create_task(one(n, point)) for n, point in enumerate(points)]
+    failures = [failure for task in strikes if (failure := task.result()) is not None]
+    print(f"{len(points)} kill points with previews, {len(points) - len(failures)} kept every promise")
+    proof_record("crash", preview_kill_points=len(points))
+    assert not failures, "\n".join(failures)
