@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from channels.channel import Channel, Route
+from channels.channel import Channel, HttpRequest, HttpResponse, Route
 from channels.dispatcher import Dispatcher
 from channels.reception import Reception
 from channels.supervisor import ChannelState, Phase, Supervisor
@@ -118,9 +118,13 @@ class ChannelManager:
         return {name: slot.supervisor.state for name, slot in self._slots.items()}
 
     def routes(self, inbox: Inbox) -> Mapping[str, Sequence[Route]]:
-        """The endpoints platforms call, by channel name; they hand what they get to `inbox`."""
+        """The endpoints platforms call, by channel name; they hand what they get to `inbox`. They lead to
+        the channel that has the name at that moment."""
         reception = Reception(inbox, self._clock)
-        return {name: slot.channel.routes(reception) for name, slot in self._slots.items()}
+        return {
+            name: [_current(slot, route, reception) for route in slot.channel.routes(reception)]
+            for name, slot in self._slots.items()
+        }
 
     def channel(self, name: str) -> Channel:
         """A channel by name. Raises KeyError."""
@@ -146,3 +150,13 @@ class ChannelManager:
             await channel.close()
         except Exception:  # the others are still to be closed
             logger.exception("closing channel %s failed", channel.name)
+
+
+def _current(slot: _Slot, route: Route, inbox: Inbox) -> Route:
+    async def handle(request: HttpRequest) -> HttpResponse:
+        for now in slot.channel.routes(inbox):
+            if (now.method, now.path) == (route.method, route.path):
+                return await now.handle(request)
+        return HttpResponse(404)
+
+    return Route(route.method, route.path, handle)

@@ -8,7 +8,7 @@ from channels.channel import Payload
 from channels.telegram.client import BotClient
 from channels.telegram.errors import ChatMoved
 from channels.telegram.files import UPLOAD_LIMIT_BYTES, ReadFile, Upload, methods_for
-from channels.telegram.outbound import FILE, REPLY
+from channels.telegram.outbound import FILE, REPLY, Quoted
 from channels.telegram.places import address_of, order_key_of, place_of, ref_of
 from core.errors import MessageRejected
 from core.messages import Address
@@ -74,8 +74,7 @@ def where(to: Address) -> dict[str, object]:
 
 def _reply_in(chat_id: int, payload: Payload) -> dict[str, object]:
     """What is quoted, if it is in that very chat: elsewhere its id would name another message."""
-    match payload.get(REPLY):
-        case {"chat_id": quoted_in, **quoted} if quoted_in == chat_id:
-            return {REPLY: quoted}
-        case _:
-            return {}
+    quoted = payload.get(REPLY)
+    if not isinstance(quoted, Quoted) or quoted.chat_id != chat_id:
+        return {}
+    return {REPLY: {"message_id": quoted.message_id, "allow_sending_without_reply": True}}

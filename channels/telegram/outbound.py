@@ -3,13 +3,14 @@ deterministic."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from channels.channel import Payload
 from channels.telegram.entities import TelegramEntity, TelegramText
 from channels.telegram.files import PHOTO_TYPES, Upload
 from channels.telegram.places import spot_of
 from channels.telegram.rendering import MAX_TEXT_UNITS, render_blocks, render_plain
-from core.messages import Choice, File, Message, MessageRef
+from core.messages import Choice, File, Message
 
 OUTCOME_UNITS = 300
 """Kept free on every part of a card, so that its outcome never moves its text into another part."""
@@ -22,6 +23,15 @@ FILE = "file"
 """The key under which a part that is a file has its Upload."""
 
 REPLY = "reply_parameters"
+"""The key under which a part that answers a message has that as Quoted."""
+
+
+class Quoted(NamedTuple):
+    """A message, named with its chat: ids begin anew in a group that was upgraded."""
+
+    chat_id: int
+    message_id: int
+
 
 _GAP = "\n\n"
 
@@ -40,19 +50,12 @@ def render(message: Message) -> tuple[Payload, ...]:
     files = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # of a card the last part changes
     if message.reply_to is not None and parts:
-        parts[0][REPLY] = _quoted(message.reply_to)
+        parts[0][REPLY] = Quoted(*spot_of(message.reply_to))
     return tuple(parts)
 
 
 def _upload(file: File) -> dict[str, object]:
     return {FILE: Upload(file.path, file.name, file.media_type, file.media_type in PHOTO_TYPES)}
-
-
-def _quoted(ref: MessageRef) -> dict[str, object]:
-    """Named with its chat: ids of messages begin anew in a group that was upgraded."""
-    spot = spot_of(ref)
-    gone_is_fine = {"allow_sending_without_reply": True}
-    return {"chat_id": spot.chat_id, "message_id": spot.message_id, **gone_is_fine}
 
 
 def _with_outcome(text: TelegramText | None, outcome: str) -> TelegramText:

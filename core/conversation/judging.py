@@ -57,7 +57,6 @@ from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn
 from core.store.rows import TurnState
 from core.users import Identity, Principal, Role
 
-
 ALBUM_WAIT_US = 700_000
 """Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
 EDITED_UNKNOWN = "ignored: edited, and the message itself never came"

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from channels.channel import HttpRequest, HttpResponse, Route
 from channels.manager import ChannelManager
 from channels.reception import Reception
 from channels.supervisor import Phase
@@ -18,7 +19,7 @@ from core.errors import (
     Unavailable,
 )
 from core.messages import Address, InboundMessage, Sender, Unreadable
-from core.ports import SendState
+from core.ports import Inbox, SendState
 from tests.channels.memory import LoopbackChannel, MemoryInbox, MemoryOutbox
 from tests.clock import ManualClock
 
@@ -206,3 +207,28 @@ async def test_a_store_that_takes_nothing_never_sets_an_event_aside() -> None:
     inbox.failure = lambda _: None
     await reception.accept(message("k"))
     assert inbox.events["k"] == message("k")
+
+
+class CalledChannel(LoopbackChannel):
+    """A platform calls it; it answers with its label."""
+
+    def __init__(self, label: bytes) -> None:
+        super().__init__()
+        self._label = label
+
+    def routes(self, inbox: Inbox) -> Sequence[Route]:
+        async def handle(_: HttpRequest) -> HttpResponse:
+            return HttpResponse(200, self._label)
+
+        return (Route("POST", "/hook", handle),)
+
+
+async def test_a_platform_that_calls_reaches_the_channel_of_that_moment() -> None:
+    async with running([CalledChannel(b"old")], MemoryOutbox(), ManualClock()) as manager:
+        (route,) = manager.routes(MemoryInbox())["tg"]
+        call = HttpRequest("POST", "/channels/tg/hook", {}, b"")
+        assert (await route.handle(call)).body == b"old"
+        await manager.replace(CalledChannel(b"new"))
+        assert (await route.handle(call)).body == b"new"
+        await manager.replace(LoopbackChannel())
+        assert (await route.handle(call)).status == 404
