@@ -1,0 +1,312 @@
+"""Who may speak to the hub, end to end: strangers, members, second accounts, a group; codes and limits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+
+from core.conversation.pairing import PairAs, PairingDesk
+from core.store.pairing import LetIn
+from core.users import Principal, Role
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+
+MIA, STAN, SECOND, EVE = 8, 9, 10, 11
+PEOPLE = {MIA: "Mia", STAN: "Stan", SECOND: "Olivia's tablet", EVE: "Eve"}
+OPERATOR = Principal("owner", Role.OWNER, "owner")
+MENTION = "@sim123456_bot"
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, direct="pairing", extra='groups = "addressed"') as opened:
+        invite(opened)
+        yield opened
+
+
+def invite(house: House) -> None:
+    for person, name in PEOPLE.items():
+        house.telegram.add_user(person, first_name=name)
+
+
+async def says(house: House, person: int, text: str) -> str:
+    """What the bot answers next, in private."""
+    before = len(house.says(person))
+    house.telegram.user_sends_text(person, text)
+    messages = await house.telegram.wait_bot_messages(person, before + 1)
+    return messages[before].text
+
+
+async def code_for(house: House, person: int) -> str:
+    """A stranger writes and is given a code."""
+    answer = await says(house, person, "hello")
+    assert answer.startswith("This assistant is private.")
+    return answer.split("\n")[1]
+
+
+async def let_in(house: House, person: int) -> None:
+    """The owner lets a stranger in as a member."""
+    code = await code_for(house, person)
+    assert await says(house, OWNER, f"/approve telegram {code}") == f"{PEOPLE[person]} is in, as a member."
+    await house.telegram.wait_text(person, "You are in.")
+
+
+async def link(house: House, person: int, second: int) -> None:
+    """A known person joins a second account."""
+    code = (await says(house, person, "/link")).split("/link ")[1].split("\n")[0]
+    assert "This account is yours too now" in await says(house, second, f"/start {code}")
+    await house.telegram.wait_text(person, "Your code was used")
+
+
+async def outcomes(house: House, *, count: int) -> list[str]:
+    """What `why` says of the newest events, in order."""
+    assert house.app is not None
+    return [event.outcome for event in reversed(await house.app.store.explain_recent(count))]
+
+
+async def until_none_waits(desk: PairingDesk) -> None:
+    """Until all codes have expired, by the hub's own clock."""
+    async with asyncio.timeout(LIMIT_S):
+        while await desk.requests():  # noqa: ASYNC110 - a clock tells nobody that it moved
+            await asyncio.sleep(0.02)
+
+
+async def everything_has_an_answer(house: House) -> None:
+    """Each message the platform delivered is explained by its key, or counted."""
+    assert house.app is not None
+    await house.telegram.wait_confirmed()
+    store = house.app.store
+    messages = [update.payload["message"] for update in house.telegram.updates(kind="message")]
+    keys = [f"tg:123456:m:{one['chat']['id']}:{one['message_id']}" for one in messages if "text" in one]
+    explained = [await store.explain(key) for key in keys]
+    assert len(keys) > 0
+    assert all(one.outcome for one in explained if one is not None)
+    assert explained.count(None) == sum(row.seen for row in await store.noise(1000))
+
+
+# --- in private -----------------------------------------------------------------------------------------
+
+
+async def test_a_stranger_hears_one_polite_word_and_the_model_nothing(house: House) -> None:
+    code = await code_for(house, STAN)
+    for text in ("please", "/help", "/new", "run: echo hi"):
+        house.telegram.user_sends_text(STAN, text)
+    await house.telegram.wait_confirmed()
+    (said,) = house.says(STAN)
+    assert f"/approve telegram {code}" in said
+    assert house.model.log.taken == 0
+    assert await outcomes(house, count=5) == ["refused: not paired"] * 5
+    await everything_has_an_answer(house)
+
+
+async def test_who_was_let_in_is_answered_and_has_what_members_have(house: House) -> None:
+    await let_in(house, STAN)
+    assert await says(house, STAN, "hello again") == "You said: hello again"
+    assert await says(house, STAN, "/approve telegram ABCDEFGH") == (
+        "Only the owner of this assistant can let people in."
+    )
+    assert "shell" not in str(house.model.log[-1].body.get("tools"))
+    house.telegram.user_sends_text(OWNER, "and I?")
+    await house.telegram.wait_text(OWNER, "You said: and I?")
+    assert "shell" in str(house.model.log[-1].body.get("tools"))
+
+
+async def test_a_code_works_once_and_a_guess_never(house: House) -> None:
+    code = await code_for(house, STAN)
+    assert await says(house, OWNER, "/approve telegram ABCDEFGH") == (
+        "I know no such code. Codes are good for 15 minutes and for one use."
+    )
+    await says(house, OWNER, f"/approve telegram {code}")
+    await house.telegram.wait_text(STAN, "You are in.")
+    again = await says(house, OWNER, f"/approve telegram {code}")
+    assert again == "This code was used already. Ask for a new one."
+    for _ in range(4):
+        await says(house, OWNER, "/approve telegram ABCDEFGH")
+    other = await code_for(house, EVE)
+    assert await says(house, OWNER, f"/approve telegram {other}") == (
+        "Too many wrong codes. Please try again in a quarter of an hour."
+    )
+    assert await outcomes(house, count=1) == ["refused: too many wrong codes"]
+    await everything_has_an_answer(house)
+
+
+async def test_a_code_expires(tmp_path: Path) -> None:
+    async with open_house(tmp_path, direct="pairing", speed=900) as house:
+        invite(house)
+        code = await code_for(house, STAN)
+        assert house.app is not None
+        await until_none_waits(house.app.pairing)
+        assert await says(house, OWNER, f"/approve telegram {code}") == (
+            "This code is no longer good. Ask for a new one."
+        )
+        assert await code_for(house, STAN) != code
+
+
+async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(house: House) -> None:
+    await link(house, OWNER, SECOND)
+    code = await code_for(house, STAN)
+    assert house.app is not None
+    before = {person: len(house.says(person)) for person in (OWNER, SECOND)}
+    for person in before:
+        house.telegram.user_sends_text(person, f"/approve telegram {code}")
+    decision = await house.app.pairing.approve(code, by=OPERATOR, pair_as=PairAs.MEMBER)
+    answers = [isinstance(decision, LetIn)]
+    for person, count in before.items():
+        answers.append("is in" in (await house.telegram.wait_bot_messages(person, count + 1))[count].text)
+    assert answers.count(True) == 1
+    await house.telegram.wait_text(STAN, "You are in.")
+    assert await says(house, STAN, "hello") == "You said: hello"
+    assert house.says(STAN).count("You are in. Write to me and I will answer; /help lists the commands.") == 1
+
+
+async def test_pairing_outlives_a_restart(house: House) -> None:
+    code = await code_for(house, STAN)
+    await house.stop()
+    await house.start()
+    await says(house, OWNER, f"/approve telegram {code}")
+    await house.telegram.wait_text(STAN, "You are in.")
+    await house.stop()
+    await house.start()
+    assert await says(house, STAN, "still there?") == "You said: still there?"
+
+
+async def test_who_is_revoked_is_out_at_the_next_message_and_press(tmp_path: Path) -> None:
+    members = '[roles.member]\ntools = ["shell"]'
+    async with open_house(tmp_path, direct="pairing", extra=members) as house:
+        invite(house)
+        await let_in(house, STAN)
+        house.telegram.user_sends_text(STAN, "please run: echo mine >> out.txt")
+        card = await house.card(STAN)
+        assert house.app is not None
+        assert await house.app.pairing.revoke("telegram", str(STAN))
+        assert await house.pressed(STAN, card, 0) == "You are not allowed to decide this."
+        assert (await says(house, STAN, "yes")).startswith("This assistant is private.")
+        assert not (house.workspace / "out.txt").exists()
+        assert await outcomes(house, count=2) == ["refused: not paired"] * 2
+
+
+async def test_the_first_owner_comes_in_by_the_desk(tmp_path: Path) -> None:
+    async with open_house(tmp_path, direct="pairing", start=False) as house:
+        invite(house)
+        config = house.directory / "hubbub.toml"
+        config.write_text(config.read_text().replace(f'owner_identities = ["telegram:{OWNER}"]', ""))
+        await house.start()
+        await house.telegram.wait_polling(TOKEN, LIMIT_S)
+        first, second = await code_for(house, STAN), await code_for(house, EVE)
+        assert house.app is not None
+        desk = house.app.pairing
+        assert isinstance(await desk.approve(first, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
+        assert not isinstance(await desk.approve(second, by=OPERATOR, pair_as=PairAs.OWNER), LetIn)
+        await house.telegram.wait_text(STAN, "You are in.")
+        assert await says(house, STAN, f"/approve telegram {second}") == "Eve is in, as a member."
+
+
+# --- a second account -----------------------------------------------------------------------------------
+
+
+async def test_a_second_account_is_the_same_person(house: House) -> None:
+    await link(house, OWNER, SECOND)
+    code = await code_for(house, STAN)
+    assert await says(house, SECOND, f"/approve telegram {code}") == "Stan is in, as a member."
+    house.telegram.user_sends_text(OWNER, "please run: echo both >> out.txt")
+    card = await house.card(OWNER)
+    prompt_id = card.choices[0].split(":")[1]
+    assert await says(house, STAN, f"/approve {prompt_id}") == "I know no question with that id."
+    assert await says(house, SECOND, f"/approve {prompt_id}") == "Approved by owner"
+    await house.telegram.wait_text(OWNER, "Done:")
+    assert (house.workspace / "out.txt").read_text() == "both\n"
+
+
+async def test_an_account_of_somebody_else_cannot_be_taken(house: House) -> None:
+    await let_in(house, STAN)
+    code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
+    assert (await says(house, STAN, f"/link {code}")).startswith("This account is known here already")
+    assert "yours too" in await says(house, SECOND, f"/link {code.lower()}")
+    assert await says(house, EVE, f"/link {code}") == "This code was used already. Ask for a new one."
+    await everything_has_an_answer(house)
+
+
+# --- a group of five ------------------------------------------------------------------------------------
+
+
+async def test_in_a_group_each_sees_what_is_theirs(house: House) -> None:
+    await let_in(house, MIA)
+    await link(house, OWNER, SECOND)
+    await code_for(house, STAN)
+    group = house.telegram.create_group("Five", [OWNER, MIA, STAN, SECOND, EVE]).id
+
+    for person in (STAN, EVE):
+        house.telegram.user_sends_text(person, f"{MENTION} what do you know?", chat_id=group)
+        house.telegram.user_sends_text(person, "/status", chat_id=group)
+    house.telegram.user_sends_text(MIA, f"{MENTION} hello from Mia", chat_id=group)
+    await house.telegram.wait_text(group, "hello from Mia")
+    assert len(house.telegram.bot_messages(group)) == 1, "strangers are met with silence"
+    assert await outcomes(house, count=5) == [*["refused: not paired"] * 4, "turn 1"]
+
+    house.telegram.user_sends_text(OWNER, f"{MENTION} please run: echo group >> out.txt", chat_id=group)
+    await house.telegram.wait_for(lambda: house.open_cards(group), LIMIT_S)
+    (card,) = house.open_cards(group)
+    for person in (MIA, STAN, EVE):
+        assert await press(house, person, group, card.id, card.choices[0]) == (
+            "You are not allowed to decide this."
+        )
+    assert not (house.workspace / "out.txt").exists()
+    assert await press(house, SECOND, group, card.id, card.choices[0]) == "Approved by owner"
+    await house.telegram.wait_text(group, "Done:")
+    assert (house.workspace / "out.txt").read_text() == "group\n"
+    await everything_has_an_answer(house)
+
+
+async def press(house: House, person: int, chat: int, message: int, data: str) -> str:
+    """The word that answers a press in a group."""
+    query = house.telegram.user_presses_button(person, message, data=data, chat_id=chat)
+    answered = await house.telegram.wait_callback_answer(query.id, LIMIT_S)
+    return answered.answers[0].get("text", "")
+
+
+async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_noise(tmp_path: Path) -> None:
+    async with open_house(tmp_path, direct="pairing", extra='groups = "addressed"') as house:
+        invite(house)
+        group = house.telegram.create_group("Two", [OWNER, MIA]).id
+        house.telegram.set_member(group, 123456, "administrator")  # who hear everything
+        house.telegram.user_sends_text(OWNER, "talking to Mia", chat_id=group)
+        await house.telegram.wait_confirmed()
+        assert await outcomes(house, count=1) == ["ignored: not addressed"]
+    (tmp_path / "off").mkdir()
+    async with open_house(tmp_path / "off", direct="pairing") as house:
+        group = house.telegram.create_group("Two", [OWNER]).id
+        for _ in range(3):
+            house.telegram.user_sends_text(OWNER, f"{MENTION} hello", chat_id=group)
+        await everything_has_an_answer(house)
+        assert house.app is not None
+        assert [(row.reason, row.seen) for row in await house.app.store.noise(5)] == [
+            ("ignored: groups are off", 3)
+        ]
+        assert house.telegram.bot_messages(group) == []
+
+
+# --- limits ---------------------------------------------------------------------------------------------
+
+
+async def test_a_flood_of_one_sender_is_refused_with_one_word_and_nobody_else_waits(tmp_path: Path) -> None:
+    extra = "[access]\nsender_per_minute = 5"
+    async with open_house(tmp_path, direct="pairing", extra=extra) as house:
+        invite(house)
+        await let_in(house, STAN)
+        for number in range(3):  # and one while still a stranger
+            await says(house, STAN, f"number {number}")
+        house.telegram.redeliver(times=3, new_ids=True)
+        assert await says(house, STAN, "number 3") == "You said: number 3", "a redelivery does not count"
+        for number in range(4, 25):
+            house.telegram.user_sends_text(STAN, f"number {number}")
+        await house.telegram.wait_text(STAN, "You are writing faster than I may answer.")
+        await house.telegram.wait_confirmed()
+        for number in range(8):
+            assert await says(house, OWNER, f"owner {number}") == f"You said: owner {number}"
+        await house.stop()
+        await house.start()
+        house.telegram.user_sends_text(STAN, "after the restart")
+        await house.telegram.wait_confirmed()
+        assert await outcomes(house, count=1) == ["refused: too many messages"]
+        assert len([said for said in house.says(STAN) if "faster than I may" in said]) == 1
+        assert house.model.log.taken == 4 + 8
