@@ -114,7 +114,8 @@ def keep_request(tx: Transaction, request: PairingRequest) -> None:
     now = tx.clock.now()
     tx.run(
         "UPDATE pairing_requests SET state = 'lapsed', closed_at = expires_at"
-        " WHERE state = 'open' AND expires_at <= ?",
+        " WHERE state = 'open' AND channel = ? AND expires_at <= ?",
+        request.channel,
         now,
     )
     tx.run("DELETE FROM pairing_requests WHERE created_at < ? AND state <> 'approved'", now - WEEK_US)

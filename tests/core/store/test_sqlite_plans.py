@@ -9,13 +9,26 @@ from core.clock import Clock
 from core.messages import Address, MessageRef, plain
 from core.ports import Posted
 from core.prompts import Option
-from core.store.accept import CastVote, ClosePrompt, Say, StopThread
+from core.store.accept import (
+    Admitted,
+    CastVote,
+    ClosePrompt,
+    Knock,
+    Met,
+    Say,
+    SayAtTimes,
+    StopThread,
+    Stranger,
+    TurnedAway,
+    Verdict,
+)
+from core.store.pairing import PairingRequest
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import Policy, Transaction
 from core.store.sqlite.writer import Writer
 from core.transcript import ResultStatus, ToolResult
-from tests.contracts.store.world import ADA, CHANNEL, SECOND, CountingIds, StoppedClock, World
+from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, CountingIds, Rules, StoppedClock, World
 
 HOT = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT)", re.IGNORECASE)
 # The full-text index is searched by its own means, and reads its few settings when it is opened.
@@ -97,6 +110,39 @@ async def test_no_statement_of_a_turn_reads_a_whole_table(tmp_path: Path) -> Non
     assert len(hot) > 60
     assert scans(path, hot) == []
     assert len(scans(path, {"SELECT * FROM inbox", "SELECT * FROM turns WHERE error = 'x'"})) == 2
+
+
+async def a_crowd_at_the_door(world: World) -> None:
+    """What strangers and limited people cost; codes are compared with all there are, which is meant."""
+    now = world.clock.now()
+    event = world.message(by=BEN)
+    request = PairingRequest("r", "CODE", CHANNEL, event.sender, event.address, now, now + 60 * SECOND)
+    met: list[Met] = [
+        Knock("refused: not paired", request, plain("a code")),
+        TurnedAway("refused: not paired", plain("why")),
+        TurnedAway("refused: unknown code", plain("no"), again_after_us=0, wrong_code=True),
+        TurnedAway("refused: too many messages", noise=True),
+    ]
+    for one in met:
+        rules = Rules(
+            lambda _event, _who, one=one: Stranger(lambda _view: one), lambda _e, _v: Verdict("never")
+        )
+        await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+    limited = Rules(
+        lambda _event, _who: Admitted(BEN, "paired", limited=True),
+        lambda _event, _view: Verdict("refused", (SayAtTimes(plain("slower"), "fast", SECOND),)),
+    )
+    await world.store.accept_event(world.message(by=BEN), limited, send_now=False)
+
+
+async def test_no_statement_at_the_door_reads_a_whole_table(tmp_path: Path) -> None:
+    path, clock, ids, statements = tmp_path / "hub.db", StoppedClock(), CountingIds(), set[str]()
+    store = await heard(path, clock, ids, statements)
+    await a_crowd_at_the_door(World(store, clock, ids))
+    await store.close()
+    hot = {statement for statement in statements if HOT.match(statement)}
+    assert len(hot) > 15
+    assert scans(path, hot) == []
 
 
 async def test_the_connection_that_writes_is_durable(tmp_path: Path) -> None:
