@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from bot.api_access import ApiAccess, published
 from bot.config import Loaded
+from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
 from bot.parts import (
     DATABASE_NAME,
@@ -20,9 +22,11 @@ from bot.parts import (
     open_models,
     open_store,
 )
+from bot.web.api import ApiParts, api_routes
 from bot.web.channels import channel_routes
 from bot.web.health import ChannelHealth, Readiness, health_routes
-from bot.web.server import WebServer, listen
+from bot.web.server import WebServer, listen, url_of
+from bot.web.status import status
 from channels.channel import Channel
 from channels.manager import ChannelManager
 from core.actors import ThreadActors
@@ -157,8 +161,16 @@ async def _assemble(
     rules = build_rules(loaded.config, owner, ids)
     gathering = AlbumGathering(store, actors, clock, ids)
     hub = Hub(store, rules, actors, manager, clock, gathering)
-    health = health_routes(lambda: _readiness(store, hub, manager))
-    web = WebServer(sock, [*health, *channel_routes(manager.routes(hub))])
+    pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
+
+    async def readiness() -> Readiness:
+        return await _readiness(store, hub, manager)
+
+    access = ApiAccess.new(url_of(sock))
+    desk = HubDesk(store, hub, pairing, owner, clock, ids)
+    api = api_routes(ApiParts(store, desk, lambda: status(store, readiness)), access.token)
+    web = WebServer(sock, [*health_routes(readiness), *api, *channel_routes(manager.routes(hub))])
+    opened.enter_context(published(loaded.config.hub.data_dir, access))
     return App(
         url=web.url,
         store=store,
@@ -170,7 +182,7 @@ async def _assemble(
         recovery=BootRecovery(store, actors, manager, end_process, clock, ids, gathering),
         previews=previews,
         gathering=gathering,
-        pairing=PairingDesk(store, ClaimRules(rules.access, ids), manager),
+        pairing=pairing,
     )
 
 

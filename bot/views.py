@@ -3,11 +3,13 @@
 Times are integer microseconds UTC. Secrets never appear in here.
 """
 
-from typing import Self, assert_never
+from collections.abc import Sequence
+from typing import Protocol, Self, assert_never
 
 from pydantic import BaseModel, ConfigDict
 
 from core.store.accept import PromptView
+from core.store.pairing import PairingRequest
 from core.store.rows import ThreadRow
 from core.transcript import AssistantSaid, Entry, Note, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Person
@@ -96,6 +98,28 @@ class ConversationView(View):
     earlier: bool
 
 
+class Conversations(Protocol):
+    """The store as far as conversations are shown."""
+
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        """See Store."""
+        ...
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """See Store."""
+        ...
+
+
+async def conversation(store: Conversations, thread_id: str, limit: int) -> ConversationView | None:
+    """A thread with its newest entries; None if there is none of that id."""
+    row = await store.thread(thread_id)
+    if row is None:
+        return None
+    newest = await store.entries(thread_id, limit + 1)
+    entries = tuple(EntryView.of(entry) for entry in newest[-limit:])
+    return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
+
+
 class VoteView(View):
     """One person's answer so far."""
 
@@ -170,3 +194,57 @@ class UserView(View):
         )
         user = person.user
         return cls(id=user.user_id, role=user.role.value, name=user.name, accounts=tuple(accounts))
+
+
+class PairingRequestView(View):
+    """Somebody who asks to be let in, and the code they were given."""
+
+    id: str
+    code: str
+    channel: str
+    platform_user_id: str
+    name: str
+    username: str | None
+    created_at: int
+    expires_at: int
+
+    @classmethod
+    def of(cls, request: PairingRequest) -> Self:
+        """The request without where it came from."""
+        return cls(
+            id=request.id,
+            code=request.code,
+            channel=request.channel,
+            platform_user_id=request.sender.platform_user_id,
+            name=request.sender.name,
+            username=request.sender.username,
+            created_at=request.created_at,
+            expires_at=request.expires_at,
+        )
+
+
+class DecisionView(View):
+    """What was decided about: a prompt by its id, or an account as `channel:id`; and the outcome in words."""
+
+    id: str
+    outcome: str
+
+
+class ChannelView(View):
+    """One channel's named state, and why; `since` is an ISO time."""
+
+    state: str
+    reason: str | None
+    since: str
+
+
+class StatusView(View):
+    """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person."""
+
+    version: str
+    ready: bool
+    hub: str
+    store: str
+    channels: dict[str, ChannelView]
+    approvals: int
+    pairing_requests: int

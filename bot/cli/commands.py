@@ -23,6 +23,7 @@ config_commands = _group("config", "Look at the configuration.")
 threads_commands = _group("threads", "Look at conversations.")
 approvals_commands = _group("approvals", "What waits for a person's decision.")
 users_commands = _group("users", "The people who may speak to the hub.")
+pair_commands = _group("pair", "Let people in who ask.")
 
 ConfigOption = Annotated[
     Path | None,
@@ -31,6 +32,10 @@ ConfigOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code they were given.")]
+AccountArgument = Annotated[
+    str, typer.Argument(metavar="ACCOUNT", help="A channel and an id on it, such as telegram:12345.")
+]
 LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most, the newest.")]
 
 
@@ -104,3 +109,95 @@ def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> 
     from bot.cli.ending import ended
 
     raise typer.Exit(ended(lambda: looking.list_approvals(config, as_json=as_json)))
+
+
+@approvals_commands.command("decide")
+def approvals_decide(
+    prompt: Annotated[str, typer.Argument(metavar="ID", help="What `approvals list` names.")],
+    answer: Annotated[str, typer.Argument(help="approve, always or deny; or what else it offers.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer as the owner."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.decide(config, prompt, answer, as_json=as_json)))
+
+
+@pair_commands.command("list")
+def pair_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Who asks and has a good code, the oldest first."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.list_pairing(config, as_json=as_json)))
+
+
+@pair_commands.command("approve")
+def pair_approve(
+    code: CodeArgument,
+    pair_as: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="member|me|owner",
+            help="member: a person of their own; me: another account of yours; owner: your first account.",
+        ),
+    ] = "member",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let somebody in."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.let_in(config, code, pair_as, as_json=as_json)))
+
+
+@pair_commands.command("reject")
+def pair_reject(code: CodeArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Turn somebody down."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.turn_down(config, code, as_json=as_json)))
+
+
+@pair_commands.command("revoke")
+def pair_revoke(account: AccountArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Let a paired or linked account in no more."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.revoke(config, account, as_json=as_json)))
+
+
+@users_commands.command("add")
+def users_add(
+    name: Annotated[str, typer.Argument(help="What the person is called.")],
+    account: Annotated[
+        str | None, typer.Option("--account", metavar="ACCOUNT", help="Such as telegram:12345.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make somebody a member without any code."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.add_user(config, name, account, as_json=as_json)))
+
+
+@users_commands.command("link")
+def users_link(
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, see `users list`.")],
+    account: AccountArgument,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a person another account, without any code."""
+    from bot.cli import changing
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: changing.link(config, user, account, as_json=as_json)))

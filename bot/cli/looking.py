@@ -12,7 +12,7 @@ import typer
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
 from bot.config import load
-from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView
+from bot.views import ApprovalView, EntryView, ThreadView, UserView, conversation
 from core.errors import StoreError
 from core.store.rows import Explanation
 
@@ -95,7 +95,7 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
     """The newest entries of a thread."""
     wanted = _row_id(thread_id)
-    found = asked(path, lambda reader: _conversation(reader, wanted, limit))
+    found = asked(path, lambda reader: conversation(reader, wanted, limit))
     if found is None:
         raise CommandFailed(f"No thread has the id {thread_id}; `hubbub threads list` names them.")
     if as_json:
@@ -107,15 +107,6 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
         typer.echo(f"(only the newest {len(found.entries)} entries; more with --limit)")
     for entry in found.entries:
         typer.echo(_spoken(entry))
-
-
-async def _conversation(reader: "SqliteReader", thread_id: str, limit: int) -> ConversationView | None:
-    row = await reader.thread(thread_id)
-    if row is None:
-        return None
-    newest = await reader.entries(thread_id, limit + 1)
-    entries = tuple(EntryView.of(entry) for entry in newest[-limit:])
-    return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
 
 
 def _spoken(entry: EntryView) -> str:

@@ -31,6 +31,12 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
+def url_of(sock: socket.socket) -> str:
+    """Where a listening socket is reached."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 class _Server(uvicorn.Server):
     """Leaves signals to the hub, which stops its parts in order."""
 
@@ -58,8 +64,7 @@ class WebServer:
     @property
     def url(self) -> str:
         """Where the server is reached."""
-        host, port = self._sock.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return url_of(self._sock)
 
     async def run(self) -> None:
         """Serve until cancelled; requests that are being answered then get a second more."""

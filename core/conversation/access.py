@@ -9,6 +9,10 @@ from core.messages import ChoiceAnswer, InboundMessage
 from core.store.accept import Admitted, TurnedAway
 from core.users import Account, Identity, Principal, Role, Via
 
+CONSOLE = "(console)"
+"""The channel of whoever proved to the program itself to be its owner: commands on its machine, and the API.
+No configured channel can have this name."""
+
 
 class DirectMode(StrEnum):
     """Who may write to the bot in private."""
@@ -88,7 +92,8 @@ class Access:
         ids: Ids,
     ) -> Admitted | None:
         sender = event.sender
-        if (event.channel, sender.platform_user_id) in self.owner_identities:
+        account = (event.channel, sender.platform_user_id)
+        if event.channel == CONSOLE or account in self.owner_identities:
             return self._admitted(self.owner, Via.CONFIG)
         if identity is not None and identity.via == Via.PAIRED:
             return self._admitted(identity.user, Via.PAIRED)

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.program import environment, hubbub
-from tests.scenarios.house import KEY, OWNER, TOKEN, House, open_house
+from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
 
 ECHO = "please run: echo line >> out.txt"
 
@@ -157,3 +157,113 @@ async def test_help_loads_nothing_it_does_not_need(tmp_path: Path, words: list[s
     assert not HEAVY & set(loaded)
     assert not [name for name in loaded if name.startswith(("core.", "channels."))]
     assert len(loaded) < MODULES_LIMIT, len(loaded)
+
+
+# ---------------------------------------------------------------- changing
+
+
+def lines(house: House) -> list[str]:
+    out = house.workspace / "out.txt"
+    return out.read_text().split() if out.exists() else []
+
+
+async def waiting(house: House) -> str:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+    (approval,) = json.loads((await hubbub(house.directory, "approvals", "list", "--json")).out)
+    return approval["id"]
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+async def test_a_decision_typed_runs_the_call_once(house: House, *, running: bool) -> None:
+    prompt_id = await waiting(house)
+    if not running:
+        await house.stop()
+    ended = await hubbub(house.directory, "approvals", "decide", prompt_id.upper(), "approve")
+    assert (ended.code, ended.out, ended.err) == (0, f"{prompt_id}: Approved by owner\n", "")
+    again = await hubbub(house.directory, "approvals", "decide", prompt_id, "deny")
+    assert (again.code, again.out) == (1, "")
+    assert again.complaint == f"nothing that waits has the id {prompt_id}; list the approvals"
+    if not running:
+        assert lines(house) == []
+        await house.start()
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    assert lines(house) == ["line"]
+    await house.telegram.wait_for(
+        lambda: house.telegram.bot_messages(OWNER)[0].text.endswith("Approved by owner"), LIMIT_S
+    )
+
+
+async def test_an_answer_nobody_knows_is_a_usage_error(house: House) -> None:
+    ended = await hubbub(house.directory, "approvals", "decide", "abc", "perhaps")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.complaint.startswith("perhaps is no answer; use one of approve, deny, always")
+
+
+async def test_a_hub_that_does_not_answer(house: House) -> None:
+    (house.directory / "data" / "api.json").write_text('{"url": "http://127.0.0.1:9", "token": "x"}')
+    ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
+    assert ended.code == 1
+    assert ended.complaint.startswith("the hub on http://127.0.0.1:9 does not answer (")
+    (house.directory / "data" / "api.json").unlink()
+    ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
+    assert ended.code == 1
+    assert ended.complaint.endswith("it has not said yet where its API is: try again in a moment")
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, running: bool) -> None:
+    async with open_house(tmp_path, direct="pairing") as house:
+        house.telegram.add_user(8, first_name="Bo")
+        house.telegram.user_sends_text(8, "hello")
+        await house.telegram.wait_for(lambda: house.says(8), LIMIT_S)
+        if not running:
+            await house.stop()
+        (request,) = json.loads((await hubbub(tmp_path, "pair", "list", "--json")).out)
+        assert request["code"] in (await hubbub(tmp_path, "pair", "list")).out
+        owner = await hubbub(tmp_path, "pair", "approve", request["code"], "--as", "owner")
+        assert (owner.code, owner.out) == (1, "")
+        fine = await hubbub(tmp_path, "pair", "approve", request["code"].lower())
+        assert (fine.code, fine.out, fine.err) == (0, "telegram:8: let in as Bo (member)\n", "")
+        added = await hubbub(tmp_path, "users", "add", "Cy", "--account", "telegram:9", "--json")
+        user_id = json.loads(added.out)["id"]
+        linked = await hubbub(tmp_path, "users", "link", user_id, "telegram:10")
+        assert (linked.code, linked.out) == (0, "telegram:10: let in as Cy\n")
+        revoked = await hubbub(tmp_path, "pair", "revoke", "telegram:10")
+        assert (revoked.code, revoked.out) == (0, "telegram:10: let in no more\n")
+        if not running:
+            await house.start()
+        house.telegram.user_sends_text(8, "me again")
+        await house.telegram.wait_text(8, "You said: me again", timeout_s=LIMIT_S)
+        users = json.loads((await hubbub(tmp_path, "users", "list", "--json")).out)
+        accounts = {f"{a['channel']}:{a['platform_user_id']}": a["via"] for u in users for a in u["accounts"]}
+        assert accounts["telegram:8"] == accounts["telegram:9"] == "paired"
+        assert accounts["telegram:10"] == "revoked"
+
+
+@pytest.mark.parametrize(
+    "words, complaint",
+    [
+        (["pair", "approve", "ABCDEFGH", "--as", "boss"], "--as takes member, me, owner"),
+        (["pair", "revoke", "telegram"], "telegram is no account; write channel:id, such as telegram:12345"),
+        (["users", "link", "x", ":1"], ":1 is no account; write channel:id, such as telegram:12345"),
+        (["users", "add", " "], "a user needs a name"),
+    ],
+)
+async def test_wrong_words_are_usage_errors(tmp_path: Path, words: list[str], complaint: str) -> None:
+    ended = await hubbub(tmp_path, *words)
+    assert (ended.code, ended.out, ended.complaint) == (2, "", complaint)
+
+
+async def test_the_first_owner_is_let_in_on_the_command_line(tmp_path: Path) -> None:
+    async with open_house(tmp_path, direct="pairing", start=False) as house:
+        config = tmp_path / "hubbub.toml"
+        config.write_text(config.read_text().replace(f'owner_identities = ["telegram:{OWNER}"]', ""))
+        await house.start()
+        house.telegram.user_sends_text(OWNER, "hello")
+        await house.telegram.wait_for(lambda: house.says(OWNER), LIMIT_S)
+        (request,) = json.loads((await hubbub(tmp_path, "pair", "list", "--json")).out)
+        ended = await hubbub(tmp_path, "pair", "approve", request["code"], "--as", "owner")
+        assert (ended.code, ended.out) == (0, f"telegram:{OWNER}: let in as owner (owner)\n")
+        house.telegram.user_sends_text(OWNER, ECHO)
+        assert "echo line" in (await house.card(OWNER)).text

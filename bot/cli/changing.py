@@ -1,0 +1,163 @@
+"""Commands that change something: in this process when no hub runs, else through the running hub's API."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from bot.api_access import read_access
+from bot.cli.ending import USAGE, CommandFailed
+from bot.cli.looking import asked
+from bot.cli.printing import print_json, print_table, printable, when, whole
+from bot.config import Loaded, load
+from bot.desk import Desk, DeskRefused
+from bot.errors import needed_to_start
+from bot.views import DecisionView, PairingRequestView
+from core.conversation.pairing import PairAs
+from core.errors import StoreLocked
+from core.prompts import Option
+from core.store.lock import DataDirectoryLock
+
+T = TypeVar("T")
+
+
+def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
+    """What the action at the operator's desk comes to. Raises CommandFailed with the reason if refused."""
+    loaded = load(path)
+    data_dir = loaded.config.hub.data_dir
+    if not (data_dir / "hub.db").is_file():
+        raise CommandFailed(f"There is no database in {data_dir} yet; start the hub first.")
+    lock = DataDirectoryLock(data_dir)
+    try:
+        with needed_to_start(data_dir, "run this as the user the hub runs as"):
+            lock.acquire()
+    except StoreLocked as held:
+        return _at_hub(data_dir, held, action)
+    try:
+        return asyncio.run(_here(loaded, action))
+    except DeskRefused as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+    finally:
+        lock.release()
+
+
+def _at_hub(data_dir: Path, held: StoreLocked, action: Callable[[Desk], Awaitable[T]]) -> T:
+    from bot.cli.remote import RemoteDesk
+
+    access = read_access(data_dir)
+    if access is None:
+        raise CommandFailed(
+            f"hubbub: {held}; it has not said yet where its API is: try again in a moment"
+        ) from held
+
+    async def act() -> T:
+        return await action(RemoteDesk(access))
+
+    try:
+        return asyncio.run(act())
+    except DeskRefused as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+
+
+async def _here(loaded: Loaded, action: Callable[[Desk], Awaitable[T]]) -> T:
+    from bot.offline import offline_desk
+
+    async with offline_desk(loaded) as desk:
+        return await action(desk)
+
+
+def _tell(decision: DecisionView, *, as_json: bool) -> None:
+    if as_json:
+        print_json(decision)
+    else:
+        typer.echo(printable(f"{decision.id}: {decision.outcome}"))
+
+
+# --- approvals ------------------------------------------------------------------------------------------
+
+
+def decide(path: Path | None, prompt_id: str, answer: str, *, as_json: bool) -> None:
+    """Answer what waits, as the owner."""
+    try:
+        option = Option(answer.strip().lower())
+    except ValueError as error:
+        known = ", ".join(Option)
+        raise CommandFailed(f"{printable(answer)} is no answer; use one of {known}", USAGE) from error
+    _tell(at_desk(path, lambda desk: desk.decide(prompt_id, option)), as_json=as_json)
+
+
+# --- people ---------------------------------------------------------------------------------------------
+
+
+def list_pairing(path: Path | None, *, as_json: bool) -> None:
+    """Who asks to be let in."""
+    requests = asked(path, lambda reader: reader.pairing_requests())
+    found = [PairingRequestView.of(request) for request in requests]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("asked (UTC)", whole("code"), "channel", "account", "name", "expires (UTC)")
+        rows = (
+            (when(r.created_at), r.code, r.channel, r.platform_user_id, r.name, when(r.expires_at))
+            for r in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("Nobody asks to be let in.")
+
+
+def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None:
+    """Let the account in that has this code."""
+    try:
+        role = PairAs(pair_as)
+    except ValueError as error:
+        raise CommandFailed(f"--as takes {', '.join(PairAs)}", USAGE) from error
+    _tell(at_desk(path, lambda desk: desk.let_in(code, role)), as_json=as_json)
+
+
+def turn_down(path: Path | None, code: str, *, as_json: bool) -> None:
+    """Refuse the account that has this code."""
+    _tell(at_desk(path, lambda desk: desk.turn_down(code)), as_json=as_json)
+
+
+def revoke(path: Path | None, account: str, *, as_json: bool) -> None:
+    """Let an account in no more."""
+    channel, person = account_of(account)
+    _tell(at_desk(path, lambda desk: desk.revoke(channel, person)), as_json=as_json)
+
+
+def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
+    """Make a member, and give them their first account."""
+    if not name.strip():
+        raise CommandFailed("a user needs a name", USAGE)
+    where = None if account is None else account_of(account)
+
+    async def add(desk: Desk) -> str:
+        user = await desk.add_user(name.strip())
+        if where is not None:
+            await desk.link(user.id, *where)
+        return user.id
+
+    user_id = at_desk(path, add)
+    if as_json:
+        print_json({"id": user_id, "name": name.strip(), "account": account})
+    else:
+        typer.echo(printable(f"{user_id}: {name.strip()}, {account or 'without an account yet'}"))
+
+
+def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> None:
+    """Give an account to a user."""
+    channel, person = account_of(account)
+    _tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
+
+
+def account_of(text: str) -> tuple[str, str]:
+    """`telegram:12345` as channel and id. Raises CommandFailed if it is not of this form."""
+    channel, colon, person = text.partition(":")
+    if not colon or not channel.strip() or not person.strip():
+        raise CommandFailed(
+            f"{printable(text)} is no account; write channel:id, such as telegram:12345", USAGE
+        )
+    return channel.strip(), person.strip()

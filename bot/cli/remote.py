@@ -1,0 +1,82 @@
+"""The operator's desk of a hub that runs on this machine, over its API."""
+
+import asyncio
+import http.client
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from bot.api_access import ApiAccess
+from bot.desk import DeskRefused
+from bot.views import DecisionView, PairingRequestView, UserView
+from core.conversation.pairing import PairAs
+from core.prompts import Option
+
+ANSWER_LIMIT_S = 15.0
+
+
+class RemoteDesk:
+    """See bot.desk.Desk. Goes straight to the hub, past any configured proxy."""
+
+    def __init__(self, access: ApiAccess) -> None:
+        self._access = access
+
+    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+        """See Desk."""
+        page = await self._post("/api/chat/gate/resolve", request_id=prompt_id, action=option.value)
+        return DecisionView.model_validate(page)
+
+    async def pairing_requests(self) -> Sequence[PairingRequestView]:
+        """See Desk."""
+        page = await asyncio.to_thread(self._request, "GET", "/api/pairing", None)
+        return [PairingRequestView.model_validate(entry) for entry in page]
+
+    async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
+        """See Desk."""
+        page = await self._post("/api/pairing/approve", **{"code": code, "as": pair_as.value})
+        return DecisionView.model_validate(page)
+
+    async def turn_down(self, code: str) -> DecisionView:
+        """See Desk."""
+        return DecisionView.model_validate(await self._post("/api/pairing/reject", code=code))
+
+    async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
+        """See Desk."""
+        page = await self._post("/api/pairing/revoke", channel=channel, platform_user_id=platform_user_id)
+        return DecisionView.model_validate(page)
+
+    async def add_user(self, name: str) -> UserView:
+        """See Desk."""
+        return UserView.model_validate(await self._post("/api/users", name=name))
+
+    async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
+        """See Desk."""
+        account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
+        return DecisionView.model_validate(await self._post("/api/users/link", **account))
+
+    async def _post(self, path: str, **body: str) -> Any:
+        return await asyncio.to_thread(self._request, "POST", path, json.dumps(body))
+
+    def _request(self, method: str, path: str, body: str | None) -> Any:
+        """The answer's JSON; DeskRefused with the hub's own words if it is an error."""
+        at = urlsplit(self._access.url)
+        connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=ANSWER_LIMIT_S)
+        # The name the API answers to, also where the hub listens on one of this machine's other addresses.
+        headers = {"Host": "localhost", "Authorization": f"Bearer {self._access.token}"}
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            page = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise DeskRefused(
+                "unavailable",
+                f"the hub on {self._access.url} does not answer ({error or type(error).__name__}); "
+                "it may be starting or stopping: try again in a moment",
+            ) from error
+        finally:
+            connection.close()
+        if answer.status >= http.client.BAD_REQUEST:
+            refused = page["error"]
+            raise DeskRefused(refused["code"], refused["message"])
+        return page

@@ -1,0 +1,64 @@
+"""The operator's desk while no hub runs: what is decided is kept, and the next hub goes on from there."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+from bot.config import Loaded
+from bot.desk import Desk, HubDesk
+from bot.parts import build_rules, open_store
+from core.clock import Clock, SystemClock
+from core.conversation.judging import EventJudge, HouseRules
+from core.conversation.pairing import ClaimRules, PairingDesk
+from core.errors import InboxUnavailable, StoreUnavailable
+from core.ids import RandomIds
+from core.messages import Address, InboundEvent
+from core.ports import Acceptance, OutboxRow
+from core.store.base import Store
+from core.users import Role
+
+
+@contextlib.asynccontextmanager
+async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
+    """A desk on the database itself. Whoever opens it holds the data directory's lock.
+
+    Raises StoreUnavailable or SchemaTooNew.
+    """
+    config = loaded.config
+    clock, ids = SystemClock(), RandomIds()
+    async with open_store(config, clock, ids) as store:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        rules = build_rules(config, owner, ids)
+        pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
+        yield HubDesk(store, RestingInbox(store, rules, clock), pairing, owner, clock, ids)
+
+
+class NobodyListens:
+    """An OutboxListener: rows wait in the store for the next hub."""
+
+    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
+        """They are in the store."""
+
+    def may_send_now(self, channel: str, address: Address) -> bool:
+        """Nothing is sent."""
+        del channel, address
+        return False
+
+
+class RestingInbox:
+    """An Inbox that keeps and judges like the hub's, but starts nothing."""
+
+    def __init__(self, store: Store, rules: HouseRules, clock: Clock) -> None:
+        self._store = store
+        self._rules = rules
+        self._clock = clock
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """See Inbox. A turn that goes on by this is found by the next hub, and counts as no crash."""
+        judge = EventJudge(self._rules, event, self._clock.now())
+        try:
+            accepted = await self._store.accept_event(event, judge, send_now=False)
+            if accepted.started is not None:
+                await self._store.release_turns([accepted.started.turn_id])
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+        return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)

@@ -1,0 +1,36 @@
+"""The hub at a glance, for `GET /api/status`."""
+
+from collections.abc import Awaitable, Callable
+from importlib import metadata
+
+from bot.views import ChannelView, StatusView
+from bot.web.health import Readiness
+from core.store.base import Store
+
+PACKAGE = "hubbub"
+
+
+async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) -> StatusView:
+    """What runs, in which state, and how much waits for people."""
+    state = await readiness()
+    channels = {
+        name: ChannelView(state=channel.state, reason=channel.reason, since=channel.since)
+        for name, channel in state.channels.items()
+    }
+    return StatusView(
+        version=version(),
+        ready=state.ready,
+        hub=state.hub,
+        store=state.store,
+        channels=channels,
+        approvals=len(await store.open_prompts()),
+        pairing_requests=len(await store.pairing_requests()),
+    )
+
+
+def version() -> str:
+    """The program's version; a tree that was never installed has none."""
+    try:
+        return metadata.version(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return "unknown"
