@@ -97,6 +97,20 @@ class House:
         async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
             return answer.status, await answer.json()
 
+    async def unexplained(self) -> list[str]:
+        """Keys of messages and presses that the hub confirmed and `hubbub why` knows nothing of."""
+        assert self.app is not None
+        known = {explained.key for explained in await self.app.store.explain_recent(1000)}
+        bot = self.telegram.bot().id
+        keys: list[str] = []
+        for update in self.telegram.updates():
+            message, press = update.payload.get("message", {}), update.payload.get("callback_query")
+            if update.confirmed_at is not None and ("text" in message or "document" in message):
+                keys.append(f"tg:{bot}:m:{message['chat']['id']}:{message['message_id']}")
+            if update.confirmed_at is not None and press is not None:
+                keys.append(f"tg:{bot}:cb:{press['id']}")
+        return [key for key in keys if key not in known]
+
     async def channel_becomes(self, state: str, channel: str = "telegram") -> str:
         """Until `/readyz` names that state; returns the reason it gives."""
         async with asyncio.timeout(LIMIT_S):

@@ -21,6 +21,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         for person, name in ((BEN, "Ben"), (CLEO, "Cleo")):
             opened.telegram.add_user(person, first_name=name)
         yield opened
+        assert await opened.unexplained() == []
 
 
 def name_of_bot(house: House) -> str:
