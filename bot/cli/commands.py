@@ -61,6 +61,15 @@ def why(
     raise typer.Exit(ended(lambda: looking.why(config, key, limit, as_json=as_json)))
 
 
+@app.command()
+def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Look at everything the hub needs, and say what to do about what is wrong."""
+    from bot.cli.ending import ended
+    from bot.cli.examining import doctor as examine
+
+    raise typer.Exit(ended(lambda: examine(config, as_json=as_json)))
+
+
 @config_commands.command("check")
 def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Read the configuration and say whether it is right; with --json also what is in force."""

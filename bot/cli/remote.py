@@ -4,16 +4,21 @@ import asyncio
 import http.client
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
 
 from bot.api_access import ApiAccess
 from bot.desk import DeskRefused
-from bot.views import DecisionView, PairingRequestView, UserView
+from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from core.conversation.pairing import PairAs
 from core.prompts import Option
 
 ANSWER_LIMIT_S = 15.0
+OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class RemoteDesk:
@@ -22,38 +27,42 @@ class RemoteDesk:
     def __init__(self, access: ApiAccess) -> None:
         self._access = access
 
+    async def status(self) -> StatusView:
+        """The hub at a glance."""
+        return _read(StatusView, await asyncio.to_thread(self._request, "GET", "/api/status", None))
+
     async def decide(self, prompt_id: str, option: Option) -> DecisionView:
         """See Desk."""
         page = await self._post("/api/chat/gate/resolve", request_id=prompt_id, action=option.value)
-        return DecisionView.model_validate(page)
+        return _read(DecisionView, page)
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
         """See Desk."""
         page = await asyncio.to_thread(self._request, "GET", "/api/pairing", None)
-        return [PairingRequestView.model_validate(entry) for entry in page]
+        return [_read(PairingRequestView, entry) for entry in page]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
         """See Desk."""
         page = await self._post("/api/pairing/approve", **{"code": code, "as": pair_as.value})
-        return DecisionView.model_validate(page)
+        return _read(DecisionView, page)
 
     async def turn_down(self, code: str) -> DecisionView:
         """See Desk."""
-        return DecisionView.model_validate(await self._post("/api/pairing/reject", code=code))
+        return _read(DecisionView, await self._post("/api/pairing/reject", code=code))
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
         """See Desk."""
         page = await self._post("/api/pairing/revoke", channel=channel, platform_user_id=platform_user_id)
-        return DecisionView.model_validate(page)
+        return _read(DecisionView, page)
 
     async def add_user(self, name: str) -> UserView:
         """See Desk."""
-        return UserView.model_validate(await self._post("/api/users", name=name))
+        return _read(UserView, await self._post("/api/users", name=name))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
         """See Desk."""
         account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
-        return DecisionView.model_validate(await self._post("/api/users/link", **account))
+        return _read(DecisionView, await self._post("/api/users/link", **account))
 
     async def _post(self, path: str, **body: str) -> Any:
         return await asyncio.to_thread(self._request, "POST", path, json.dumps(body))
@@ -77,6 +86,20 @@ class RemoteDesk:
         finally:
             connection.close()
         if answer.status >= http.client.BAD_REQUEST:
-            refused = page["error"]
-            raise DeskRefused(refused["code"], refused["message"])
+            raise _refusal(page)
         return page
+
+
+def _read(model: type[Model], page: Any) -> Model:
+    try:
+        return model.model_validate(page)
+    except ValidationError as error:
+        raise DeskRefused("unavailable", OTHER_VERSION) from error
+
+
+def _refusal(page: Any) -> DeskRefused:
+    match page:
+        case {"error": {"code": str(code), "message": str(message)}}:
+            return DeskRefused(code, message)
+        case _:
+            return DeskRefused("unavailable", OTHER_VERSION)

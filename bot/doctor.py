@@ -1,0 +1,137 @@
+"""Looks at everything the hub needs, and says of each thing how it is and what to do about it.
+
+Changes nothing: no file is made, no schema upgraded, nothing sent to anybody.
+"""
+
+import fcntl
+import os
+import shutil
+import socket
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from bot.api_access import ACCESS_NAME
+from bot.config import Loaded
+from bot.desk import DeskRefused
+from bot.errors import StartError
+from bot.findings import Finding, broken, fine, warning
+from bot.keys import KEY_NAME
+from bot.probes import probed
+from bot.views import StatusView
+from bot.web.server import listen
+from core.errors import StoreError
+from core.store.lock import LOCK_NAME
+from core.store.sqlite import SqliteReader
+
+DATABASE_NAME = "hub.db"
+ROOM_BYTES = 256 * 1024 * 1024
+"""Less and the hub may soon take nothing in: its database and tools' outputs grow."""
+FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+Status = Callable[[], Awaitable[StatusView]]
+
+
+async def examine(loaded: Loaded, status: Status) -> list[Finding]:
+    """All findings. `status` asks the running hub, and raises DeskRefused if that does not answer."""
+    config = loaded.config
+    data_dir = config.hub.data_dir
+    findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
+    if not config.channels:
+        fix = "add a [channels.NAME] section, see config.example.toml"
+        findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
+    findings += _files(data_dir)
+    findings += _room(data_dir)
+    findings.append(await _store(data_dir / DATABASE_NAME, there=(data_dir / DATABASE_NAME).is_file()))
+    running = _is_held(data_dir)
+    if running:
+        findings += await _hub(status)
+    else:
+        findings.append(_port(config.http.host, config.http.port))
+    return findings + await probed(config, channels=not running)
+
+
+def _files(data_dir: Path) -> Iterator[Finding]:
+    """What holds secrets is for the hub's user only."""
+    if not data_dir.exists():
+        yield fine("files", f"{data_dir} does not exist yet; the first start makes it")
+        return
+    if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
+        yield broken(
+            "files", f"{data_dir} cannot be written", "run this, and the hub, as the user who owns it"
+        )
+        return
+    open_to_others = False
+    for path in (data_dir, data_dir / KEY_NAME, data_dir / ACCESS_NAME):
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & FOR_OTHERS:
+            open_to_others = True
+            mode = "700" if path.is_dir() else "600"
+            yield broken("files", f"{path} is open to other users", f"chmod {mode} {path}")
+    if not open_to_others:
+        yield fine("files", f"{data_dir} is closed to other users")
+
+
+def _room(data_dir: Path) -> Iterator[Finding]:
+    place = next(path for path in (data_dir, *data_dir.parents) if path.exists())
+    free_bytes = shutil.disk_usage(place).free
+    if free_bytes < ROOM_BYTES:
+        free_mb = free_bytes // 1024 // 1024
+        yield warning("disk", f"{free_mb} MB are free at {place}", "make room, or move [hub] data_dir")
+    else:
+        yield fine("disk", f"{free_bytes // 1024**3} GB are free")
+
+
+async def _store(database: Path, *, there: bool) -> Finding:
+    if not there:
+        return fine("store", "there is no database yet; the first start makes it")
+    try:
+        async with SqliteReader(database) as reader:
+            waiting = len(await reader.open_prompts())
+    except StoreError as error:
+        return broken("store", str(error), "do what it says, or restore the database from a backup")
+    return fine("store", f"{database} is readable and up to date; {waiting} approvals wait")
+
+
+def _is_held(data_dir: Path) -> bool:
+    """Whether a hub runs on the directory. Where there is no lock file none is made."""
+    try:
+        fd = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+async def _hub(status: Status) -> list[Finding]:
+    try:
+        state = await status()
+    except DeskRefused as error:
+        return [broken("hub", f"runs, but does not answer: {error}", "look at its log; restart it")]
+    healthy = state.ready
+    findings = [
+        fine("hub", f"runs, version {state.version}")
+        if healthy
+        else broken("hub", f"runs, but takes no messages: {state.store}", "look at its log")
+    ]
+    for name, channel in state.channels.items():
+        what = f"channel {name}"
+        if channel.state == "running":
+            findings.append(fine(what, f"running since {channel.since}"))
+        else:
+            reason = channel.reason or "no reason given"
+            findings.append(broken(what, f"{channel.state}: {reason}", "its reason says what is needed"))
+    return findings
+
+
+def _port(host: str, port: int) -> Finding:
+    try:
+        listen(host, port).close()
+    except (StartError, socket.gaierror) as error:
+        message, _, advice = str(error).partition("; ")
+        return broken("port", message, advice or "set another [http] host")
+    return fine("port", f"{host}:{port} is free")

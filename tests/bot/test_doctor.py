@@ -1,0 +1,163 @@
+"""`hubbub doctor`: every finding says how a thing is and what to do; exit 1 if something is broken."""
+
+import asyncio
+import json
+import socket
+import sqlite3
+from collections.abc import AsyncIterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from core.clock import SystemClock
+from tests.bot.program import Ended, RunningHub, hubbub
+from tests.scenarios.house import KEY, LIMIT_S, TOKEN, House, open_house, write_config
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """Started once and stopped again: there is a database, and nobody uses it."""
+    async with open_house(tmp_path) as opened:
+        await opened.stop()
+        yield opened
+
+
+def findings(ended: Ended) -> dict[str, dict[str, Any]]:
+    """By what was looked at; the worst where it was looked at more than once."""
+    order = ["fine", "warning", "broken"]
+    found = sorted(json.loads(ended.out), key=lambda finding: order.index(finding["health"]))
+    return {finding["what"]: finding for finding in found}
+
+
+async def test_everything_is_fine_without_a_hub(house: House) -> None:
+    ended = await hubbub(house.directory, "doctor", "--json")
+    found = findings(ended)
+    assert (ended.code, ended.err) == (0, "")
+    assert {finding["health"] for finding in found.values()} == {"fine"}
+    assert found["channel telegram"]["message"].startswith("the token is good: @")
+    assert found["model main"]["message"].endswith("takes the key and knows sim-1")
+    assert found["clock"]["message"].startswith("agrees with 127.0.0.1")
+    assert TOKEN not in ended.out
+    assert KEY not in ended.out
+
+
+async def test_everything_is_fine_beside_a_hub(house: House) -> None:
+    async with RunningHub(house.directory):
+        await house.telegram.wait_polling(TOKEN)
+        ended = await hubbub(house.directory, "doctor", "--json")
+        found = findings(ended)
+        assert (ended.code, ended.err) == (0, "")
+        assert found["hub"]["message"].startswith("runs, version ")
+        assert found["channel telegram"]["message"].startswith("running since ")
+        assert "port" not in found
+
+
+async def test_before_the_first_start_it_looks_and_makes_nothing(tmp_path: Path) -> None:
+    ended = await hubbub(tmp_path, "doctor", env={"HUBBUB__HTTP__PORT": "0"})
+    assert (ended.code, ended.err) == (0, "")
+    assert "no channel" in ended.out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+async def test_a_refused_token(house: House, *, running: bool) -> None:
+    write_config(house, token="1:refused")
+    if running:
+        async with RunningHub(house.directory) as hub:
+            await _refused(hub)
+            ended = await hubbub(house.directory, "doctor", "--json")
+    else:
+        ended = await hubbub(house.directory, "doctor", "--json")
+    finding = findings(ended)["channel telegram"]
+    assert (ended.code, finding["health"]) == (1, "broken")
+    assert "token" in finding["message"]
+    assert "1:refused" not in ended.out
+    assert ended.complaint.startswith("1 of ")
+
+
+async def _refused(hub: RunningHub) -> None:
+    """Until the hub itself knows."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            _, body = await hub.readyz()
+            channels = body["channels"]
+            assert isinstance(channels, dict)
+            if channels["telegram"]["reason"]:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def broken(house: House, what: str) -> dict[str, Any]:
+    """The one broken finding."""
+    ended = await hubbub(house.directory, "doctor", "--json")
+    found = findings(ended)
+    assert ended.code == 1
+    assert [name for name, finding in found.items() if finding["health"] == "broken"] == [what]
+    assert found[what]["fix"]
+    return found[what]
+
+
+async def test_a_refused_key_of_a_model(house: House) -> None:
+    config = house.directory / "hubbub.toml"
+    config.write_text(config.read_text().replace(KEY, "another-key"))
+    assert "refuses the key" in (await broken(house, "model main"))["message"]
+
+
+async def test_a_model_nobody_serves(house: House) -> None:
+    config = house.directory / "hubbub.toml"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    config.write_text(config.read_text().replace(house.model.openai_base_url, f"http://127.0.0.1:{port}/v1"))
+    finding = await broken(house, "model main")
+    assert finding["message"] == f"127.0.0.1:{port} cannot be reached: Connection refused"
+
+
+async def test_an_occupied_port(house: House) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        write_config(house, http=f"port = {port}")
+        finding = await broken(house, "port")
+    assert finding["message"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+async def test_a_key_that_others_can_read(house: House) -> None:
+    key = house.directory / "data" / "hub.key"
+    key.chmod(0o644)
+    finding = await broken(house, "files")
+    assert finding["fix"] == f"chmod 600 {key}"
+
+
+async def test_a_database_of_a_newer_version(house: House) -> None:
+    database = sqlite3.connect(house.directory / "data" / "hub.db")
+    database.execute("PRAGMA user_version = 9999")
+    database.close()
+    assert "install a newer version" in (await broken(house, "store"))["message"]
+
+
+@pytest.mark.parametrize("ahead_s", [600, -600])
+async def test_a_clock_that_is_ten_minutes_off(house: House, ahead_s: int) -> None:
+    now_s = SystemClock().now() / 1_000_000
+
+    async def get_me(_: web.Request) -> web.Response:
+        bot = {"ok": True, "result": {"id": 1, "is_bot": True, "first_name": "B", "username": "a_bot"}}
+        return web.json_response(bot, headers={"Date": formatdate(now_s - ahead_s, usegmt=True)})
+
+    app = web.Application()
+    app.router.add_get("/{bot}/getMe", get_me)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        config = house.directory / "hubbub.toml"
+        config.write_text(config.read_text().replace(house.telegram.url, f"http://{host}:{port}"))
+        finding = await broken(house, "clock")
+    finally:
+        await runner.cleanup()
+    assert f" s {'ahead of' if ahead_s > 0 else 'behind'} {host}:{port}" in finding["message"]
+    assert 590 < int(finding["message"].split()[0]) < 650
