@@ -525,3 +525,16 @@ def test_random_overrides_never_give_anything_but_a_config_error(
 ) -> None:
     environ = VARIABLES | {f"HUBBUB__{name}": value for name in names}
     assert_loads_or_refuses_well(tmp_path_factory.getbasetemp(), WHOLE, environ)
+
+
+def test_a_bot_api_server_of_ones_own_may_call_plain_http(folder: Path) -> None:
+    text = (
+        "[http]\npublic_url = 'http://10.0.0.1:8765'\n[channels.telegram]\ntoken = '1:a'\nmode = 'webhook'\n"
+        "webhook_secret = 'x'\n"
+    )
+    (problem,) = problems(folder, text)
+    assert "needs the https:// address" in problem
+    own = load_text(folder, text + "api_base_url = 'http://10.0.0.2:8081'\n")
+    assert own.config.http.public_url == "http://10.0.0.1:8765"
+    (problem,) = problems(folder, (text + "api_base_url = 'http://10.0.0.2:8081'\n").split("\n", 2)[2])
+    assert "needs the https:// address" in problem
