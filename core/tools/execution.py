@@ -79,7 +79,7 @@ async def _within(limits: ResultLimits, call_id: str, text: str) -> str:
     except OSError:
         logger.exception("call %s: its output could not be kept in %s", call_id, path)
         return f"{shown}\n[The whole output could not be kept.]"
-    return f"{shown}\n[The whole output, {len(text)} characters, is in the file {path}]"
+    return f"{shown}\n[The whole output, {len(text)} characters, is kept for the operator in {path}]"
 
 
 def _write_private(path: Path, text: str) -> None:

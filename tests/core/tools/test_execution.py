@@ -145,7 +145,7 @@ async def test_a_result_too_long_is_cut_and_kept_whole_in_a_file(tmp_path: Path)
     path = tmp_path / "results" / "c1.txt"
     assert path.read_text() == text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert f"[The whole output, {len(text)} characters, is in the file {path}]" in result.text
+    assert f"[The whole output, {len(text)} characters, is kept for the operator in {path}]" in result.text
     assert len(result.text) < 1300
     assert result.text.startswith('<tool_output name="act">\naaa')
     assert "bbb\n[The whole" in result.text
