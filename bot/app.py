@@ -14,7 +14,6 @@ from bot.config import Loaded
 from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
 from bot.parts import (
-    DATABASE_NAME,
     Certificates,
     build_channels,
     build_chat,
@@ -98,7 +97,7 @@ async def serve(
     except StoreLocked as error:
         raise StartError(str(error)) from error
     except (SchemaTooNew, StoreUnavailable) as error:
-        raise StartError(f"{loaded.config.hub.data_dir / DATABASE_NAME}: {error}") from error
+        raise StartError(f"{loaded.database}: {error}") from error
     logger.info("stopped")
 
 

@@ -26,10 +26,11 @@ from bot.settings import TELEGRAM_URL, Config, TelegramChannel
 from bot.toml_lines import locate
 
 FILE_NAME = "hubbub.toml"
+DATABASE_NAME = "hub.db"
 OVERRIDE_PREFIX = "HUBBUB__"
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 
-__all__ = ["Config", "ConfigError", "Loaded", "load", "secret_values"]
+__all__ = ["DATABASE_NAME", "Config", "ConfigError", "Loaded", "load", "secret_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class Loaded:
     config: Config
     source: Path | None
     environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def database(self) -> Path:
+        """Where the hub keeps everything."""
+        return self.config.hub.data_dir / DATABASE_NAME
 
 
 def load(

@@ -24,7 +24,6 @@ from core.errors import StoreError
 from core.store.lock import LOCK_NAME
 from core.store.sqlite import SqliteReader
 
-DATABASE_NAME = "hub.db"
 ROOM_BYTES = 256 * 1024 * 1024
 """Less and the hub may soon take nothing in: its database and tools' outputs grow."""
 FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -42,7 +41,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
     findings += _files(data_dir)
     findings += _room(data_dir)
-    findings.append(await _store(data_dir / DATABASE_NAME, there=(data_dir / DATABASE_NAME).is_file()))
+    findings.append(await _store(loaded.database, there=loaded.database.is_file()))
     running = _is_held(data_dir)
     if running:
         findings += await _hub(status)

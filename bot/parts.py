@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.config import Loaded
+from bot.config import DATABASE_NAME, Loaded
 from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
@@ -51,7 +51,6 @@ from core.users import Principal
 if TYPE_CHECKING:
     import httpx
 
-DATABASE_NAME = "hub.db"
 SPILL_NAME = "outputs"
 
 

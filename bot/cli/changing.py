@@ -9,7 +9,7 @@ import typer
 
 from bot.api_access import read_access
 from bot.cli.ending import USAGE, CommandFailed
-from bot.cli.looking import asked
+from bot.cli.looking import asked, existing_database
 from bot.cli.printing import print_json, print_table, printable, when, whole
 from bot.config import Loaded, load
 from bot.desk import Desk, DeskRefused
@@ -27,8 +27,7 @@ def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
     """What the action at the operator's desk comes to. Raises CommandFailed with the reason if refused."""
     loaded = load(path)
     data_dir = loaded.config.hub.data_dir
-    if not (data_dir / "hub.db").is_file():
-        raise CommandFailed(f"There is no database in {data_dir} yet; start the hub first.")
+    existing_database(loaded)
     lock = DataDirectoryLock(data_dir)
     try:
         with needed_to_start(data_dir, "run this as the user the hub runs as"):

@@ -102,6 +102,19 @@ def threads_show(
     raise typer.Exit(ended(lambda: looking.show_thread(config, thread, limit, as_json=as_json)))
 
 
+@threads_commands.command("export")
+def threads_export(
+    thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The whole conversation as Markdown, or as JSON."""
+    from bot.cli import looking
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: looking.export_thread(config, thread, as_json=as_json)))
+
+
 @users_commands.command("list")
 def users_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Everybody who was ever let in, and how."""

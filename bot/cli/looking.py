@@ -1,6 +1,7 @@
 """Commands that read the store, beside a running hub or without one."""
 
 import asyncio
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
@@ -11,8 +12,8 @@ import typer
 
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
-from bot.config import load
-from bot.views import ApprovalView, EntryView, ThreadView, UserView, conversation
+from bot.config import Loaded, load
+from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView, conversation
 from core.errors import StoreError
 from core.store.rows import Explanation
 
@@ -21,13 +22,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+WHOLE_THREAD = 10**9
+"""More entries than any thread has."""
+
+
+def existing_database(loaded: Loaded) -> Path:
+    """Where the database is. Raises CommandFailed if there is none."""
+    if not loaded.database.is_file():
+        raise CommandFailed(f"There is no database in {loaded.database.parent} yet; start the hub first.")
+    return loaded.database
+
 
 def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
     """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
-    data_dir = load(path).config.hub.data_dir
-    database = data_dir / "hub.db"
-    if not database.is_file():
-        raise CommandFailed(f"There is no database in {data_dir} yet; start the hub first.")
+    database = existing_database(load(path))
 
     async def ask() -> T:
         from core.store.sqlite import SqliteReader
@@ -95,9 +103,7 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
     """The newest entries of a thread."""
     wanted = _row_id(thread_id)
-    found = asked(path, lambda reader: conversation(reader, wanted, limit))
-    if found is None:
-        raise CommandFailed(f"No thread has the id {thread_id}; `hubbub threads list` names them.")
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, limit)))
     if as_json:
         print_json(found)
         return
@@ -109,12 +115,45 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
         typer.echo(_spoken(entry))
 
 
+def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
+    """A whole thread: as JSON exactly, as Markdown without what could steer a terminal."""
+    wanted = _row_id(thread_id)
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
+    if as_json:
+        print_json(found)
+        return
+    thread = found.thread
+    typer.echo(
+        f"# {thread.title or thread.id}\n\nThread {thread.id} of {thread.owner_id} on {thread.channel}."
+    )
+    for entry in found.entries:
+        text = printable_lines(entry.text)
+        text = _fenced(text) if entry.kind in {"call", "result"} else text
+        typer.echo(f"\n## {_who(entry)} · {when(entry.at)}\n\n{text}")
+
+
+def _fenced(text: str) -> str:
+    """Longer than any fence within."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
+    if found is None:
+        raise CommandFailed(f"No thread has the id {printable(thread_id)}; `hubbub threads list` names them.")
+    return found
+
+
+def _who(entry: EntryView) -> str:
+    return printable(" ".join(part for part in (entry.kind, entry.name, entry.status) if part))
+
+
 def _spoken(entry: EntryView) -> str:
-    who = " ".join(part for part in (entry.kind, entry.name, entry.status) if part)
     text = printable_lines(entry.text)
     if "\n" in text:
         text = "\n    " + text.replace("\n", "\n    ")
-    return f"{when(entry.at)}  {printable(who)}: {text}"
+    return f"{when(entry.at)}  {_who(entry)}: {text}"
 
 
 def _row_id(typed: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from markdown_it import MarkdownIt
 
 from tests.bot.program import environment, hubbub
 from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
@@ -65,6 +66,24 @@ async def test_a_conversation_is_listed_and_shown(house: House) -> None:
     assert "\x1b" not in table.out + plain.out
     assert "(only the newest 1 entries; more with --limit)" in cut.out
     assert ECHO not in cut.out
+
+
+async def test_a_conversation_is_exported_whole_and_as_it_is(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, "please run: echo '```'")
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await house.telegram.wait_text(OWNER, "Done:")
+    (thread,) = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
+    text, page, none = await asyncio.gather(
+        hubbub(house.directory, "threads", "export", thread["id"]),
+        hubbub(house.directory, "threads", "export", thread["id"], "--json"),
+        hubbub(house.directory, "threads", "export", "x"),
+    )
+    entries = json.loads(page.out)["entries"]
+    assert (text.code, text.err) == (0, "")
+    headings = [token.map for token in MarkdownIt().parse(text.out) if token.type == "heading_open"]
+    assert len(headings) == 1 + len(entries)
+    assert all(entry["text"] in text.out for entry in entries)
+    assert (none.code, none.out) == (1, "")
 
 
 async def test_a_thread_that_is_not_there(house: House) -> None:
