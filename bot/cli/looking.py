@@ -123,9 +123,8 @@ def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
         print_json(found)
         return
     thread = found.thread
-    typer.echo(
-        f"# {thread.title or thread.id}\n\nThread {thread.id} of {thread.owner_id} on {thread.channel}."
-    )
+    typer.echo(printable(f"# {thread.title or thread.id}") + "\n")
+    typer.echo(printable(f"Thread {thread.id} of {thread.owner_id} on {thread.channel}."))
     for entry in found.entries:
         text = printable_lines(entry.text)
         text = _fenced(text) if entry.kind in {"call", "result"} else text
