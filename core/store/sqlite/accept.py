@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
+from core.ports import OutboxRow
 from core.prompts import PromptState
 from core.store.accept import (
     Accepted,
@@ -97,10 +98,8 @@ def _keep(
     user_id = admitted.principal.user_id
     waits = effects.wait_until
     new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits or 0)
-    cause = Cause(event_id=record(tx, new))
-    said = enqueue(tx, effects.said, cause, send_now=send_now) if effects.said else ()
-    # Whether a row could go out at once is only known of the event's own conversation.
-    elsewhere = enqueue(tx, effects.elsewhere, cause) if effects.elsewhere else ()
+    event_id = record(tx, new)
+    said = _say(tx, effects, event_id, send_now=send_now) if effects.said or effects.elsewhere else ()
     return Accepted(
         outcome,
         verdict.answer,
@@ -108,9 +107,16 @@ def _keep(
         thread_id=thread_id,
         started=effects.started,
         stopped_turn_id=effects.stopped_turn_id,
-        outbox=(*effects.card_changes, *said, *elsewhere),
+        outbox=(*effects.card_changes, *said),
         wait_until=waits,
     )
+
+
+def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) -> tuple[OutboxRow, ...]:
+    cause = Cause(event_id=event_id)
+    here = enqueue(tx, effects.said, cause, send_now=send_now)
+    # Whether a row could go out at once is only known of the event's own conversation.
+    return (*here, *enqueue(tx, effects.elsewhere, cause))
 
 
 # --- the state an event is judged on --------------------------------------------------------------------
