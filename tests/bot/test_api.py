@@ -121,7 +121,7 @@ def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: 
 
     headers = [(b"host", host), (b"authorization", authorization)]
     scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
-    asyncio.run(ApiGuard(app, "the token")(scope, receive, send))  # type: ignore[arg-type]
+    asyncio.run(ApiGuard(app, "the token")(scope, receive, send))
     assert not passed
     assert answered[0] in {401, 403}
 
