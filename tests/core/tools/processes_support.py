@@ -1,0 +1,45 @@
+"""Processes a test starts, and looks at from outside."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from core.tools.processes import MARKER, started_ticks
+
+PATIENCE_S = 10
+
+
+async def until(true: Callable[[], bool], what: str) -> None:
+    """Wait until something another process does has happened."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not true():  # noqa: ASYNC110 — another process has no event to wait on
+                await asyncio.sleep(0.005)
+    except TimeoutError:
+        raise AssertionError(f"never happened: {what}") from None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it still runs; a zombie doesn't."""
+    return started_ticks(pid) is not None
+
+
+def carriers(call_id: str) -> list[int]:
+    """Live processes that carry the call's marker, as /proc tells."""
+    mark = f"{MARKER}={call_id}".encode()
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return [pid for pid in found if is_alive(pid)]
+
+
+def sleeper(call_id: str, *, own_session: bool = True) -> subprocess.Popen[bytes]:
+    """A process with a call's marker that does nothing for long."""
+    environment = {"PATH": os.defpath, MARKER: call_id}
+    return subprocess.Popen(["sleep", "1000"], env=environment, start_new_session=own_session)
