@@ -137,7 +137,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "dpkg": (_rule("", "removes programs", "rP", "remove purge"),),
     "rpm": (_rule("", "removes programs", "e", "erase"),),
     "pacman": (_rule("", "removes programs", "R", "remove"),),
-    "npm": (*_PUBLISHERS, *_each("exec x explore", "runs a program")),
+    "npm": _PUBLISHERS,
     "yarn": _PUBLISHERS,
     "pnpm": _PUBLISHERS,
     "cargo": _PUBLISHERS,

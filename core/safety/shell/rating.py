@@ -23,6 +23,7 @@ _SPEAK = frozenset({"echo", "printf"})
 _MOST_TEXTS = 20
 _ENTERS = frozenset({"cd", "pushd"})
 _HERE = frozenset({".", "./", "*", "./*", "..", "../*", ".*", "{*,.*}"})
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _SUBSCRIPT_RUNS = re.compile(r"\[[^\]]*(?:\$\(|`)")
 
 
@@ -51,9 +52,9 @@ def rate_command_line(command_line: str) -> ShellRating:
     judge.texts_that_may_be_run()
     finding = worst(judge.findings)
     pattern = _pattern(parsed[0], finding.level) if len(parsed) == 1 else None
-    reason = f"This command {finding.reason}." if finding.reason else ""
     if finding.level is Level.BLOCKED:
-        return ShellRating(True, pattern, f"{finding.reason}.", reason)
+        return ShellRating(True, pattern, f"{finding.reason}.", f"It is refused: {finding.reason}.")
+    reason = f"This command {finding.reason}." if finding.reason else ""
     return ShellRating(finding.level is Level.HIGH, pattern, None, reason)
 
 
@@ -183,6 +184,8 @@ def _rate_program(program: str, written: str, args: Args) -> Finding:
 def _word(word: Word) -> Finding | None:
     if is_credential(word.text):
         return high("touches credentials or keys")
+    if _SOCKET.search(word.text):
+        return high("talks to another machine")
     if word.known and _SUBSCRIPT_RUNS.search(word.text):
         return high("may run a command hidden in an index")
     return None

@@ -146,6 +146,8 @@ class _Reader:
     here: list[str] = field(default_factory=lambda: list[str]())
     problems: list[str] = field(default_factory=lambda: list[str]())
     bomb: bool = False
+    _strayed: set[int] = field(default_factory=lambda: set[int]())
+    _claimed: set[int] = field(default_factory=lambda: set[int]())
 
     def read(self, root: Node) -> None:
         if root.has_error:
@@ -155,6 +157,8 @@ class _Reader:
                 self.problems.append("it uses syntax that isn't understood")
             self.problems += problems_in(node)
             self._read_one(node)
+        if self._strayed - self._claimed:
+            self.problems.append("it has words that belong to no command")
 
     def _read_one(self, node: Node) -> None:
         match node.type:
@@ -177,7 +181,9 @@ class _Reader:
 
     def _read_command(self, node: Node) -> None:
         parts = [child for child in node.children if child.type not in _BESIDE_WORDS]
-        parts += _strayed_words(node)
+        strayed = [word for redirect in _redirects_after(node) for word in _strayed_words(redirect)]
+        self._claimed.update(word.id for word in strayed)
+        parts += strayed
         written = sorted([*parts, *_assignments(node)], key=lambda part: part.start_byte)
         if any(before.end_byte == after.start_byte for before, after in pairwise(written)):
             self.problems.append("its words can't be told apart")
@@ -196,6 +202,7 @@ class _Reader:
         self.loose.append(word)
 
     def _read_here(self, node: Node) -> None:
+        self._strayed.update(word.id for word in _strayed_words(node))
         self.redirects.append(Redirect("<<", None))
         for child in node.children:
             if child.type == "heredoc_body":
@@ -204,6 +211,7 @@ class _Reader:
                 self.here.append(word_of(child).text)
 
     def _read_redirect(self, node: Node) -> None:
+        self._strayed.update(word.id for word in _strayed_words(node))
         operator = "".join(text_of(child) for child in node.children if not child.is_named)
         target = node.child_by_field_name("destination")
         word = word_of(target) if target is not None else None
@@ -224,17 +232,13 @@ def _redirected_words(redirect: Node) -> tuple[Word, ...] | None:
     return tuple(word_of(child) for child in command.children if child.type not in _BESIDE_WORDS)
 
 
-def _strayed_words(command: Node) -> list[Node]:
+def _strayed_words(redirect: Node) -> list[Node]:
     """Arguments that follow a redirect: the grammar hangs them on the redirect."""
-    strayed: list[Node] = []
-    for redirect in _redirects_after(command):
-        if redirect.type == "file_redirect":
-            strayed += redirect.children_by_field_name("destination")[1:]
-        else:
-            strayed += redirect.children_by_field_name("argument")
-            inner = [child for child in redirect.children if child.type == "file_redirect"]
-            strayed += [word for one in inner for word in one.children_by_field_name("destination")[1:]]
-    return strayed
+    if redirect.type == "file_redirect":
+        return redirect.children_by_field_name("destination")[1:]
+    inner = [child for child in redirect.children if child.type == "file_redirect"]
+    strayed = redirect.children_by_field_name("argument")
+    return strayed + [word for one in inner for word in _strayed_words(one)]
 
 
 def _redirects_after(command: Node) -> list[Node]:
