@@ -66,7 +66,7 @@ def test_any_markdown_is_shown_whole_and_safe() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_record: ProofRecord) -> None:
-    documents_checked = profile.pick(test=80, ci=600, proof=5000)
+    documents_checked = profile.pick(test=80, ci=300, proof=2000)
     shares = check_documents(documents_checked, Phase.shrink)
     percent = {construct: round(100 * share, 1) for construct, share in shares.items()}
     proof_record("markdown", documents=documents_checked, held_percent=percent)
