@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -113,6 +114,9 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
             group.create_task(app.web.run(), name="web"),
         ]
+        # What was built lives as long as the hub: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         logger.info("serving on %s", app.url)
         if ready is not None:
             ready(app)

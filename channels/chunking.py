@@ -137,6 +137,8 @@ class _Cutter:
         return cut if cut > start else furthest
 
     def _fits_alone(self, start: int, end: int) -> bool:
+        while end > start and self._text[end - 1] == "\n":  # trimmed, so they take no room
+            end -= 1
         return end - start <= self._max_chars and self._fits(self._chunk(start, end))
 
     # ------------------------------------------------------------ what is there

@@ -23,6 +23,14 @@ def texts(source: str, limit_chars: int) -> list[str]:
     return [chunk.text for chunk in cut(lay_out(parse(source)), limit_chars)]
 
 
+def test_the_break_after_a_block_takes_no_room() -> None:
+    assert texts("123456 89\n\none  \ntwo three four\\\nfive\n\nsix", 23) == [
+        "123456 89",
+        "one\ntwo three four\nfive",
+        "six",
+    ]
+
+
 def test_what_fits_stays_whole() -> None:
     assert texts("a\n\nb", 10) == ["a\n\nb"]
     assert texts("", 10) == []
