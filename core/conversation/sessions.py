@@ -1,12 +1,10 @@
 """Which thread a message belongs to: one session per person, threads found again by their key."""
 
-import uuid
 from dataclasses import dataclass
 
 from core.ids import Ids
 from core.store.accept import AcceptView
 from core.store.rows import ThreadRow
-from core.thread_key import ThreadKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +53,3 @@ class SessionManager:
         if candidate.taken:
             return Create(self._ids.row_id())
         return Create(candidate.thread_id)
-
-
-def thread_id_in(key: ThreadKey) -> str | None:
-    """The thread id an external id may stand for: a UUID, dashed or plain, in its dashed form."""
-    if key.external_id is None or len(key.external_id) not in {32, 36}:
-        return None
-    try:
-        return str(uuid.UUID(key.external_id))
-    except ValueError:
-        return None
