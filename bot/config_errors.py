@@ -215,7 +215,7 @@ def _expected(error: ErrorDetails) -> str:
 
 def _unknown(key: Key) -> str:
     plain = tuple(str(step) for step in key if not isinstance(step, int))
-    if plain in PLANNED:
+    if _general(plain) in PLANNED:
         return "is not supported by this version; remove it"
     section = annotation_at(key[:-1])
     names = list(section.model_fields) if isinstance(section, type) else []
@@ -238,12 +238,16 @@ def _homes(model: type[BaseModel], above: tuple[str, ...] = ()) -> Iterable[tupl
             yield (*above, name)
 
 
+def _general(plain: tuple[str, ...]) -> tuple[str, ...]:
+    """A key without the name a person gave its section."""
+    return (plain[0], plain[-1]) if plain[0] == "channels" else plain
+
+
 def _choice(key: Key, value: object, *, shown: bool) -> str:
     plain = tuple(str(step) for step in key if not isinstance(step, int))
-    general = (plain[0], plain[-1]) if plain[0] == "channels" else plain
     choices = [str(choice) for choice in get_args(annotation_at(key))]
     listed = " or ".join(_literal(choice) for choice in choices)
-    for later in PLANNED_VALUES.get(general, ()):
+    for later in PLANNED_VALUES.get(_general(plain), ()):
         if shown and str(value).startswith(later):
             return f"is not supported by this version; use {listed}"
     near = difflib.get_close_matches(str(value), choices, n=1) if shown else []

@@ -145,11 +145,9 @@ class Agent(Section):
         "You are a careful assistant in a chat. Answer briefly, in the language you are spoken to. "
         "Use a tool when it helps, say what you did, and never claim to have done what you did not."
     )
-    while_busy: Literal["queue", "steer", "interrupt"] = "queue"
     queue: Literal["merge", "one_by_one"] = "merge"
     stream: bool = True
     context_tokens: int = Field(default=100_000, ge=1000)
-    compact_at: float = Field(default=0.8, gt=0, le=1, allow_inf_nan=False)
     reserve_tokens: Count = 4000
     max_waiting: Count = 100
 
@@ -182,7 +180,6 @@ class GuestRole(Section):
     """What anybody may use where a channel is `open`."""
 
     tools: tuple[Name, ...] = ("time", "json", "ask_user")
-    daily_model_calls: Limit = 50
 
 
 class Roles(Section):
@@ -210,19 +207,6 @@ class Workspace(Section):
     dir: FilePath = Field(default=Path("./workspace"), json_schema_extra=RESTART)
 
 
-class Budget(Section):
-    """Spending limits."""
-
-    daily_usd: float = Field(default=0, ge=0, allow_inf_nan=False)
-    hourly_model_calls: Limit = 0
-
-
-class Sessions(Section):
-    """How long a conversation is kept warm."""
-
-    idle_days: float = Field(default=7, gt=0, allow_inf_nan=False)
-
-
 class Log(Section):
     """What the hub writes to standard error."""
 
@@ -237,7 +221,6 @@ class TelegramChannel(Section):
     direct: Literal["pairing", "allowlist", "open"] = "pairing"
     groups: Literal["off", "addressed", "all"] = "off"
     allow: tuple[Annotated[str, AfterValidator(_telegram_id)], ...] = ()
-    shared_threads: bool = False
     token: Annotated[SecretStr, AfterValidator(_bot_token)] = Field(examples=["env:TELEGRAM_TOKEN"])
     mode: Literal["polling", "webhook"] = "polling"
     webhook_secret: Annotated[SecretStr, AfterValidator(_webhook_secret)] | None = Field(
@@ -258,8 +241,6 @@ class Config(Section):
     teams: Mapping[Name, Team] = Field(default={})
     access: Access = Access()
     workspace: Workspace = Workspace()
-    budget: Budget = Budget()
-    sessions: Sessions = Sessions()
     log: Log = Log()
     channels: Mapping[Name, TelegramChannel] = Field(default={})
 
@@ -272,6 +253,12 @@ PLANNED: tuple[tuple[str, ...], ...] = (
     ("mcp",),
     ("approvals", "rules"),
     ("models", "thinking"),
+    ("budget",),
+    ("sessions",),
+    ("agent", "while_busy"),
+    ("agent", "compact_at"),
+    ("roles", "guest", "daily_model_calls"),
+    ("channels", "shared_threads"),
 )
 """Keys of later versions: refused like any unknown key, but with the reason."""
 

@@ -44,7 +44,7 @@ quorum = 2
 users = ["anna", "bo"]
 
 [roles.guest]
-daily_model_calls = 5
+tools = ["time"]
 
 [channels.telegram]
 token = "env:TELEGRAM_TOKEN"
@@ -101,8 +101,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     assert config.models[1].provider == "demo"
     assert config.approvals.tool_timeouts == {"shell": 60, "http": 5.5}
     assert config.teams["ops"].users == ("anna", "bo")
-    assert config.roles.guest.daily_model_calls == 5
-    assert config.roles.guest.tools == ("time", "json", "ask_user")
+    assert config.roles.guest.tools == ("time",)
     telegram = config.channels["telegram"]
     assert (telegram.platform, telegram.direct, telegram.groups) == ("telegram", "allowlist", "off")
     assert telegram.token.get_secret_value() == TOKEN
@@ -264,13 +263,25 @@ ONE_LINE_EACH = [
         "2: approvals.tool_timeout_s: 0 must be more than 0; for example tool_timeout_s = 30",
     ),
     (
+        "[budget]\ndaily_usd = 5",
+        "1: budget: is not supported by this version; remove it",
+    ),
+    (
+        "[roles.guest]\ndaily_model_calls = 5",
+        "2: roles.guest.daily_model_calls: is not supported by this version; remove it",
+    ),
+    (
+        "[channels.telegram]\ntoken = '1:A'\nshared_threads = true",
+        "3: channels.telegram.shared_threads: is not supported by this version; remove it",
+    ),
+    (
         "[approvals]\ntool_timeouts = { shell = 1, http = 'long' }",
         '2: approvals.tool_timeouts.http: "long" must be a number; correct the entry of '
         "approvals.tool_timeouts",
     ),
     (
-        "[budget]\ndaily_usd = nan",
-        "2: budget.daily_usd: nan must be a finite number; for example daily_usd = 0",
+        "[approvals]\ntool_timeout_s = nan",
+        "2: approvals.tool_timeout_s: nan must be a finite number; for example tool_timeout_s = 30",
     ),
     ("[hub]\ndata_dir = 5", '2: hub.data_dir: 5 must be text in quotes; for example data_dir = "data"'),
     ("[hub]\ndata_dir = ''", '2: hub.data_dir: "" must not be empty; write a value or remove the key'),
