@@ -29,7 +29,8 @@ In a test
         method="sendMessage", when="after", count=1) await sim.wait_for(lambda: sim.requests("sendMessage",
         outcome="dropped"), timeout_s=5)
 
-Everything runs on one event loop; from other processes use ``TelegramControl`` (or any HTTP client).
+Everything runs on one event loop; from other processes use
+``tests.simulators.control_client`` (or any HTTP client).
 
 Over HTTP
 ---------
@@ -97,7 +98,6 @@ read them. So a second copy of a message is excused only if an earlier request f
 (``confirmed_at``) by a higher offset or a webhook's 2xx.
 """
 
-from tests.simulators.telegram.client import TelegramControl
 from tests.simulators.telegram.simulator import TelegramSimulator
 
-__all__ = ["TelegramControl", "TelegramSimulator"]
+__all__ = ["TelegramSimulator"]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tests.simulators.control import operation
 from tests.simulators.telegram.people import PeopleActions
-from tests.simulators.telegram.state import operation
 from tests.simulators.telegram.world import CHANNEL, GROUP, SUPERGROUP, Bot, Chat, Message, Topic, User
 
 Json = dict[str, Any]

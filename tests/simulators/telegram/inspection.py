@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from tests.simulators.control import operation
 from tests.simulators.telegram.log import RequestRecord, UpdateRecord
 from tests.simulators.telegram.people import PeopleActions
-from tests.simulators.telegram.state import CallbackQuery, operation
+from tests.simulators.telegram.state import CallbackQuery
 from tests.simulators.telegram.world import Message
 
 Json = dict[str, Any]

@@ -3,8 +3,9 @@
 import itertools
 from typing import Any
 
+from tests.simulators.control import operation
 from tests.simulators.telegram.entities import normalize
-from tests.simulators.telegram.state import CallbackQuery, SimulatorState, operation
+from tests.simulators.telegram.state import CallbackQuery, SimulatorState
 from tests.simulators.telegram.world import CHANNEL, Bot, Chat, Message, User
 
 Json = dict[str, Any]

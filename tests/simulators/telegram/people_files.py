@@ -3,10 +3,10 @@
 import base64
 from typing import Any
 
+from tests.simulators.control import operation
 from tests.simulators.telegram import media
 from tests.simulators.telegram.entities import normalize
 from tests.simulators.telegram.people import PeopleActions
-from tests.simulators.telegram.state import operation
 from tests.simulators.telegram.world import Message
 
 Json = dict[str, Any]

@@ -3,11 +3,13 @@
 import asyncio
 import json
 import logging
-import socket
 from typing import Any
 
 from aiohttp import web
 
+from tests.simulators.control import ControlApi
+from tests.simulators.exchange import play_fault, send_answer
+from tests.simulators.listener import Listener
 from tests.simulators.telegram import (
     methods_account,
     methods_chats,
@@ -15,7 +17,6 @@ from tests.simulators.telegram import (
     methods_messages,
     methods_updates,
 )
-from tests.simulators.telegram.control import ControlApi
 from tests.simulators.telegram.errors import ApiError, too_many_requests
 from tests.simulators.telegram.faults import Fault
 from tests.simulators.telegram.limits import MAX_DOWNLOAD_BYTES
@@ -34,58 +35,13 @@ METHODS = methods_of(methods_account, methods_chats, methods_files, methods_mess
 
 
 class ApiServer:
-    """Answers the bots. ``go_down`` refuses connections on the port until ``come_up``."""
+    """Answers the bots."""
 
     def __init__(self, sim: SimulatorState, control: ControlApi, host: str, port: int) -> None:
         self._sim = sim
         self._control = control
         self._rates = RateLimits()
-        self._host = host
-        self._port = port
-        self._placeholder: socket.socket | None = None
-        self._runner: web.ServerRunner | None = None
-
-    @property
-    def url(self) -> str:
-        """Where the API listens (also while it is down)."""
-        return f"http://{self._host}:{self._port}"
-
-    async def start(self) -> None:
-        """Reserves the port for good and listens on it."""
-        self._placeholder = self._bound_socket()
-        self._port = self._placeholder.getsockname()[1]
-        await self.come_up()
-
-    async def stop(self) -> None:
-        """Closes every connection and gives the port back."""
-        await self.go_down()
-        if self._placeholder is not None:
-            self._placeholder.close()
-            self._placeholder = None
-
-    async def come_up(self) -> None:
-        """Listens (again)."""
-        if self._runner is not None:
-            return
-        server = web.Server(
-            self._handle, request_factory=_request, handler_cancellation=True, access_log=None
-        )
-        self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.SockSite(self._runner, self._bound_socket(), backlog=1024).start()
-
-    async def go_down(self) -> None:
-        """Stops listening and cuts every connection; the port stays reserved, so connecting is refused."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await cut_off(runner)
-
-    def _bound_socket(self) -> socket.socket:
-        bound = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET, socket.SOCK_STREAM)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        bound.bind((self._host, self._port))
-        return bound
+        self.listener = Listener(self._handle, host, port, request_factory=_request)
 
     # -- one request
 
@@ -139,14 +95,14 @@ class ApiServer:
         if made_up is not None:
             return await _send(request, record, *made_up)
         if fault.when == "before":
-            if not await self._trouble(request, record, fault):
+            if not await play_fault(request, record, fault, self._sim.changed):
                 return web.Response()
             status, body = await self._take(call, function)
         else:
             status, body = await self._take(call, function)
             if fault.kind == "garbage":
                 body = b"<!doctype html>"
-            elif not await self._trouble(request, record, fault):
+            elif not await play_fault(request, record, fault, self._sim.changed):
                 return web.Response()
         return await _send(request, record, status, body)
 
@@ -174,29 +130,6 @@ class ApiServer:
         self._sim.changed()
         return status, json.dumps(body).encode()
 
-    async def _trouble(self, request: web.BaseRequest, record: RequestRecord, fault: Fault) -> bool:
-        """Plays a fault that concerns the connection; False if there is nothing to answer any more."""
-        if fault.kind == "slow":
-            await asyncio.sleep(fault.delay_s)
-            return True
-        if fault.kind == "hold":
-            released = fault.released
-            record.outcome = "held"
-            self._sim.changed()
-            await released.wait()
-            record.outcome = "pending"
-            if fault.then == "answer":
-                return True
-        if fault.kind == "silent":
-            record.outcome = "silent"
-            self._sim.changed()
-            await fault.released.wait()
-        elif request.transport is not None:
-            record.outcome = "dropped"
-        if request.transport is not None:
-            request.transport.abort()
-        return False
-
     def _download(self, token: str, path: str) -> web.Response:
         if token not in self._sim.world.bots:
             return _refusal(UNAUTHORIZED)
@@ -204,15 +137,6 @@ class ApiServer:
         if stored is None or stored.size_bytes > MAX_DOWNLOAD_BYTES:
             return _refusal(NOT_FOUND)
         return web.Response(body=stored.read(), content_type="application/octet-stream")
-
-
-async def cut_off(runner: web.ServerRunner) -> None:
-    """Ends a server at once: open connections are reset, their requests cancelled."""
-    if runner.server is not None:
-        for connection in runner.server.connections:
-            if connection.transport is not None:
-                connection.transport.abort()
-    await runner.cleanup()
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
@@ -237,23 +161,13 @@ def _made_up_answer(fault: Fault) -> tuple[int, bytes] | None:
 
 
 async def _send(request: web.BaseRequest, record: RequestRecord, status: int, body: bytes) -> web.Response:
-    """Writes the answer at once, so that the log knows whether it went out."""
-    record.status = record.status or status
     html = body.startswith(b"<")
     response = web.Response(
         status=status, body=body, content_type="text/html" if html else "application/json"
     )
     if status == 429:
         response.headers["Retry-After"] = str(json.loads(body)["parameters"]["retry_after"])
-    try:
-        await response.prepare(request)
-        await response.write_eof()
-    except ConnectionError:
-        record.outcome = "gone"
-        return response
-    connected = request.transport is not None and not request.transport.is_closing()
-    record.outcome = "answered" if connected else "gone"
-    return response
+    return await send_answer(request, record, response)
 
 
 def _refusal(error: ApiError) -> web.Response:

@@ -2,16 +2,14 @@
 
 from typing import Any, Self
 
-from aiohttp import web
-
+from tests.simulators.control import ControlApi, operation
+from tests.simulators.listener import Listener
 from tests.simulators.telegram.chats import ChatActions
-from tests.simulators.telegram.control import ControlApi
 from tests.simulators.telegram.faults import Fault
 from tests.simulators.telegram.inspection import Inspection
 from tests.simulators.telegram.log import UpdateRecord
 from tests.simulators.telegram.people_files import FileActions
-from tests.simulators.telegram.server import ApiServer, cut_off
-from tests.simulators.telegram.state import operation
+from tests.simulators.telegram.server import ApiServer
 from tests.simulators.telegram.updates import LongPolls, UpdateQueue
 from tests.simulators.telegram.world import Bot, User
 
@@ -25,33 +23,24 @@ class TelegramSimulator(Inspection, FileActions, ChatActions):
         self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
     ) -> None:
         super().__init__(**settings)
-        self._control = ControlApi(self)
-        self._server = ApiServer(self, self._control, host, port)
-        self._host = host
-        self._control_port = control_port
-        self._control_runner: web.ServerRunner | None = None
+        control = ControlApi(self)
+        self._api = ApiServer(self, control, host, port).listener
+        self._control = Listener(control.handle, host, control_port)
 
     @property
     def url(self) -> str:
         """The base of the Bot API: requests go to ``{url}/bot<token>/<method>``."""
-        return self._server.url
+        return self._api.url
 
     @property
     def control_url(self) -> str:
         """The base of the control API on a port of its own, which stays up while the Bot API is down."""
-        return f"http://{self._host}:{self._control_port}/_control"
+        return f"{self._control.url}/_control"
 
     async def start(self) -> None:
         """Listens on both ports."""
-        await self._server.start()
-        runner = web.ServerRunner(
-            web.Server(self._control.handle, handler_cancellation=True, access_log=None), shutdown_timeout=0.1
-        )
-        await runner.setup()
-        site = web.TCPSite(runner, self._host, self._control_port)
-        await site.start()
-        self._control_port = runner.addresses[0][1]
-        self._control_runner = runner
+        await self._api.start()
+        await self._control.start()
 
     async def stop(self) -> None:
         """Cuts every connection and ends every task."""
@@ -59,9 +48,8 @@ class TelegramSimulator(Inspection, FileActions, ChatActions):
         for webhook in self.webhooks.values():
             await webhook.close()
         self.webhooks.clear()
-        await self._server.stop()
-        if self._control_runner is not None:
-            await cut_off(self._control_runner)
+        await self._api.stop()
+        await self._control.stop()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -237,9 +225,9 @@ class TelegramSimulator(Inspection, FileActions, ChatActions):
     @operation
     async def go_down(self) -> None:
         """The Bot API refuses connections and cuts open ones."""
-        await self._server.go_down()
+        await self._api.go_down()
 
     @operation
     async def come_up(self) -> None:
         """The Bot API listens again, on the same port."""
-        await self._server.come_up()
+        await self._api.come_up()

@@ -1,12 +1,12 @@
 """What all parts of the simulator share: the world, the log, the switches, and waiting for a change."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any
 
-from tests.simulators.telegram.faults import FaultBook
+from tests.simulators.changes import Changes
+from tests.simulators.telegram.faults import fault_book
 from tests.simulators.telegram.files import FileStore
 from tests.simulators.telegram.limits import CALLBACK_ANSWER_TTL_S
 from tests.simulators.telegram.log import Log, UpdateRecord
@@ -16,14 +16,6 @@ from tests.simulators.telegram.webhooks import Webhook
 from tests.simulators.telegram.world import CHANNEL, PRIVATE, Bot, Message, User, World
 
 Json = dict[str, Any]
-T = TypeVar("T")
-Operation = Callable[..., Any]
-
-
-def operation(function: T) -> T:
-    """Marks a method of the simulator that the control API offers under the same name."""
-    function.is_operation = True  # type: ignore[attr-defined]
-    return function
 
 
 @dataclass(slots=True)
@@ -43,7 +35,7 @@ class CallbackQuery:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-class SimulatorState:
+class SimulatorState(Changes):
     """The shared state. Everything runs on one event loop; nothing here is thread-safe."""
 
     def __init__(
@@ -55,10 +47,11 @@ class SimulatorState:
         enforce_poll_pacing: bool = False,
         webhook_retry_s: float = 0.2,
     ) -> None:
+        super().__init__()
         self.clock = clock
         self.world = World()
         self.log = Log(log_limit)
-        self.faults = FaultBook()
+        self.faults = fault_book()
         self.files = FileStore()
         self.enforce_rate_limits = enforce_rate_limits
         self.enforce_poll_pacing = enforce_poll_pacing
@@ -68,32 +61,10 @@ class SimulatorState:
         self.polls: dict[int, LongPolls] = {}
         self.webhooks: dict[int, Webhook] = {}
         self.callbacks: dict[str, CallbackQuery] = {}
-        self._changed: asyncio.Future[None] | None = None
 
     def now(self) -> int:
         """The platform's date, in whole seconds."""
         return int(self.clock())
-
-    # -- change and waiting
-
-    def changed(self) -> None:
-        """Wakes everyone in ``wait_for``; called after every change of the world or the log."""
-        if self._changed is not None and not self._changed.done():
-            self._changed.set_result(None)
-
-    async def wait_for(
-        self, predicate: Callable[[], T | Literal[False] | None], timeout_s: float = 10.0
-    ) -> T:
-        """Returns the predicate's first true value, looked at now and after every change.
-
-        Raises ``TimeoutError`` after ``timeout_s``.
-        """
-        async with asyncio.timeout(timeout_s):
-            while not (value := predicate()):
-                if self._changed is None or self._changed.done():
-                    self._changed = asyncio.get_running_loop().create_future()
-                await asyncio.shield(self._changed)
-        return value
 
     # -- looking things up
 

@@ -7,12 +7,17 @@ import pytest
 from aiogram import Bot
 from aiogram.client.telegram import TelegramAPIServer
 
-from tests.simulators.telegram.client import ControlError, telegram_process
+from tests.simulators.control_client import ControlError, simulator_process
 from tests.simulators_tests.telegram.conftest import ANN, TOKEN, PlainSession
+
+SIMULATOR = "tests.simulators.telegram"
 
 
 async def test_a_process_is_driven_and_judged_over_http() -> None:
-    async with telegram_process("--token", TOKEN, "--user", str(ANN)) as (url, control):
+    async with simulator_process(SIMULATOR, "--token", TOKEN, "--user", str(ANN)) as (
+        url,
+        control,
+    ):
         bot = Bot(TOKEN, session=PlainSession(api=TelegramAPIServer.from_base(url)))
         await control.call("user_sends_text", user_id=ANN, text="hello")
         assert len(await bot.get_updates()) == 1
@@ -43,7 +48,7 @@ async def test_a_process_is_driven_and_judged_over_http() -> None:
 
 
 async def test_mistakes_of_the_driver_are_told() -> None:
-    async with telegram_process("--token", TOKEN) as (url, control):
+    async with simulator_process(SIMULATOR, "--token", TOKEN) as (url, control):
         with pytest.raises(LookupError, match="no user 7"):
             await control.call("user_sends_text", user_id=ANN, text="hello")
         with pytest.raises(LookupError, match="no operation 'user_sings'"):

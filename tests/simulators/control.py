@@ -10,20 +10,24 @@ request N.
 import asyncio
 import inspect
 import json
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from aiohttp import web
 
-from tests.simulators.telegram.state import SimulatorState
-
 Json = dict[str, Any]
+T = TypeVar("T")
+
+
+def operation(function: T) -> T:
+    """Marks a method of a simulator that its control API offers under the same name."""
+    function.is_operation = True  # type: ignore[attr-defined]
+    return function
 
 
 class ControlApi:
     """Dispatches control requests to the simulator's operations."""
 
-    def __init__(self, sim: SimulatorState) -> None:
-        self._sim = sim
+    def __init__(self, sim: object) -> None:
         self._operations = {
             name: member
             for name, member in inspect.getmembers(sim, callable)

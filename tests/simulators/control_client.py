@@ -15,7 +15,7 @@ class ControlError(Exception):
     """The simulator refused an operation; the text says why."""
 
 
-class TelegramControl:
+class SimulatorControl:
     """The control API as method calls: ``await control.call("user_sends_text", user_id=7, text="hi")``."""
 
     def __init__(self, control_url: str) -> None:
@@ -38,7 +38,7 @@ class TelegramControl:
         ``ControlError``.
         """
         if self._session is None:
-            raise RuntimeError("use TelegramControl as an async context manager")
+            raise RuntimeError("use SimulatorControl as an async context manager")
         limit = aiohttp.ClientTimeout(total=float(arguments.get("timeout_s", 10.0)) + 20.0)
         url = f"{self.control_url}/{operation}"
         async with self._session.post(url, json=arguments, timeout=limit) as response:
@@ -50,15 +50,15 @@ class TelegramControl:
 
 
 @asynccontextmanager
-async def telegram_process(*options: str) -> AsyncIterator[tuple[str, TelegramControl]]:
-    """Runs ``python -m tests.simulators.telegram`` with these options.
+async def simulator_process(module: str, *options: str) -> AsyncIterator[tuple[str, SimulatorControl]]:
+    """Runs a simulator (``python -m <module>``) with these options.
 
     Gives its URL and the control client.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "tests.simulators.telegram",
+        module,
         *options,
         stdout=asyncio.subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -67,7 +67,7 @@ async def telegram_process(*options: str) -> AsyncIterator[tuple[str, TelegramCo
     try:
         async with asyncio.timeout(20):
             ready = json.loads(await process.stdout.readline())
-        async with TelegramControl(ready["control_url"]) as control:
+        async with SimulatorControl(ready["control_url"]) as control:
             yield ready["url"], control
     finally:
         if process.returncode is None:
