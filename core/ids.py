@@ -1,9 +1,9 @@
 """Ids: UUIDv7 for rows, ten Crockford base32 characters for prompts (typed in `/approve ID`), and the short
 codes that people read from one screen and type on another."""
 
+import random
 import secrets
 import time
-import uuid
 from typing import Protocol
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -30,14 +30,17 @@ class Ids(Protocol):
 
 
 class RandomIds:
-    """Ids from the operating system's randomness."""
+    """Ids that cannot be guessed from one another where that matters (prompts, codes); row ids only have to
+    be unique, and asking the operating system for each of them costs more than all else about them."""
+
+    def __init__(self) -> None:
+        self._generator = random.Random(secrets.randbits(256))
 
     def row_id(self) -> str:
         """A UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, 74 random bits."""
-        value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
-        value = (value & ~(0xF << 76)) | (0x7 << 76)
-        value = (value & ~(0x3 << 62)) | (0x2 << 62)
-        return str(uuid.UUID(int=value))
+        value = (time.time_ns() // 1_000_000) << 80 | self._generator.getrandbits(80)
+        digits = f"{value & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def code(self) -> str:
         """Forty random bits; looks like `K3F9A7MZ`."""

@@ -94,3 +94,8 @@ class Entry:
     turn_id: str
     at: int
     said: Said
+
+
+def text_chars(said: Said) -> int:
+    """How long what was said is, in characters."""
+    return len(said.arguments) if isinstance(said, ToolCalled) else len(said.text)

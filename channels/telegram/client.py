@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import httpx
-from httpx_aiohttp import AiohttpTransport
 from telegram import Bot, InputFile
 from telegram.error import TelegramError
-from telegram.request import HTTPXRequest
 
 from channels.telegram.errors import channel_error
 from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES, Account
+from channels.telegram.requests import BotRequest, RequestTimeouts
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
 SEND_CONNECTIONS: Final = 256
-KEEP_ALIVE_S: Final = 30.0
 
 GET_ME: Final = "get_Me"
 GET_UPDATES: Final = "get_Updates"
@@ -62,8 +60,9 @@ class BotClient:
         base_url = api_base_url.rstrip("/")
         plain_http = base_url.lower().startswith("http:")  # needs no certificates: loading them is slow
         tls = tls or httpx.create_ssl_context(verify=not plain_http)
-        polling = _request(tls, 1, timeouts.poll_read_s, timeouts.connect_s)
-        sending = _request(tls, SEND_CONNECTIONS, timeouts.read_s, timeouts.connect_s)
+        connect_s = timeouts.connect_s
+        polling = BotRequest(tls, 1, RequestTimeouts(connect_s, connect_s, timeouts.poll_read_s))
+        sending = BotRequest(tls, SEND_CONNECTIONS, RequestTimeouts(connect_s, connect_s, timeouts.read_s))
         self._requests = (polling, sending)
         self._poll_s = timeouts.poll_s
         self._bot = Bot(
@@ -208,16 +207,3 @@ class BotClient:
             raise channel_error(error) from None  # its own text may hold the token
         except (KeyError, TypeError, AttributeError) as error:  # JSON, but not as documented
             raise Unanswered("Telegram's answer could not be read") from error
-
-
-def _request(
-    tls: ssl.SSLContext, connections: int, read_timeout_s: float, connect_timeout_s: float
-) -> HTTPXRequest:
-    limits = httpx.Limits(max_connections=connections, keepalive_expiry=KEEP_ALIVE_S)
-    transport = AiohttpTransport(verify=tls, limits=limits)
-    return HTTPXRequest(
-        read_timeout=read_timeout_s,
-        connect_timeout=connect_timeout_s,
-        pool_timeout=connect_timeout_s,  # with this transport it covers waiting and connecting
-        httpx_kwargs={"transport": transport},
-    )

@@ -20,7 +20,7 @@ from core.ids import Ids
 from core.model.base import Model, ModelReply, ModelRequest, ToolSpec
 from core.model.streams import closing
 from core.ports import OutboxListener, OutboxRow
-from core.prompts import Option, Prompt, PromptKind, VoteRule
+from core.prompts import Grant, Option, Prompt, PromptKind, VoteRule
 from core.store.base import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall
 from core.store.units import committed, patiently
@@ -76,6 +76,7 @@ class ChatDelegate:
         self._entries: list[Entry] = list(loaded.entries)
         self._open_calls = [call for call in loaded.calls if call.state is not CallState.ENDED]
         self._statuses: list[ResultStatus] = []
+        self._grants: Sequence[Grant] | None = None
         self._budget = LoopBudget(
             settings.limits,
             loaded.rounds,
@@ -114,7 +115,7 @@ class ChatDelegate:
 
     async def _prepare_and_run(self, call: CallRow) -> ToolResult | Paused:
         prepared = self._services.pipeline.prepare(
-            call, self._start.principal, self._thread.id, self._loaded.grants
+            call, self._start.principal, self._thread.id, await self._granted()
         )
         match prepared:
             case Refused(result):
@@ -127,6 +128,13 @@ class ChatDelegate:
                 return await self._run(call, prepared)
             case _:
                 assert_never(prepared)
+
+    async def _granted(self) -> Sequence[Grant]:
+        """What people allowed before this turn went on; asked for when its first call needs it."""
+        if self._grants is None:
+            store = self._services.store
+            self._grants = await store.grants_in_thread(self._start.principal.user_id, self._thread.id)
+        return self._grants
 
     async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
         services = self._services
@@ -307,6 +315,10 @@ class ChatDelegate:
         await patiently(lambda: services.store.record_notes(turn_id, [Note(note)]), services.clock)
         self._append(Note(note))
 
+    def transcript(self) -> Sequence[Entry]:
+        """See LoopDelegate."""
+        return self._entries
+
     # --- what is kept ----------------------------------------------------------------------------------
 
     def _append(self, said: Said) -> None:
@@ -342,4 +354,4 @@ def _local_time(now_us: int, timezone: str) -> str:
 
 def _tool_tokens(tools: Sequence[ToolSpec]) -> int:
     """What the tools' descriptions take of the context, estimated."""
-    return sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools) // 4
+    return sum(len(tool.name) + len(tool.description) + tool.schema_chars for tool in tools) // 4

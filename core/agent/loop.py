@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core.model.base import CallRequest, ModelReply
+from core.transcript import Entry
 
 TRUNCATED_LIMIT = 3
 """So many calls cut off at the output limit in a row: the model must answer in words."""
@@ -62,6 +63,10 @@ class LoopDelegate(Protocol):
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
         """Journal a reply's text, if any, and something to tell the model."""
+        ...
+
+    def transcript(self) -> Sequence[Entry]:
+        """The journal as this run knows it: what was there before it, and what it has added."""
         ...
 
 

@@ -1,9 +1,11 @@
 """Runs one turn to its end: the loop, its failures in words, and the one transaction that ends it."""
 
 import logging
+from collections.abc import Sequence
 from typing import Protocol
 
 from core import texts
+from core.agent.journals import Journals
 from core.agent.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
 from core.clock import Clock
 from core.errors import (
@@ -21,7 +23,7 @@ from core.ports import OutboxListener
 from core.store.base import Store
 from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
 from core.store.units import committed, patiently
-from core.transcript import AssistantSaid
+from core.transcript import AssistantSaid, Entry
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class ChatTurnRunner:
         self._turns = turns
         self._clock = clock
         self._ids = ids
+        self._journals = Journals()
         self._ended_while_stopped: dict[str, TurnStart | None] = {}
 
     async def run(self, start: TurnStart) -> TurnStart | None:
@@ -65,7 +68,7 @@ class ChatTurnRunner:
 
     async def _run(self, start: TurnStart) -> TurnStart | None:
         try:
-            outcome = await patiently(lambda: self._go_on(start), self._clock)
+            outcome, transcript = await patiently(lambda: self._go_on(start), self._clock)
         except StaleTurn:
             return await self.end_stopped(start)
         except ModelError as error:
@@ -74,12 +77,13 @@ class ChatTurnRunner:
             reference = self._ids.row_id()[:13]
             logger.exception("turn %s failed, reference %s", start.turn_id, reference)
             return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
-        return await self._end(start, outcome)
+        return await self._end(start, outcome, transcript)
 
-    async def _go_on(self, start: TurnStart) -> LoopOutcome:
+    async def _go_on(self, start: TurnStart) -> tuple[LoopOutcome, Sequence[Entry]]:
         """From the journal's end; again from there if the database fails on the way."""
-        loaded = await self._store.load_turn(start)
-        return await run_agentic_loop(self._delegates(loaded))
+        loaded = self._journals.take(start) or await self._store.load_turn(start)
+        delegate = self._delegates(loaded)
+        return await run_agentic_loop(delegate), delegate.transcript()
 
     async def end_stopped(self, start: TurnStart) -> TurnStart | None:
         """See core.actors.TurnRunner. The stop was already answered when it was accepted."""
@@ -91,7 +95,9 @@ class ChatTurnRunner:
             logger.info("turn %s had ended already", start.turn_id)
             return None
 
-    async def _end(self, start: TurnStart, outcome: LoopOutcome) -> TurnStart | None:
+    async def _end(
+        self, start: TurnStart, outcome: LoopOutcome, transcript: Sequence[Entry]
+    ) -> TurnStart | None:
         match outcome:
             case Paused():
                 return None
@@ -99,7 +105,10 @@ class ChatTurnRunner:
                 text = reply.text.strip() or texts.EMPTY_REPLY
                 said = AssistantSaid(text, reply.origin)
                 message = Message(blocks=(Markdown(text),))
-                return await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+                following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+                last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
+                self._journals.keep(start.thread.id, (*transcript, last))
+                return following
 
     async def _fail(self, start: TurnStart, error: Exception, text: str) -> TurnStart | None:
         logger.warning("turn %s failed: %s: %s", start.turn_id, type(error).__name__, error)

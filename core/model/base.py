@@ -1,7 +1,7 @@
 """The port to language models: one request, one stream of deltas that ends with the whole reply."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from core.transcript import Origin, Said
@@ -14,6 +14,11 @@ class ToolSpec:
     name: str
     description: str
     parameters: Mapping[str, Any]
+    schema_chars: int = field(init=False, compare=False)
+    """How long the parameters are as text, measured once."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema_chars", len(str(self.parameters)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class OpenAIModel:
         self._clock = clock
         self._stream = stream
         self._dialect = Dialect()
-        self._headers = {"Content-Type": "application/json"}
+        self._headers = {"Content-Type": "application/json", "User-Agent": "hubbub"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         if stream:  # a gateway that compresses a stream holds its events back
@@ -110,12 +110,17 @@ class OpenAIModel:
 
     async def _post(self, request: ModelRequest, dialect: Dialect) -> httpx.Response:
         body = request_body(request, dialect, model=self._model, host=self._url.host, stream=self._stream)
-        timeout = self._client.timeout
+        timeout = self._client.timeout.as_dict()
         if not self._stream:
-            timeout = httpx.Timeout(**(timeout.as_dict() | {"read": WHOLE_REPLY_TIMEOUT_S}))
-        sent = self._client.build_request(
-            "POST", self._url, content=encoded(body), headers=self._headers, timeout=timeout
+            timeout |= {"read": WHOLE_REPLY_TIMEOUT_S}
+        sent = httpx.Request(
+            "POST",
+            self._url,
+            content=encoded(body),
+            headers=self._headers,
+            extensions={"timeout": timeout},
         )
+        sent.headers.encoding = "ascii"  # else it is guessed anew for each header that is read
         return await self._client.send(sent, stream=True)
 
     def _is_stream(self, response: httpx.Response) -> bool:

@@ -185,6 +185,10 @@ class Store(Outbox, Protocol):
         """A person's grants that have not expired."""
         ...
 
+    async def grants_in_thread(self, user_id: str, thread_id: str) -> Sequence[Grant]:
+        """A person's grants that hold in a thread now: those for everywhere, and those for it alone."""
+        ...
+
     async def revoke_grant(self, grant_id: str) -> bool:
         """Drop a grant; False if there is none."""
         ...

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Grant, Option
+from core.prompts import Option
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -60,7 +60,8 @@ class ThreadRow:
 @dataclass(frozen=True, slots=True)
 class TurnStart:
     """A turn whose start is committed. `first_seq`..`last_seq` are its inputs' entries in the transcript;
-    on a resumed turn they are the whole range so far. `attempt` counts starts without progress, from 1."""
+    on a resumed turn they are the whole range so far. `attempt` counts starts without progress, from 1.
+    `inputs`: those entries themselves, so that a new turn need not read them; none on a resumed turn."""
 
     turn_id: str
     number: int
@@ -70,6 +71,7 @@ class TurnStart:
     last_seq: int
     attempt: int
     resumed: bool
+    inputs: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,6 @@ class LoadedTurn:
     start: TurnStart
     entries: tuple[Entry, ...]
     calls: tuple[CallRow, ...]
-    grants: tuple[Grant, ...]
     spent_us: int
     rounds: int
     tools_run: int

@@ -111,9 +111,8 @@ def load_turn(tx: Transaction, start: TurnStart) -> LoadedTurn:
     """See Store.load_turn."""
     thread_id, turn_id = start.thread.id, start.turn_id
     entries = history(tx, thread_id)
-    grants = grants_in_thread(tx, start.principal.user_id, thread_id)
     if not start.resumed:
-        return LoadedTurn(start, entries, (), grants, spent_us=0, rounds=0, tools_run=0, continued=None)
+        return LoadedTurn(start, entries, (), spent_us=0, rounds=0, tools_run=0, continued=None)
     row = tx.one("SELECT budget_from, spent_us FROM turns WHERE id = ?", turn_id)
     budget_from, spent_us = (0, 0) if row is None else row
     rows = tx.all(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.turn_id = ? ORDER BY c.seq", turn_id)
@@ -121,7 +120,6 @@ def load_turn(tx: Transaction, start: TurnStart) -> LoadedTurn:
         start,
         entries,
         tuple(call_of(row) for row in rows),
-        grants,
         spent_us=spent_us,
         rounds=_rounds(tx, start, budget_from),
         tools_run=_tools_run(tx, turn_id, budget_from),

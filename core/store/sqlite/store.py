@@ -230,6 +230,10 @@ class SqliteStore:
         """See Store."""
         return await self._queries.grants(user_id)
 
+    async def grants_in_thread(self, user_id: str, thread_id: str) -> Sequence[Grant]:
+        """See Store."""
+        return await self._reader.run(lambda tx: people.grants_in_thread(tx, user_id, thread_id))
+
     async def revoke_grant(self, grant_id: str) -> bool:
         """See Store."""
         return await self._writer.run(lambda tx: people.revoke_grant(tx, grant_id))

@@ -24,15 +24,19 @@ def append(tx: Transaction, thread_id: str, turn_id: str, said: Sequence[Said]) 
     return first_seq
 
 
-def write(tx: Transaction, thread_id: str, turn_id: str, first_seq: int, said: Sequence[Said]) -> None:
+def write(
+    tx: Transaction, thread_id: str, turn_id: str, first_seq: int, said: Sequence[Said]
+) -> tuple[Entry, ...]:
     """Write entries at positions that were already taken for them."""
     now = tx.clock.now()
-    for offset, one in enumerate(said):
+    entries = tuple(Entry(seq, turn_id, now, one) for seq, one in enumerate(said, start=first_seq))
+    for entry in entries:
         tx.connection.execute(
             "INSERT INTO entries (thread_id, seq, turn_id, at, kind, text, call_id, name, extra)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (thread_id, first_seq + offset, turn_id, now, *said_to_columns(one)),
+            (thread_id, entry.seq, turn_id, now, *said_to_columns(entry.said)),
         )
+    return entries
 
 
 def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:

@@ -102,7 +102,7 @@ def start_turn(
         now,
         reply_to,
     )
-    write(tx, on.id, turn_id, first_seq, inputs)
+    entries = write(tx, on.id, turn_id, first_seq, inputs)
     running = ThreadRow(
         on.id,
         on.owner_id,
@@ -116,7 +116,17 @@ def start_turn(
         TurnState.RUNNING,
         on.preset,
     )
-    return TurnStart(turn_id, number, running, principal, first_seq, last_seq, attempt=1, resumed=False)
+    return TurnStart(
+        turn_id,
+        number,
+        running,
+        principal,
+        first_seq,
+        last_seq,
+        attempt=1,
+        resumed=False,
+        inputs=entries,
+    )
 
 
 def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | None:
