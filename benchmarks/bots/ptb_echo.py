@@ -4,21 +4,23 @@ Usage: python -m benchmarks.bots.ptb_echo API_BASE_URL TOKEN default|aiohttp
 """
 
 import asyncio
+import ssl
 import sys
 
 from telegram import Bot, Update
-from telegram.request import HTTPXRequest
+from telegram.request import BaseRequest, HTTPXRequest
 
 CONNECTIONS = 100
 
 
-def request(transport: str) -> HTTPXRequest:
-    """python-telegram-bot's own request class on either transport."""
+def request(transport: str) -> BaseRequest:
+    """python-telegram-bot's own request class, or the hub's."""
     if transport == "default":
         return HTTPXRequest(connection_pool_size=CONNECTIONS)
-    from httpx_aiohttp import AiohttpTransport
+    from channels.telegram.requests import BotRequest, RequestTimeouts
 
-    return HTTPXRequest(connection_pool_size=CONNECTIONS, httpx_kwargs={"transport": AiohttpTransport()})
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # for plain http: no authorities are loaded
+    return BotRequest(tls, CONNECTIONS, RequestTimeouts(connect_s=5.0, pool_s=5.0, read_s=30.0))
 
 
 async def main(base: str, token: str, transport: str) -> None:

@@ -299,6 +299,19 @@ async def test_input_after_a_stop_is_the_next_turn(world: World) -> None:
     assert (await world.said(following))[-1] == UserSaid("after the stop")
 
 
+async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: World) -> None:
+    """So that whoever knows what was before needs to read nothing."""
+    first = await world.turn()
+    await world.say("and more")
+    await world.say("and more still")
+    following = await world.finish(first)
+    assert following is not None
+    for start in (first, following):
+        entries = (await world.store.load_turn(start)).entries
+        assert start.inputs == tuple(e for e in entries if start.first_seq <= e.seq <= start.last_seq)
+    assert [entry.said for entry in following.inputs] == [UserSaid("and more"), UserSaid("and more still")]
+
+
 async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
