@@ -49,6 +49,7 @@ READS = frozenset(
         "pairing_requests",
         "open_prompts",
         "grants",
+        "grants_in_thread",
         "search_memory",
         "thread",
         "threads",
