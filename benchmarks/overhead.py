@@ -6,7 +6,8 @@ One process (this one) holds both simulators and the people; each contestant is 
 50 messages one after the other, then 500 over 50 chats, each chat sending its next when it was answered. A
 message counts from the moment its update can be fetched until the request with its whole answer has arrived.
 Contestants alternate within each round; figures are medians over the rounds. The hub runs with its default
-tools, history and streaming, `synchronous=FULL`, on a model that answers at once. Exits 1 below the gate.
+tools, history, streaming, Markdown and previews, `synchronous=FULL`, on a model that answers at once. Exits 1
+below the gate.
 """
 
 import argparse
@@ -28,6 +29,8 @@ from tests.simulators.telegram import TelegramSimulator
 TOKEN, KEY = "123456:AAA", "benchmark-key"
 SEQUENTIAL, CHATS, PER_CHAT = 50, 50, 10
 WARM_UP = 5
+MARKDOWN = "\n\nThe **build** of `main` passed:\n\n- *tests* in 42 s\n- the [log](https://example.com/log)\n"
+"""The model says what it was told, so each answer has this in it; the hub alone renders it."""
 START_LIMIT_S, ANSWER_LIMIT_S = 30.0, 60.0
 
 GATE_P50_MS, GATE_PER_S, GATE_OF_BARE, GATE_CPU_MS, GATE_READY_S, GATE_IDLE_MB = (
@@ -165,7 +168,7 @@ class People:
         self._asked += 1
         text = f"message {self._asked} of {person}."
         began = time.perf_counter()
-        self._telegram.user_sends_text(person, text)
+        self._telegram.user_sends_text(person, text + MARKDOWN)
         await self._telegram.wait_text(person, text, timeout_s=ANSWER_LIMIT_S)
         return time.perf_counter() - began
 

@@ -35,7 +35,7 @@ class BotRequest(BaseRequest):
     `tls`: shared with other clients, since making one takes tens of milliseconds.
     """
 
-    __slots__ = ("_headers", "_timeouts", "_transport")
+    __slots__ = ("_headers", "_timeouts", "_transport", "_urls")
 
     def __init__(self, tls: ssl.SSLContext, connections: int, timeouts: RequestTimeouts) -> None:
         def session() -> aiohttp.ClientSession:
@@ -46,6 +46,7 @@ class BotRequest(BaseRequest):
         self._transport = AiohttpTransport(verify=tls, client=session)
         self._timeouts = timeouts
         self._headers = {"User-Agent": self.USER_AGENT}
+        self._urls: dict[str, httpx.URL] = {}
 
     @property
     def read_timeout(self) -> float | None:
@@ -100,11 +101,19 @@ class BotRequest(BaseRequest):
         elif data is not None:
             headers = {**self._headers, "Content-Type": FORM}
             form = data.url_encoded_parameters().encode()
-            made = httpx.Request(method, url, headers=headers, content=form, extensions=extensions)
+            parsed = self._parsed(url)
+            made = httpx.Request(method, parsed, headers=headers, content=form, extensions=extensions)
         else:
             made = httpx.Request(method, url, headers=self._headers, extensions=extensions)
         made.headers.encoding = "ascii"  # else it is guessed anew for each header that is read
         return made
+
+    def _parsed(self, url: str) -> httpx.URL:
+        """The address of an API method: few, and used over and over. (Files' addresses don't come here.)"""
+        parsed = self._urls.get(url)
+        if parsed is None:
+            parsed = self._urls[url] = httpx.URL(url)
+        return parsed
 
 
 def _seconds(asked: Any, own: float) -> float | None:
