@@ -73,10 +73,13 @@ def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_reco
 
 
 @pytest.mark.parametrize("limit_units", [4096, 40, 20])
-def test_every_example_of_the_specification_is_shown_whole_and_safe(limit_units: int) -> None:
+def test_every_example_of_the_specification_is_shown_whole_and_safe(
+    limit_units: int, proof_record: ProofRecord
+) -> None:
     assert len(SPEC["examples"]) == 652
     for example in SPEC["examples"]:
         check(example["markdown"], limit_units)
+    proof_record("markdown", specification_examples=len(SPEC["examples"]), limit_units=limit_units)
 
 
 @given(
@@ -151,9 +154,17 @@ def second_opinion(source: str) -> TelegramText:
     return TelegramText(text, tuple(entities))  # type: ignore[arg-type]
 
 
-@given(comparable())
-def test_telegramify_markdown_shows_the_same(source: str) -> None:
-    assert compared(render(source)) == compared([second_opinion(source)])
+def test_telegramify_markdown_shows_the_same(proof_record: ProofRecord) -> None:
+    cases = 0
+
+    @given(comparable())
+    def run(source: str) -> None:
+        nonlocal cases
+        cases += 1
+        assert compared(render(source)) == compared([second_opinion(source)])
+
+    run()
+    proof_record("markdown", compared_with_telegramify_markdown=cases)
 
 
 def compared(messages: Iterable[TelegramText]) -> list[Seen]:
