@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 from bot.api_access import ACCESS_NAME
@@ -39,6 +39,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     if not config.channels:
         fix = "add a [channels.NAME] section, see config.example.toml"
         findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
+    findings.append(_network(config.network.allow_private))
     findings += _files(data_dir)
     findings += _room(data_dir)
     findings.append(await _store(loaded.database, there=loaded.database.is_file()))
@@ -48,6 +49,13 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     else:
         findings.append(_port(config.http.host, config.http.port))
     return findings + await probed(config, channels=not running)
+
+
+def _network(opened: Sequence[str]) -> Finding:
+    """Nothing is asked: what answers there is not the hub's business before a tool is used."""
+    if not opened:
+        return fine("network", "tools reach the public internet only")
+    return fine("network", f"besides the public internet tools reach {', '.join(opened)}")
 
 
 def _files(data_dir: Path) -> Iterator[Finding]:

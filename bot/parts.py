@@ -33,6 +33,7 @@ from core.model.failover import FailoverModel
 from core.model.retry import RetryingModel
 from core.ports import OutboxListener
 from core.prompts import VoteRule
+from core.safety.addresses import Exemption
 from core.safety.limits import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
@@ -204,7 +205,7 @@ def build_chat(
             time_tool(clock, config.hub.timezone),
             *memory_tools(store),
             *file_tools(_path_guard(configured)),
-            http_tool(NetworkGuard(SystemLookup()), _authorities),
+            http_tool(_network_guard(config), _authorities),
             shell_tool(configured.environment),
         ]
     )
@@ -222,6 +223,10 @@ def _path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
     config, source = configured.config, configured.source
     return PathGuard(config.workspace.dir, [config.hub.data_dir, *([source] if source else [])])
+
+
+def _network_guard(config: Config) -> NetworkGuard:
+    return NetworkGuard(SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private])
 
 
 def _authorities() -> ssl.SSLContext:

@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from core.safety.addresses import Exemption
+
 RESTART: dict[str, Any] = {"restart": True}
 TELEGRAM_URL = "https://api.telegram.org"
 
@@ -79,6 +81,11 @@ def _webhook_secret(secret: SecretStr) -> SecretStr:
 def _telegram_id(text: str) -> str:
     if not re.fullmatch(r"-?\d+", text):
         raise ValueError("is not a Telegram id; write the account's number, not its @name")
+    return text
+
+
+def _private_address(text: str) -> str:
+    Exemption.parse(text)
     return text
 
 
@@ -201,6 +208,12 @@ class Access(Section):
     sender_per_minute: Limit = 30
 
 
+class Network(Section):
+    """What tools may reach beyond the public internet."""
+
+    allow_private: tuple[Annotated[str, AfterValidator(_private_address)], ...] = ()
+
+
 class Workspace(Section):
     """Where tools work."""
 
@@ -240,6 +253,7 @@ class Config(Section):
     roles: Roles = Roles()
     teams: Mapping[Name, Team] = Field(default={})
     access: Access = Access()
+    network: Network = Network()
     workspace: Workspace = Workspace()
     log: Log = Log()
     channels: Mapping[Name, TelegramChannel] = Field(default={})

@@ -1,4 +1,5 @@
-"""Which of the network's addresses a tool may reach: web addresses on the public internet, nothing closer.
+"""Which of the network's addresses a tool may reach: web addresses on the public internet, and nothing closer
+but what the operator opened.
 
 Judged three times, by the same rules: the address as it is written; every address its name stands for, when
 a connection is about to be made (one look-up per connection, so that a name cannot mean one thing when it is
@@ -6,22 +7,20 @@ judged and another when it is used); and the very address a socket is about to b
 """
 
 import asyncio
-import ipaddress
 import re
 import socket
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from yarl import URL
 
 from core.errors import ToolDenied, ToolFailed
+from core.safety.addresses import Exemption, is_public
 
 URL_LIMIT_CHARS = 8000
 LOOKUP_THREADS = 4
 
-Endpoint = tuple[str, int]
-"""A numeric address and a port."""
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 """The numeric addresses a host's name stands for. Raises OSError where there are none."""
 
@@ -30,26 +29,6 @@ _LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST_NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}\.?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LOOPBACK = "127.0.0.1"
-
-_NOT_PUBLIC_4 = tuple(
-    ipaddress.IPv4Network(network)
-    for network in (
-        # the IANA registry of special-purpose addresses (RFC 6890 and its successors)
-        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
-        *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
-        *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        "168.63.129.16/32",  # a cloud's own service for the machines in it, at a public address
-    )
-)
-_UNICAST_6 = ipaddress.IPv6Network("2000::/3")
-"""All that is public in IPv6; mapped, loopback, link-local, private and multicast addresses lie outside."""
-_NOT_PUBLIC_6 = tuple(
-    ipaddress.IPv6Network(network)
-    # protocol assignments with Teredo, documentation, 6to4
-    for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-)
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""NAT64 (RFC 6052): the last 32 bits are the IPv4 address that is reached."""
 
 
 class SystemLookup:
@@ -66,11 +45,11 @@ class SystemLookup:
 
 
 class NetworkGuard:
-    """Judges addresses. `exempt`: endpoints that may be reached although they are not public."""
+    """Judges addresses. `exempt`: what may be reached although it is not public."""
 
-    def __init__(self, lookup: Lookup, exempt: Collection[Endpoint] = ()) -> None:
+    def __init__(self, lookup: Lookup, exempt: Sequence[Exemption] = ()) -> None:
         self._lookup = lookup
-        self._exempt = frozenset(exempt)
+        self._exempt = tuple(exempt)
 
     def web_address(self, text: str) -> URL:
         """The address, parsed as it will be used. Raises ToolDenied; looks nothing up."""
@@ -104,7 +83,7 @@ class NetworkGuard:
     def reachable(self, address: str, port: int) -> bool:
         """Whether a socket may be connected to this numeric address."""
         try:
-            return (address, port) in self._exempt or is_public(address)
+            return is_public(address) or any(one.covers(address, port) for one in self._exempt)
         except ValueError:
             return False
 
@@ -116,16 +95,6 @@ class NetworkGuard:
                 raise ToolDenied(f"{host} is not on the public internet")
         elif not _HOST_NAME.fullmatch(host):
             raise ToolDenied("it is no web address: there is no such host name")
-
-
-def is_public(address: str) -> bool:
-    """Whether a numeric address lies on the public internet. Raises ValueError where it is none."""
-    parsed = ipaddress.ip_address(address)
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return not any(parsed in network for network in _NOT_PUBLIC_4)
-    if parsed in _TRANSLATED:
-        return is_public(str(ipaddress.IPv4Address(int(parsed) & 0xFFFF_FFFF)))
-    return parsed in _UNICAST_6 and not any(parsed in network for network in _NOT_PUBLIC_6)
 
 
 def _is_localhost(host: str) -> bool:

@@ -359,6 +359,16 @@ ONE_LINE_EACH = [
         "number, not its @name",
     ),
     (
+        "[network]\nallow_private = ['127.0.0.1:8080', '10.0.0.0/8']",
+        '2: network.allow_private[1]: "10.0.0.0/8" names no port; write ADDRESS:PORT or NETWORK:PORT, '
+        "such as 127.0.0.1:8080, 10.0.0.0/8:443 or [fd00::/8]:443",
+    ),
+    (
+        "[network]\nallow_private = ['0.0.0.0/0:80']",
+        '2: network.allow_private[0]: "0.0.0.0/0:80" is not within one private network; public addresses '
+        "need no line here, remove it",
+    ),
+    (
         "[channels.work]\ntoken = '1:a'",
         '1: channels.work.platform: missing; for example platform = "telegram"',
     ),

@@ -41,6 +41,7 @@ async def test_everything_is_fine_without_a_hub(house: House) -> None:
     assert found["channel telegram"]["message"].startswith("the token is good: @")
     assert found["model main"]["message"].endswith("takes the key and knows sim-1")
     assert found["clock"]["message"].startswith("agrees with 127.0.0.1")
+    assert found["network"]["message"] == "tools reach the public internet only"
     assert TOKEN not in ended.out
     assert KEY not in ended.out
 

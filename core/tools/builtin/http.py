@@ -53,7 +53,8 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
     ) -> str:
         """Send one request to a public web address and return status and content; pages come as plain text.
 
-        Private and local addresses cannot be reached. A GET without headers and login follows redirects.
+        Private and local addresses cannot be reached, unless the operator opened one. A GET without headers
+        and login follows redirects.
         """
         request = _request(guard, url, method, headers, body)
         if not clients:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ToolDenied, ToolError, ToolFailed
-from core.safety.network import NetworkGuard, SystemLookup, is_public
+from core.safety.addresses import Exemption, is_public
+from core.safety.network import NetworkGuard, SystemLookup
 
 
 class Names:
@@ -190,7 +191,8 @@ async def test_every_address_of_a_name_must_be_public() -> None:
 
 
 async def test_an_exempt_endpoint_is_reached_and_no_other_port_of_it() -> None:
-    guard = NetworkGuard(Names(home_example=[["192.168.1.5"]]), [("192.168.1.5", 8123), ("127.0.0.1", 80)])
+    opened = [Exemption.parse("192.168.1.5:8123"), Exemption.parse("127.0.0.1:80")]
+    guard = NetworkGuard(Names(home_example=[["192.168.1.5"]]), opened)
     assert guard.web_address("http://192.168.1.5:8123/x").port == 8123
     assert guard.web_address("http://localhost/").host == "localhost"
     assert await guard.addresses("home.example", 8123) == ["192.168.1.5"]

@@ -133,6 +133,42 @@ def test_any_arguments_are_rated_or_refused(url: str, method: str, headers: Any,
         assert risk.pattern.startswith(("GET http://", "GET https://"))
 
 
+# --- what an operator opened ------------------------------------------------------------------------------
+
+
+async def test_what_was_opened_redirects_to_nothing_that_was_not(site: Website) -> None:
+    async with Website(host="127.0.0.2") as other:
+
+        async def elsewhere(_: web.Request) -> web.StreamResponse:
+            return web.Response(status=302, headers={"Location": other.url("/secret", "127.0.0.2")})
+
+        site.answer = elsewhere
+        with pytest.raises(ToolDenied, match=r"127\.0\.0\.2 is not on the public internet"):
+            await run(tool(site.guard()), {"url": site.url("/", "127.0.0.1")})
+        opened = site.guard(exempt=[f"127.0.0.2:{other.port}"])
+        assert "hello from /secret" in await run(tool(opened), {"url": site.url("/", "127.0.0.1")})
+        assert other.paths == ["/secret"]
+
+
+async def test_a_name_that_stood_for_what_was_opened_is_judged_again(site: Website) -> None:
+    """The same name and port, an address nobody opened: at the next look-up it is refused."""
+    rebound = tool(site.guard([site.host], ["127.0.0.2"]))
+    async with Website(host="127.0.0.2", port=site.port) as other:
+        assert "hello from /" in await run(rebound, {"url": site.url()})
+        with pytest.raises(ToolDenied, match="not on the public internet"):
+            await run(rebound, {"url": site.url()})
+        assert other.seen == []
+
+
+async def test_other_methods_are_asked_about_there_too(site: Website) -> None:
+    rate = tool(site.guard()).rate
+    assert rate is not None
+    url = site.url("/", "127.0.0.1")
+    assert rate({"url": url}).requirement is Requirement.NEVER
+    assert rate({"url": url, "method": "POST"}).requirement is Requirement.ASK
+    assert rate({"url": "http://127.0.0.1:1/"}).blocked
+
+
 # --- what it returns -------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from core.errors import ToolDenied, ToolFailed, ToolTimeout
+from core.safety.addresses import Exemption
 from core.safety.network import NetworkGuard
 from core.tools import web_client
 from core.tools.web import WebAnswer, web_request
@@ -139,7 +140,7 @@ async def test_a_name_with_any_address_that_is_not_public_is_not_reached(
 async def test_the_connection_goes_to_the_address_that_was_judged(site: Website) -> None:
     """The name stands for another server at the next look-up: there is none before the request."""
     async with Website(host="127.0.0.2", port=site.port) as other:
-        guard = site.guard(["127.0.0.1"], ["127.0.0.2"], exempt=[("127.0.0.2", site.port)])
+        guard = site.guard(["127.0.0.1"], ["127.0.0.2"], exempt=[f"127.0.0.2:{site.port}"])
         await fetch(guard, site.url("/first"))
         await fetch(guard, site.url("/second"))
         assert (site.paths, other.paths) == (["/first"], ["/second"])
@@ -165,7 +166,7 @@ class FickleGuard(NetworkGuard):
 
 @pytest.mark.parametrize("host", [SITE, "127.0.0.1"])
 async def test_the_very_address_of_a_socket_is_judged_last(site: Website, host: str) -> None:
-    guard = FickleGuard(to_this_machine, [(site.host, site.port)])
+    guard = FickleGuard(to_this_machine, [Exemption.parse(f"{site.host}:{site.port}")])
     guard.passes = 2
     assert (await fetch(guard, site.url("/", host))).status == 200
     guard.passes = 1
@@ -339,7 +340,7 @@ async def test_cancelling_closes_the_connection() -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        guard = NetworkGuard(to_this_machine, [("127.0.0.1", port)])
+        guard = NetworkGuard(to_this_machine, [Exemption.parse(f"127.0.0.1:{port}")])
         fetching = asyncio.create_task(fetch(guard, f"http://127.0.0.1:{port}/"))
         await asyncio.wait_for(arrived.wait(), LIMIT_S)
         fetching.cancel()
@@ -355,7 +356,7 @@ async def test_who_does_not_listen_could_not_be_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-    guard = NetworkGuard(to_this_machine, [("127.0.0.1", port)])
+    guard = NetworkGuard(to_this_machine, [Exemption.parse(f"127.0.0.1:{port}")])
     with pytest.raises(ToolFailed, match=rf"{SITE} could not be reached: .*Connect call failed"):
         await fetch(guard, f"http://{SITE}:{port}/", method="POST", body=b"x")
 
@@ -392,7 +393,7 @@ async def test_what_cannot_be_read_is_an_error_and_a_change_may_have_been_made(
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
 
-        guard = NetworkGuard(to_this_machine, [("127.0.0.1", port)])
+        guard = NetworkGuard(to_this_machine, [Exemption.parse(f"127.0.0.1:{port}")])
         with pytest.raises(ToolFailed, match="gave no answer that could be read") as caught:
             await fetch(guard, f"http://{SITE}:{port}/", method=method)
     assert ("Whether it took" in str(caught.value)) is (method == "POST")
@@ -411,7 +412,7 @@ async def test_certificates_are_checked_against_the_name(tmp_path: Path) -> None
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=server_tls) as server:
         port = server.sockets[0].getsockname()[1]
 
-        guard = NetworkGuard(to_this_machine, [("127.0.0.1", port)])
+        guard = NetworkGuard(to_this_machine, [Exemption.parse(f"127.0.0.1:{port}")])
         assert (await fetch(guard, f"https://localhost:{port}/", tls=trusting)).body == b"ok"
         for url, tls in ((f"https://{SITE}:{port}/", trusting), (f"https://localhost:{port}/", TLS)):
             with pytest.raises(ToolFailed, match="certificate"):

@@ -1,14 +1,15 @@
 """A website on this machine, under names of its own, as the web client meets it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from aiohttp import web
 
-from core.safety.network import Endpoint, NetworkGuard
+from core.safety.addresses import Exemption
+from core.safety.network import NetworkGuard
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -41,7 +42,7 @@ class Website:
         """An address on this server by a name."""
         return f"http://{host}:{self.port}{path}"
 
-    def guard(self, *look_ups: Sequence[str], exempt: Collection[Endpoint] = ()) -> NetworkGuard:
+    def guard(self, *look_ups: Sequence[str], exempt: Sequence[str] = ()) -> NetworkGuard:
         """A guard that lets this server be reached, for which every name stands for it.
 
         `look_ups`: what names stand for instead, look-up by look-up; the last answer stays.
@@ -51,7 +52,8 @@ class Website:
         async def look_up(host: str, port: int) -> Sequence[str]:
             return answers.pop(0) if len(answers) > 1 else answers[0]
 
-        return NetworkGuard(look_up, [(self.host, self.port), *exempt])
+        opened = (f"{self.host}:{self.port}", *exempt)
+        return NetworkGuard(look_up, [Exemption.parse(one) for one in opened])
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.seen.append(request)
