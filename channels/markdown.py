@@ -204,7 +204,7 @@ class _InlineReader:
                 case "s_open":
                     self._enter(Mark.STRIKE)
                 case "link_open":
-                    self._enter(_link(token.attrs.get("href")))
+                    self._enter_link(_link(token.attrs.get("href")))
                 case "strong_close" | "em_close" | "s_close" | "link_close":
                     self._leave()
                 case "softbreak" | "hardbreak":
@@ -221,13 +221,17 @@ class _InlineReader:
     def _image(self, token: Token) -> None:
         """A picture is a link to it under its description, or under its address if it has none."""
         link = _link(token.attrs.get("src"))
-        inside_link = any(isinstance(style, Link) for _, _, style in self._open)
-        self._enter(None if inside_link else link)
+        self._enter_link(link)
         if token.children:
             self.read(token.children)
         elif link is not None:
             self._write(link.url)
         self._leave()
+
+    def _enter_link(self, link: Link | None) -> None:
+        """Text is part of one link: the outermost (a picture's description may hold another)."""
+        inside_link = any(isinstance(style, Link) for _, _, style in self._open)
+        self._enter(None if inside_link else link)
 
     def _enter(self, style: Style | None) -> None:
         self._open.append((len(self._spans), self._length, style))

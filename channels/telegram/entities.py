@@ -5,11 +5,11 @@ entities are apart or one lies in the other; bold, italic and strikethrough may 
 `code` and `pre` hold nothing; a quotation never lies in another one.
 
 Nothing said here can notify anybody. There is no entity that names a user, no link but to http and https
-(`tg://user?id=` is one way to mention), and an "@" that would begin a username gets an invisible U+2060 WORD
-JOINER behind it: Telegram turns `@name` in a bot's text into a mention by itself, but only where a Latin
-letter, digit or underscore follows the "@" directly. In code, where Telegram looks for no mentions, nothing
-is inserted, so that what is copied from there works. An "@" after a Latin letter or digit (a mail address)
-is no mention either and stays as it is.
+(`tg://user?id=` is one way to mention), and an "@" that would begin a name gets an invisible U+2060 WORD
+JOINER behind it: Telegram turns `@name` in a bot's text into a mention by itself, where a Latin letter, digit
+or underscore follows the "@" directly; here any letter is kept away from it. In code, where Telegram looks
+for no mentions, nothing is inserted, so that what is copied from there works. An "@" after a Latin letter or
+digit (a mail address) is no mention either and stays as it is.
 """
 
 import re
@@ -37,7 +37,7 @@ MAX_LINK_BYTES = 2048
 _ENTITY_BYTES = 20  # constructor, offset, length and the length of a string
 _INTERRUPTED: tuple[EntityType, ...] = ("bold", "italic", "strikethrough")
 
-_MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])")
+_MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?=\w)")
 _HTTP = re.compile(
     r"https?://(?:[\w-]+\.)+[\w-]+\.?(?::(?P<port>\d{1,5}))?(?:[/?#]\S*)?",
     re.IGNORECASE,

@@ -72,6 +72,11 @@ def test_a_picture_is_a_link_under_its_description_or_its_address() -> None:
     assert parse(f"![]({url})") == (paragraph(url, Span(0, len(url), Link(url))),)
 
 
+@pytest.mark.parametrize("address", ["https://a.b/cat.png", "mailto:a@b.c"])
+def test_a_link_in_a_pictures_description_leads_where_the_picture_leads(address: str) -> None:
+    assert parse(f"![my [cat](https://c.d)]({address})") == (paragraph("my cat", Span(0, 6, Link(address))),)
+
+
 def test_a_picture_in_a_link_leads_where_the_link_leads() -> None:
     [block] = parse("[![cat](https://a.b/cat.png)](https://c.d)")
     assert block == paragraph("cat", Span(0, 3, Link("https://c.d")))

@@ -147,6 +147,7 @@ def test_which_addresses_become_links(url: str, opens: bool) -> None:
     [
         ("@admin", f"@{WJ}admin"),
         ("ask @admin, (@bob) and 中@carol", f"ask @{WJ}admin, (@{WJ}bob) and 中@{WJ}carol"),
+        ("@中1 @été", f"@{WJ}中1 @{WJ}été"),
         ("@**admin**", f"@{WJ}admin"),
         ("@`admin`", f"@{WJ}admin"),
         ("`@`admin", f"@{WJ}admin"),
