@@ -11,6 +11,8 @@ from tests.simulators.model import Hold
 
 ANSWER = "Done:"
 LINE = "line"
+BLOCKING = " && echo . > written && cat gate"
+"""Tells that the line is written, then waits for a word that never comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,7 @@ async def play(town: Town, point: Point | None) -> Kill | None:
     hub = await town.start(point if isinstance(point, AtCommit) else None)
     held = _arm(town, point)
     if isinstance(point, InTool):
-        for name in ("written", "gate"):
-            os.mkfifo(town.workspace / name)
+        make_gates(town)
     async with asyncio.TaskGroup() as group:
         people = group.create_task(_people(town, blocking=isinstance(point, InTool)))
         if point is not None:
@@ -83,22 +84,24 @@ async def _until_struck(town: Town, point: Point) -> None:
                 town.model.fault(Hold(at="before_headers"))
             await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
         case InTool():
-            await asyncio.to_thread(_wait_for_writer, town)
+            await asyncio.to_thread(wait_for_writer, town)
 
 
-def _wait_for_writer(town: Town) -> None:
+def make_gates(town: Town) -> None:
+    """What a blocking tool tells through, and waits at."""
+    for name in ("written", "gate"):
+        os.mkfifo(town.workspace / name)
+
+
+def wait_for_writer(town: Town) -> None:
     """The tool opens the pipe for writing once its line is written."""
     with (town.workspace / "written").open() as pipe:
         pipe.read(1)
 
 
 async def _people(town: Town, *, blocking: bool) -> None:
-    command = f"echo {LINE} >> out"
-    if blocking:
-        # Tells that the line is written, then waits for a word that never comes.
-        command += " && echo . > written && cat gate"
-    chat_id = town.topic_id and town.chat_id
-    town.telegram.user_sends_text(OWNER, f"please run: {command}", chat_id=chat_id, topic_id=town.topic_id)
+    command = f"echo {LINE} >> out" + (BLOCKING if blocking else "")
+    town.owner_says(f"please run: {command}")
 
     def news() -> bool:
         return town.has_unpressed(OWNER) or finished(town)
@@ -131,9 +134,15 @@ async def judge(town: Town, kill: Kill | None) -> None:
         assert lines == [LINE], "the line was not written"
     assert bool(asked) == in_window, "unknown is reported exactly for a call cut off in its window"
     assert not town.open_cards(OWNER), "a card was left without its outcome"
+    judge_places(town)
+    await _judge_copies(town, kill)
+
+
+def judge_places(town: Town) -> None:
+    """Everything is said in the conversation it belongs to."""
     strayed = [message.text for message in town.shown_to(OWNER) if message.topic_id != town.topic_id]
     assert not strayed, f"said outside the conversation: {strayed}"
-    await _judge_copies(town, kill)
+    assert town.topic_id is None or town.telegram.bot_messages(OWNER) == []
 
 
 async def _judge_copies(town: Town, kill: Kill | None) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import signal
 import sqlite3
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,8 +17,10 @@ import pytest
 from core.store.codec import message_from_json
 from tests.crash.entry import SPEED
 from tests.crash.nursery import Nursery
-from tests.crash.points import AtCommit, InModel, InTelegram, Point, parse_commit_point
-from tests.crash.town import LIMIT_S, OWNER, TOKEN, Town, open_town
+from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
+from tests.crash.story import BLOCKING, judge_places, make_gates, wait_for_writer
+from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, House, Town, open_town
+from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Hold, Prompt, Reply, ToolCall
 
@@ -29,17 +32,22 @@ WORDS = "I will have a look at that. " * 8
 ANSWER = "\n\n".join(f"Paragraph {number} of what I found." for number in range(200)) + "\n\nThe end."
 
 
-def reply(prompt: Prompt) -> Reply:
-    """Takes a few of the hub's seconds each time."""
-    if prompt.tool_results:
-        return Reply(text=ANSWER, chunk_chars=300, delay_s=0.02)
-    call = ToolCall("shell", {"command": "echo line >> out"})
-    return Reply(text=WORDS, calls=(call,), chunk_chars=12, delay_s=0.015)
+def reply(command: str) -> Callable[[Prompt], Reply]:
+    """A model that runs the command and answers, taking a few of the hub's seconds each time."""
+
+    def say(prompt: Prompt) -> Reply:
+        if prompt.tool_results:
+            return Reply(text=ANSWER, chunk_chars=300, delay_s=0.02)
+        call = ToolCall("shell", {"command": command})
+        return Reply(text=WORDS, calls=(call,), chunk_chars=12, delay_s=0.015)
+
+    return say
 
 
 async def play(town: Town, point: Point | None) -> None:
     """The whole story; with a point, the hub is killed there and started again."""
-    town.model.rule("look", reply, on="any")
+    blocking = isinstance(point, InTool)
+    town.model.rule("look", reply("echo line >> out" + (BLOCKING if blocking else "")), on="any")
     (town.directory / SPEED).write_text(str(TIMES))
     hub = await town.start(point if isinstance(point, AtCommit) else None)
     match point:
@@ -47,6 +55,8 @@ async def play(town: Town, point: Point | None) -> None:
             town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
         case InModel(nth):
             town.model.fault(Hold(at="mid_stream", after_events=10), match="look")
+        case InTool():
+            make_gates(town)
         case _:
             pass
     async with asyncio.TaskGroup() as group:
@@ -58,7 +68,7 @@ async def play(town: Town, point: Point | None) -> None:
             town.telegram.clear_faults()
             town.model.clear_faults()
             await town.start()
-    await town.telegram.wait_polling(TOKEN, LIMIT_S)
+    await town.telegram.wait_for(town.listens, LIMIT_S)
 
 
 async def struck(town: Town, point: Point) -> None:
@@ -68,24 +78,26 @@ async def struck(town: Town, point: Point) -> None:
             await town.telegram.wait_held(timeout_s=LIMIT_S)
         case InModel():
             await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
-        case _:
+        case InTool():
+            await asyncio.to_thread(wait_for_writer, town)
+        case AtCommit():
             assert town.hub is not None
             await town.hub.wait(LIMIT_S)
 
 
 async def people(town: Town) -> None:
-    town.telegram.user_sends_text(OWNER, "please look")
+    town.owner_says("please look")
     await town.answer_cards_until([OWNER], lambda: finished(town))
 
 
 def finished(town: Town) -> bool:
-    shown = [message.text for message in town.telegram.bot_messages(OWNER)]
+    shown = [message.text for message in town.shown_to(OWNER)]
     return bool(
         shown
         and shown[-1].endswith("The end.")
         and not town.open_cards(OWNER)
         and town.telegram.all_confirmed()
-        and town.telegram.is_polling(TOKEN)
+        and town.listens()
     )
 
 
@@ -96,12 +108,16 @@ async def judge(town: Town, point: Point | None) -> None:
     assert all(state in {"sent", "replaced"} for state, _, _ in rows), rows
     repeats = sum(repeated for _, _, repeated in rows)
     texts = [text for _, text, _ in rows if text]
-    shown = [message.text for message in town.telegram.bot_messages(OWNER)]
+    shown = [message.text for message in town.shown_to(OWNER)]
     *others, first, second = dict.fromkeys(shown)
     assert f"{first}\n\n{second}" == ANSWER
     assert all(any(is_card(text, stored_text) for stored_text in texts) for text in others), others
     assert len(shown) - len(set(shown)) <= repeats <= (0 if point is None else 1)
     assert not any(text.startswith(("I will", "…")) for text in shown)
+    judge_places(town)
+    out = town.workspace / "out"
+    lines = out.read_text().split() if out.exists() else []
+    assert lines == ["line"] or (not lines and any(UNKNOWN in text for text in shown)), lines
 
 
 def is_card(shown: str, text: str) -> bool:
@@ -120,11 +136,11 @@ def stored(town: Town) -> list[tuple[str, str, int]]:
     ]
 
 
-async def dry_run(nursery: Nursery, directory: Path) -> list[Point]:
+async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point]:
     """The points that the story passes when nothing goes wrong. How many changes of a preview there are is
     not fixed: each of the first is a point."""
     directory.mkdir()
-    async with open_town(nursery, directory) as town:
+    async with open_town(nursery, directory, house) as town:
         await play(town, None)
         await town.stop()
         await judge(town, None)
@@ -138,15 +154,25 @@ async def dry_run(nursery: Nursery, directory: Path) -> list[Point]:
         for method, count in methods.items()
         for nth in range(1, min(count, limits.get(method, count)) + 1)
     ]
-    return [*commits, *requests, InModel(1)]
+    return [*commits, *requests, InModel(1), InTool()]
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
+def chosen(points: Sequence[Point], profile: Profile, every: int) -> list[Point]:
+    """Every n-th, and each request that shows something or takes it away."""
+
+    def shows(point: Point) -> bool:
+        return isinstance(point, InTelegram) and point.method in ("sendMessage", "deleteMessage")
+
+    start = profile.seed % every
+    return [point for n, point in enumerate(points) if n % every == start or shows(point)]
+
+
+async def strike(nursery: Nursery, directory: Path, point: Point, house: House) -> str | None:
     """Kill there and judge; what went wrong, or None."""
     directory.mkdir()
     said: list[str] = []
     try:
-        async with open_town(nursery, directory) as town:
+        async with open_town(nursery, directory, house) as town:
             await play(town, point)
             await town.account()
             await town.stop()
@@ -156,20 +182,42 @@ async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
     return f"{point}: {'; '.join(said)} (in {directory})" if said else None
 
 
-@pytest.mark.timeout(300)
-async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_stored(
-    nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
-) -> None:
-    points = await dry_run(nursery, tmp_path / "dry")
+async def strike_all(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
+    """What went wrong, at whichever point; one that the hub never comes to is a failure."""
     at_once = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int, point: Point) -> str | None:
         async with at_once:
-            return await strike(nursery, tmp_path / str(number), point)
+            return await strike(nursery, directory / str(number), point, house)
 
     async with asyncio.TaskGroup() as group:
         strikes = [group.create_task(one(n, point)) for n, point in enumerate(points)]
     failures = [failure for task in strikes if (failure := task.result()) is not None]
     print(f"{len(points)} kill points with previews, {len(points) - len(failures)} kept every promise")
-    proof_record("crash", preview_kill_points=len(points))
+    return failures
+
+
+@pytest.mark.timeout(300)
+async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_stored(
+    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+) -> None:
+    points = await dry_run(nursery, tmp_path / "dry", House())
+    struck_at = chosen(points, profile, profile.pick(test=8, proof=1))
+    failures = await strike_all(nursery, tmp_path, struck_at, House())
+    proof_record("crash", preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
+
+
+@pytest.mark.timeout(300)
+async def test_killed_anywhere_by_webhook_in_a_topic_with_previews_too(
+    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+) -> None:
+    """All of it in one story: updates are brought, the answer grows in a topic of a forum."""
+    house = House(groups="all", webhook=True, topic=True)
+    points = await dry_run(nursery, tmp_path / "dry", house)
+    struck_at = chosen(points, profile, profile.pick(test=20, proof=1))
+    failures = await strike_all(nursery, tmp_path, struck_at, house)
+    proof_record("crash", webhook_topic_preview_kill_points=len(struck_at))
+    assert not failures, "\n".join(failures)
+    assert InTelegram("setWebhook", 1) in points
+    assert InTelegram("getUpdates", 1) not in points

@@ -143,6 +143,11 @@ class Town:
 
     # --- people ----------------------------------------------------------------------------------------
 
+    def owner_says(self, text: str) -> None:
+        """Where the owner speaks with the bot."""
+        chat_id = None if self.topic_id is None else self.chat_id
+        self.telegram.user_sends_text(OWNER, text, chat_id=chat_id, topic_id=self.topic_id)
+
     def shown_to(self, person: int) -> list[Message]:
         """What the bot shows where this person speaks with it."""
         return self.telegram.bot_messages(self.chat_id if person == OWNER else person)
