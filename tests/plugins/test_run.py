@@ -68,9 +68,21 @@ def run(folder: Path, *options: str, **variables: str) -> subprocess.CompletedPr
         name: value for name, value in os.environ.items() if not name.startswith(("HUBBUB_", "PYTEST_"))
     }
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *options],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-rs",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "xdist.plugin",
+            "-p",
+            "_hypothesis_pytestplugin",
+            *options,
+        ],
         cwd=folder,
-        env=environ | {"PYTHONPATH": str(ROOT)} | variables,
+        env=environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | variables,
         capture_output=True,
         text=True,
         timeout=RUN_LIMIT_S,
