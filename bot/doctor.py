@@ -48,7 +48,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         findings += await _hub(status)
     else:
         findings.append(_port(config.http.host, config.http.port))
-    return findings + await probed(config, channels=not running)
+    return findings + await probed(config, running=running)
 
 
 def _network(opened: Sequence[str]) -> Finding:

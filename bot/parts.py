@@ -147,6 +147,7 @@ def _channel(
         webhook=webhook,
         read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
         tls=certificates.for_url(settings.api_base_url),
+        groups=settings.groups,
     )
 
 

@@ -3,6 +3,7 @@
 One small request each, that changes nothing there. No finding holds a token or a key.
 """
 
+import contextlib
 import json
 import os
 import ssl
@@ -18,6 +19,7 @@ import aiohttp
 from bot.findings import Finding, broken, fine, warning
 from bot.parts import Certificates
 from bot.settings import Config, Model, TelegramChannel
+from channels.telegram.privacy import GroupRights, hints
 
 ANSWER_LIMIT_S = 10.0
 BODY_LIMIT_BYTES = 1024 * 1024
@@ -52,7 +54,16 @@ class Probes:
             answer = await self._get(f"{channel.api_base_url}/bot{token}/getMe", {})
         except _Unreached as error:
             return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
-        return [_bot(what, answer), *_clock(host, answer.date)]
+        return [_bot(what, answer), *_clock(host, answer.date), *_groups(name, channel, answer)]
+
+    async def groups(self, name: str, channel: TelegramChannel) -> list[Finding]:
+        """What a bot that runs elsewhere is shown in groups; nothing if the platform does not say."""
+        if channel.groups == "off":
+            return []
+        with contextlib.suppress(_Unreached):  # the hub that runs knows more about that
+            token = channel.token.get_secret_value()
+            return _groups(name, channel, await self._get(f"{channel.api_base_url}/bot{token}/getMe", {}))
+        return []
 
     async def model(self, model: Model) -> list[Finding]:
         """Whether the provider takes the key and knows the model."""
@@ -84,16 +95,17 @@ class Probes:
             raise _Unreached(type(error).__name__) from error
 
 
-async def probed(config: Config, *, channels: bool) -> list[Finding]:
-    """Findings on the models and, where no hub runs that could tell, on the channels."""
+async def probed(config: Config, *, running: bool) -> list[Finding]:
+    """Findings on the models and the channels; where a hub is running, only what that does not tell."""
     limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)
     async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
         probes = Probes(http, Certificates())
         findings: list[Finding] = []
         for model in config.models:
             findings += await probes.model(model)
-        for name, channel in config.channels.items() if channels else ():
-            findings += await probes.channel(name, channel)
+        for name, channel in config.channels.items():
+            ask = probes.groups if running else probes.channel
+            findings += await ask(name, channel)
         return findings
 
 
@@ -120,6 +132,16 @@ def _bot(what: str, answer: _Answer) -> Finding:
         case status, _:
             advice = "check api_base_url, or try again later"
             return broken(what, f"unexpected answer (HTTP {status})", advice)
+
+
+def _groups(name: str, channel: TelegramChannel, answer: _Answer) -> list[Finding]:
+    match answer.status, answer.page:
+        case 200, {"ok": True, "result": {**me}}:
+            found = hints(channel.groups, GroupRights.read(me))
+        case _:
+            return []
+    what = f"groups of {name}"
+    return [warning(what, hint.text, hint.fix) if hint.fix else fine(what, hint.text) for hint in found]
 
 
 def _provider(what: str, host: str, name: str, answer: _Answer) -> Finding:

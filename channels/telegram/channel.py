@@ -11,9 +11,11 @@ from channels.telegram.client import BotClient, Timeouts
 from channels.telegram.courtesies import MoveNotices, PressAnswers
 from channels.telegram.delivery import Delivery, where
 from channels.telegram.files import ReadFile
+from channels.telegram.inbound import Account
 from channels.telegram.lost import candidates
 from channels.telegram.places import address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller
+from channels.telegram.privacy import Groups, Hint, hints
 from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
 from core.clock import Clock
 from core.errors import ChannelError, MessageRejected
@@ -25,7 +27,8 @@ logger = logging.getLogger(__name__)
 
 class TelegramChannel:
     """See Channel. `commands`: the menu offered in chats, names (without slash) to descriptions; `webhook`:
-    where Telegram brings updates, None to ask for them; `read_file`: what gives files to be sent."""
+    where Telegram brings updates, None to ask for them; `read_file`: what gives files to be sent; `groups`:
+    whom the hub answers in groups, for a hint in the log on what Telegram shows it there."""
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class TelegramChannel:
         read_file: ReadFile | None = None,
         tls: ssl.SSLContext | None = None,
         timeouts: Timeouts | None = None,
+        groups: Groups = "off",
     ) -> None:
         self._name = name
         self._client = BotClient(token, api_base_url, timeouts or Timeouts(), tls)
@@ -46,6 +50,8 @@ class TelegramChannel:
         self._webhook = WebhookReceiver(self._client, name, clock, webhook) if webhook is not None else None
         self._commands = list(commands.items())
         self._clock = clock
+        self._groups: Groups = groups
+        self._hinted: list[Hint] = []
         self._moves: MoveNotices | None = None
         self._delivery = Delivery(self._client, read_file, self._on_moved)
 
@@ -73,6 +79,7 @@ class TelegramChannel:
     async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
         """See Channel."""
         account = await self._client.me()
+        self._hint_at_groups(account)
         try:
             async with asyncio.TaskGroup() as courtesies:
                 courtesies.create_task(self._offer_commands(), name=f"menu of {self._name}")
@@ -87,6 +94,15 @@ class TelegramChannel:
             raise group.exceptions[0] from None  # the receiver's: courtesies raise nothing
         finally:
             self._moves = None
+
+    def _hint_at_groups(self, account: Account) -> None:
+        """Once, and again when it has changed."""
+        found = list(hints(self._groups, account.group_rights))
+        for hint in found if found != self._hinted else ():
+            level = logging.WARNING if hint.fix else logging.INFO
+            advice = f"; {hint.fix}" if hint.fix else ""
+            logger.log(level, "channel %s: %s%s", self._name, hint.text, advice)
+        self._hinted = found
 
     def _on_moved(self, old_chat_id: int, chat_id: int) -> None:
         if self._moves is not None:

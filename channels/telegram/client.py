@@ -16,6 +16,7 @@ from telegram.error import TelegramError
 from channels.telegram.errors import channel_error
 from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES, Account
+from channels.telegram.privacy import GroupRights
 from channels.telegram.requests import BotRequest, RequestTimeouts
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
@@ -77,7 +78,7 @@ class BotClient:
         """Who we are."""
         me = await self._call(GET_ME)
         try:
-            return Account(int(me["id"]), str(me.get("username", "")))
+            return Account(int(me["id"]), str(me.get("username", "")), GroupRights.read(me))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Unanswered("Telegram's answer about the bot could not be read") from error
 

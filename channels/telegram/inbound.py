@@ -15,6 +15,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from channels.telegram.places import address_of, order_key_of, ref_of
+from channels.telegram.privacy import AS_NEW_BOTS, GroupRights
 from channels.telegram.wire import CallbackQuery, Entity, Media, Message, Update, User
 from core.clock import SECOND_US
 from core.messages import (
@@ -48,6 +49,7 @@ class Account:
 
     id: int
     username: str
+    group_rights: GroupRights = AS_NEW_BOTS
 
 
 def read_update(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:

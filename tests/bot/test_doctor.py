@@ -64,6 +64,50 @@ async def test_before_the_first_start_it_looks_and_makes_nothing(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+GROUPS = {
+    "commands and mentions": (
+        "addressed",
+        False,
+        True,
+        "fine",
+        "is shown commands, replies to it and messages",
+    ),
+    "more than it answers": ("addressed", True, True, "fine", "(its privacy mode is off), and answers those"),
+    "all, as wanted": ("all", True, True, "fine", "is shown every message, and answers each"),
+    "less than wanted": ("all", False, True, "warning", 'groups = "all" is no more than "addressed"'),
+    "no groups at all": ("addressed", False, False, "warning", "the bot cannot be added to groups"),
+}
+
+
+@pytest.mark.parametrize("groups, reads, joins, health, said", GROUPS.values(), ids=GROUPS)
+async def test_what_the_bot_is_shown_in_groups(
+    house: House, groups: str, health: str, said: str, *, reads: bool, joins: bool
+) -> None:
+    write_config(house, extra=f'groups = "{groups}"')
+    bot = house.telegram.bot()
+    bot.can_read_all_group_messages, bot.can_join_groups = reads, joins
+    ended = await hubbub(house.directory, "doctor", "--json")
+    finding = findings(ended)["groups of telegram"]
+    assert (ended.code, finding["health"]) == (0, health)
+    assert said in finding["message"]
+    assert ("@BotFather" in finding["fix"]) == (health == "warning")
+
+
+async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: House) -> None:
+    write_config(house, extra='groups = "all"')
+    async with RunningHub(house.directory) as hub:
+        await house.telegram.wait_polling(TOKEN)
+        ended = await hubbub(house.directory, "doctor", "--json")
+        hint = (
+            "channel telegram: in groups the bot is only shown commands, replies to it and messages that name"
+        )
+        assert hub.err.count(hint) == 1
+        assert "@BotFather (/setprivacy)" in hub.err
+    assert findings(ended)["groups of telegram"]["fix"].startswith(
+        "switch it off with @BotFather (/setprivacy)"
+    )
+
+
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
 async def test_a_refused_token(house: House, *, running: bool) -> None:
     write_config(house, token="1:refused")

@@ -197,7 +197,7 @@ async def strike_all(nursery: Nursery, directory: Path, points: Sequence[Point],
     return failures
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_stored(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
@@ -208,7 +208,7 @@ async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_
     assert not failures, "\n".join(failures)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_killed_anywhere_by_webhook_in_a_topic_with_previews_too(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
