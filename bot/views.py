@@ -18,7 +18,7 @@ from core.users import Person
 class View(BaseModel):
     """Frozen, and nothing in it but what is declared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ThreadView(View):

@@ -3,11 +3,12 @@
 import sys
 
 from bot.cli.commands import app
+from bot.cli.selection import only
 
 
 def main() -> None:
     """Entry point of the `hubbub` command."""
-    app(prog_name="hubbub")
+    only(app, sys.argv[1:])(prog_name="hubbub")
     sys.exit(0)
 
 

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
-from rich.table import Column, Table
 
 from core.clock import SECOND_US
+
+if TYPE_CHECKING:
+    from rich.table import Column
 
 NOT_SHOWN = "\ufffd"
 
@@ -27,16 +29,21 @@ def _plain(page: object) -> object:
     return page
 
 
-def print_table(columns: Sequence[str | Column], rows: Iterable[Sequence[str]]) -> None:
+def print_table(columns: "Sequence[str | Column]", rows: Iterable[Sequence[str]]) -> None:
     """A table as wide as the terminal; cells that do not fit are wrapped, never cut."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(*columns)
     for row in rows:
         table.add_row(*(printable(cell) for cell in row))
     Console(markup=False, emoji=False, highlight=False).print(table)
 
 
-def whole(title: str) -> Column:
+def whole(title: str) -> "Column":
     """A column whose cells people copy: never wrapped."""
+    from rich.table import Column
+
     return Column(title, no_wrap=True)
 
 
