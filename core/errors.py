@@ -22,6 +22,7 @@ HubError
 │   ├── ToolDenied          not allowed; `reason` says why
 │   ├── ToolTimeout         stopped at its deadline
 │   └── ToolFailed          the tool itself says what went wrong
+├── VaultError              a secret cannot be kept or read; the message says what to do
 └── StoreError
     ├── StoreUnavailable    the database does not take writes now
     ├── StoreLocked         another hub uses this data directory
@@ -128,6 +129,10 @@ class ToolTimeout(ToolError):
 
 class ToolFailed(ToolError):
     """The tool ran and failed; the message is for the model."""
+
+
+class VaultError(HubError):
+    """A secret cannot be kept or read. The message names it, and never holds its value."""
 
 
 class StoreError(HubError):

@@ -1,6 +1,7 @@
 """Values of consent: prompts that wait for people, the votes on them, the grants people gave."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -105,3 +106,24 @@ class Grant:
     granted_by: str
     created_at: int
     expires_at: int | None = None
+
+
+class ToolSetting(StrEnum):
+    """A person's own word on one tool; it beats the preset."""
+
+    ALWAYS_ALLOW = "always_allow"
+    ASK_EACH_TIME = "ask_each_time"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a person has said once and for all: grants that hold now, and settings by tool."""
+
+    grants: tuple[Grant, ...] = ()
+    settings: Mapping[str, ToolSetting] = field(default_factory=lambda: dict[str, ToolSetting]())
+
+    @property
+    def disabled(self) -> frozenset[str]:
+        """The tools the person wants no run of."""
+        return frozenset(t for t, setting in self.settings.items() if setting is ToolSetting.DISABLED)

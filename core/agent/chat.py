@@ -20,7 +20,7 @@ from core.ids import Ids
 from core.model.base import Model, ModelReply, ModelRequest, ToolSpec
 from core.model.streams import closing
 from core.ports import OutboxListener, OutboxRow
-from core.prompts import Grant, Option, Prompt, PromptKind, VoteRule
+from core.prompts import Option, Prompt, PromptKind, Standing, VoteRule
 from core.store.base import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall
 from core.store.units import committed, patiently
@@ -76,7 +76,7 @@ class ChatDelegate:
         self._entries: list[Entry] = list(loaded.entries)
         self._open_calls = [call for call in loaded.calls if call.state is not CallState.ENDED]
         self._statuses: list[ResultStatus] = []
-        self._grants: Sequence[Grant] | None = None
+        self._standing: Standing | None = None
         self._budget = LoopBudget(
             settings.limits,
             loaded.rounds,
@@ -115,7 +115,7 @@ class ChatDelegate:
 
     async def _prepare_and_run(self, call: CallRow) -> ToolResult | Paused:
         prepared = self._services.pipeline.prepare(
-            call, self._start.principal, self._thread.id, await self._granted()
+            call, self._start.principal, self._thread.id, await self._said()
         )
         match prepared:
             case Refused(result):
@@ -129,12 +129,12 @@ class ChatDelegate:
             case _:
                 assert_never(prepared)
 
-    async def _granted(self) -> Sequence[Grant]:
-        """What people allowed before this turn went on; asked for when its first call needs it."""
-        if self._grants is None:
+    async def _said(self) -> Standing:
+        """What the person had allowed, or not, before this turn went on; asked for by its first call."""
+        if self._standing is None:
             store = self._services.store
-            self._grants = await store.grants_in_thread(self._start.principal.user_id, self._thread.id)
-        return self._grants
+            self._standing = await store.standing(self._start.principal.user_id, self._thread.id)
+        return self._standing
 
     async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
         services = self._services
@@ -264,7 +264,7 @@ class ChatDelegate:
 
     def _request(self, *, with_tools: bool) -> ModelRequest:
         settings, principal = self._settings, self._start.principal
-        tools = self._services.pipeline.offered(principal) if with_tools else ()
+        tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
         facts = PromptFacts(
             configured=settings.system_prompt,
             speaker=f"{principal.name} ({principal.role.value})",

@@ -23,7 +23,7 @@ from typing import assert_never
 
 from core.consent.access import Access, RolePolicy
 from core.consent.grants import Wanted, granted, pattern_fits
-from core.prompts import Grant
+from core.prompts import Grant, ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal
 
@@ -42,14 +42,6 @@ class Preset(StrEnum):
     WHITELIST = "whitelist"
     AUTO_LOOP = "auto_loop"
     AUTO = "auto"
-
-
-class ToolSetting(StrEnum):
-    """A person's own word on one tool; it beats the preset."""
-
-    ALWAYS_ALLOW = "always_allow"
-    ASK_EACH_TIME = "ask_each_time"
-    DISABLED = "disabled"
 
 
 @dataclass(frozen=True, slots=True)

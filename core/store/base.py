@@ -10,7 +10,7 @@ from typing import Protocol
 
 from core.messages import InboundEvent, Message
 from core.ports import Outbox, OutboxRow
-from core.prompts import Grant, Prompt
+from core.prompts import Grant, Prompt, Standing, ToolSetting
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
@@ -22,7 +22,9 @@ from core.store.rows import (
     MemoryNote,
     NewCall,
     Recovery,
+    SealedSecret,
     ThreadRow,
+    ToolSettingRow,
     TurnFinished,
     TurnStart,
     TurnState,
@@ -31,8 +33,8 @@ from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
-RunCheck = Callable[[CallRow, Principal, Sequence[Grant]], str | None]
-"""Judges a call in the transaction that marks it running, on the live role and grants; None: go."""
+RunCheck = Callable[[CallRow, Principal, Standing], str | None]
+"""Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
 class Store(Outbox, Protocol):
@@ -181,16 +183,37 @@ class Store(Outbox, Protocol):
         """All open prompts, oldest first."""
         ...
 
-    async def grants(self, user_id: str) -> Sequence[Grant]:
-        """A person's grants that have not expired."""
+    async def grants(self, user_id: str | None) -> Sequence[Grant]:
+        """Grants that have not expired, of a person or (None) of everybody."""
         ...
 
-    async def grants_in_thread(self, user_id: str, thread_id: str) -> Sequence[Grant]:
-        """A person's grants that hold in a thread now: those for everywhere, and those for it alone."""
+    async def standing(self, user_id: str, thread_id: str) -> Standing:
+        """What a person has said once and for all that holds in a thread now."""
         ...
 
     async def revoke_grant(self, grant_id: str) -> bool:
         """Drop a grant; False if there is none."""
+        ...
+
+    async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
+        """A person's own settings, or (None) everybody's, in order of user and tool."""
+        ...
+
+    async def set_tool_setting(self, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
+        """Write down a person's word on a tool, None: take it back; False if there is no such user."""
+        ...
+
+    # --- secrets ---------------------------------------------------------------------------------------
+    async def secrets(self) -> Sequence[SealedSecret]:
+        """All secrets as they are kept, in order of name."""
+        ...
+
+    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+        """Keep secrets, each in the place of what had its name."""
+        ...
+
+    async def drop_secret(self, name: str) -> bool:
+        """Forget a secret; False if there is none of that name."""
         ...
 
     # --- what tools keep -------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Option
+from core.prompts import Option, ToolSetting
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -61,7 +61,8 @@ class ThreadRow:
 class TurnStart:
     """A turn whose start is committed. `first_seq`..`last_seq` are its inputs' entries in the transcript;
     on a resumed turn they are the whole range so far. `attempt` counts starts without progress, from 1.
-    `inputs`: those entries themselves, so that a new turn need not read them; none on a resumed turn."""
+    `inputs`: those entries themselves, so that a new turn need not read them; none on a resumed turn.
+    `disabled`: tools that the person had disabled when it started or went on."""
 
     turn_id: str
     number: int
@@ -72,6 +73,7 @@ class TurnStart:
     attempt: int
     resumed: bool
     inputs: tuple[Entry, ...] = ()
+    disabled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +212,23 @@ class MemoryNote:
     id: str
     text: str
     created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettingRow:
+    """A person's own word on one tool."""
+
+    user_id: str
+    tool: str
+    setting: ToolSetting
+    changed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSecret:
+    """A secret as it is kept: `sealed` can be opened with the key that `key_id` names, and only as `name`."""
+
+    name: str
+    key_id: str
+    sealed: bytes
+    changed_at: int

@@ -24,7 +24,7 @@ from core.consent.decide import (
 )
 from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
-from core.prompts import Grant, Option
+from core.prompts import Option, Standing
 from core.safety.limits import ResultLimits
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
@@ -99,10 +99,10 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
 
-    def offered(self, principal: Principal) -> Sequence[ToolSpec]:
-        """The tools a model working for `principal` is told about."""
+    def offered(self, principal: Principal, disabled: frozenset[str] = frozenset()) -> Sequence[ToolSpec]:
+        """The tools a model working for `principal` is told about. `disabled`: by the person."""
         policy = self._settings.policy
-        return self._registry.specs(principal, policy.roles, policy.disabled)
+        return self._registry.specs(principal, policy.roles, policy.disabled | disabled)
 
     def effect_of(self, name: str) -> Effect:
         """What running a call of this name twice would mean; a tool that doesn't exist has no effect."""
@@ -111,9 +111,7 @@ class CallPipeline:
         except ToolNotFound:
             return Effect.NONE
 
-    def prepare(
-        self, call: CallRow, principal: Principal, thread_id: str, grants: Sequence[Grant]
-    ) -> Prepared:
+    def prepare(self, call: CallRow, principal: Principal, thread_id: str, standing: Standing) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
         try:
             tool, arguments = self._read(call)
@@ -122,7 +120,7 @@ class CallPipeline:
         except InvalidArguments as error:
             text = f"{call.tool} was not run, its arguments do not fit. {error}"
             return Refused(_result(call, ResultStatus.ERROR, text))
-        decision = self._decide(tool, arguments, principal, thread_id, grants)
+        decision = self._decide(tool, arguments, principal, thread_id, standing)
         match decision:
             case Deny():
                 return Refused(_result(call, ResultStatus.DENIED, decision.text))
@@ -137,8 +135,8 @@ class CallPipeline:
     def recheck(self, thread_id: str) -> RunCheck:
         """The same judgement inside the transaction that marks the call running, on what is true then."""
 
-        def check(call: CallRow, principal: Principal, grants: Sequence[Grant]) -> str | None:
-            match self.prepare(call, principal, thread_id, grants):
+        def check(call: CallRow, principal: Principal, standing: Standing) -> str | None:
+            match self.prepare(call, principal, thread_id, standing):
                 case Ready():
                     return None
                 case Refused(result):
@@ -182,7 +180,7 @@ class CallPipeline:
         arguments: Arguments,
         principal: Principal,
         thread_id: str,
-        grants: Sequence[Grant],
+        standing: Standing,
     ) -> Decision:
         operation, method = arguments.get("operation"), arguments.get("method")
         facts = CallFacts(
@@ -192,7 +190,8 @@ class CallPipeline:
             risk=tool.rate(arguments) if tool.rate is not None else None,
             operation=operation if isinstance(operation, str) else "",
             method=method if isinstance(method, str) else None,
-            grants=tuple(grants),
+            grants=standing.grants,
+            setting=standing.settings.get(tool.name),
         )
         return decide(facts, principal, Interactive(), self._settings.policy)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
-from core.prompts import Grant, GrantScope, Option, PromptKind
+from core.prompts import Grant, GrantScope, Option, PromptKind, ToolSetting
 from core.store.accept import (
     CastVote,
     ClosePrompt,
@@ -31,6 +31,7 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
+from core.store.rows import SealedSecret
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
 from core.transcript import Note, ResultStatus, ToolResult
@@ -66,6 +67,8 @@ async def fill(world: World) -> None:
     await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
     await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
+    await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
+    await world.store.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
     await _part_of_an_album(world)
     await _asked_to_be_let_in(world)
 

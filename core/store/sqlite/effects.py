@@ -20,7 +20,7 @@ from core.store.accept import (
 from core.store.codec import storable
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import pairing, people, prompts, strangers
+from core.store.sqlite import pairing, people, prompts, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
@@ -81,7 +81,7 @@ class Effects:
             case ClosePrompt():
                 self._close_prompt(effect)
             case RecordGrant(grant):
-                people.record_grant(self._tx, grant)
+                standing.record_grant(self._tx, grant)
             case Say() | SayAtTimes():
                 self._say(effect)
             case OfferLink() | NoteWrongCode() | LetIn():

@@ -12,13 +12,14 @@ from core.prompts import (
     Prompt,
     PromptKind,
     PromptState,
+    ToolSetting,
     Vote,
     VoteRule,
 )
 from core.store.accept import PromptView
 from core.store.codec import message_from_json, refs_from_json, said_from_columns, strings_from_json
 from core.store.pairing import PairingRequest, RequestState
-from core.store.rows import CallRow, CallState, ThreadRow, TurnState
+from core.store.rows import CallRow, CallState, SealedSecret, ThreadRow, ToolSettingRow, TurnState
 from core.store.sqlite.transaction import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
@@ -166,6 +167,22 @@ GRANT = "id, user_id, tool, pattern, scope, thread_id, granted_by, created_at, e
 def grant_of(row: Row) -> Grant:
     """From the columns `GRANT`."""
     return Grant(row[0], row[1], row[2], row[3], GrantScope(row[4]), row[5], row[6], row[7], row[8])
+
+
+TOOL_SETTING = "user_id, tool, setting, changed_at"
+
+
+def tool_setting_of(row: Row) -> ToolSettingRow:
+    """From the columns `TOOL_SETTING`."""
+    return ToolSettingRow(row[0], row[1], ToolSetting(row[2]), row[3])
+
+
+SEALED = "name, key_id, sealed, changed_at"
+
+
+def secret_of(row: Row) -> SealedSecret:
+    """From the columns `SEALED`."""
+    return SealedSecret(row[0], row[1], row[2], row[3])
 
 
 OUTBOX = "id, channel, address, message, state, nonce, refs, edit_of, not_before, attempts, repeats, replaces"

@@ -1,11 +1,10 @@
-"""Users, their identities, sessions and grants."""
+"""Users, their identities and sessions."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from core.messages import Sender
-from core.prompts import Grant
 from core.store.codec import storable
-from core.store.sqlite.mapping import GRANT, PRINCIPAL, grant_of, principal_of
+from core.store.sqlite.mapping import PRINCIPAL, principal_of
 from core.store.sqlite.transaction import Transaction
 from core.users import Account, Identity, Principal, Role, Via
 
@@ -134,44 +133,3 @@ def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
         thread_id,
         tx.clock.now(),
     )
-
-
-def grants_in_thread(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
-    """A person's grants that hold now in a thread."""
-    rows = tx.all(
-        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (thread_id IS NULL OR thread_id = ?)"
-        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
-        user_id,
-        thread_id,
-        tx.clock.now(),
-    )
-    return tuple(grant_of(row) for row in rows)
-
-
-def record_grant(tx: Transaction, grant: Grant) -> None:
-    """Keep a grant; it takes the place of one for the same thing, so that revoking it leaves none."""
-    tx.run(
-        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND pattern IS ? AND scope = ? AND thread_id IS ?",
-        grant.user_id,
-        grant.tool,
-        grant.pattern,
-        grant.scope.value,
-        grant.thread_id,
-    )
-    tx.run(
-        f"INSERT INTO grants ({GRANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        grant.id,
-        grant.user_id,
-        grant.tool,
-        grant.pattern,
-        grant.scope.value,
-        grant.thread_id,
-        grant.granted_by,
-        grant.created_at,
-        grant.expires_at,
-    )
-
-
-def revoke_grant(tx: Transaction, grant_id: str) -> bool:
-    """Drop a grant; False if there is none."""
-    return tx.run("DELETE FROM grants WHERE id = ?", grant_id) > 0

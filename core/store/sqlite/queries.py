@@ -20,7 +20,7 @@ from core.messages import Address
 from core.prompts import Grant
 from core.store.accept import PromptView
 from core.store.pairing import NoiseRow, PairingRequest
-from core.store.rows import Delivery, Explanation, ThreadRow
+from core.store.rows import Delivery, Explanation, SealedSecret, ThreadRow, ToolSettingRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
@@ -30,13 +30,17 @@ from core.store.sqlite.mapping import (
     PROMPT_VIEW,
     PROMPT_VIEW_FROM,
     REQUEST,
+    SEALED,
     THREAD,
+    TOOL_SETTING,
     entry_of,
     grant_of,
     principal_of,
     prompt_views_of,
     request_of,
+    secret_of,
     thread_of,
+    tool_setting_of,
 )
 from core.store.sqlite.migrations import require_current
 from core.store.sqlite.transaction import Row
@@ -167,15 +171,28 @@ class SqliteReader:
         )
         return [request_of(row) for row in rows]
 
-    async def grants(self, user_id: str) -> Sequence[Grant]:
+    async def grants(self, user_id: str | None) -> Sequence[Grant]:
         """See Store.grants."""
         rows = await self._all(
-            f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
-            " ORDER BY id",
+            f"SELECT {GRANT} FROM grants WHERE user_id = coalesce(?, user_id)"
+            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
             user_id,
             self._clock.now(),
         )
         return [grant_of(row) for row in rows]
+
+    async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
+        """See Store.tool_settings."""
+        rows = await self._all(
+            f"SELECT {TOOL_SETTING} FROM tool_settings WHERE user_id = coalesce(?, user_id)"
+            " ORDER BY user_id, tool",
+            user_id,
+        )
+        return [tool_setting_of(row) for row in rows]
+
+    async def secrets(self) -> Sequence[SealedSecret]:
+        """See Store.secrets."""
+        return [secret_of(row) for row in await self._all(f"SELECT {SEALED} FROM secrets ORDER BY name")]
 
     async def _all(self, sql: str, *parameters: Any) -> list[Row]:
         if self._opened is None:

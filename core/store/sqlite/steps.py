@@ -9,7 +9,8 @@ from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState, LoadedTurn, NewCall, TurnStart
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
-from core.store.sqlite.people import grants_in_thread, known_user
+from core.store.sqlite.people import known_user
+from core.store.sqlite.standing import in_thread
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.transcript import append, history
 from core.store.sqlite.turns import progress
@@ -58,8 +59,7 @@ def mark_running(tx: Transaction, turn_id: str, call_id: str, check: RunCheck) -
     call = call_of(found)
     if not _may_run(call):
         raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
-    grants = grants_in_thread(tx, principal_id, thread_id)
-    refusal = check(call, known_user(tx, principal_id), grants)
+    refusal = check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
     if refusal is None:
         tx.run(
             "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL"

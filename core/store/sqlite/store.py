@@ -10,7 +10,7 @@ from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.messages import Address, InboundEvent, Message, MessageRef, Sender
 from core.ports import OutboxRow, Posted, Surroundings
-from core.prompts import Grant, Prompt
+from core.prompts import Grant, Prompt, Standing, ToolSetting
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.base import RunCheck
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
@@ -22,12 +22,26 @@ from core.store.rows import (
     MemoryNote,
     NewCall,
     Recovery,
+    SealedSecret,
     ThreadRow,
+    ToolSettingRow,
     TurnFinished,
     TurnStart,
     TurnState,
 )
-from core.store.sqlite import memory, outbox, pairing, people, previews, prompts, recovery, steps, turns
+from core.store.sqlite import (
+    memory,
+    outbox,
+    pairing,
+    people,
+    previews,
+    prompts,
+    recovery,
+    secrets,
+    standing,
+    steps,
+    turns,
+)
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
@@ -226,17 +240,39 @@ class SqliteStore:
         """See Store."""
         return await self._queries.open_prompts()
 
-    async def grants(self, user_id: str) -> Sequence[Grant]:
+    async def grants(self, user_id: str | None) -> Sequence[Grant]:
         """See Store."""
         return await self._queries.grants(user_id)
 
-    async def grants_in_thread(self, user_id: str, thread_id: str) -> Sequence[Grant]:
+    async def standing(self, user_id: str, thread_id: str) -> Standing:
         """See Store."""
-        return await self._reader.run(lambda tx: people.grants_in_thread(tx, user_id, thread_id))
+        return await self._reader.run(lambda tx: standing.in_thread(tx, user_id, thread_id))
 
     async def revoke_grant(self, grant_id: str) -> bool:
         """See Store."""
-        return await self._writer.run(lambda tx: people.revoke_grant(tx, grant_id))
+        return await self._writer.run(lambda tx: standing.revoke_grant(tx, grant_id))
+
+    async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
+        """See Store."""
+        return await self._queries.tool_settings(user_id)
+
+    async def set_tool_setting(self, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
+        """See Store."""
+        return await self._writer.run(lambda tx: standing.set_tool_setting(tx, user_id, tool, setting))
+
+    # --- secrets ---------------------------------------------------------------------------------------
+
+    async def secrets(self) -> Sequence[SealedSecret]:
+        """See Store."""
+        return await self._queries.secrets()
+
+    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+        """See Store."""
+        await self._writer.run(lambda tx: secrets.keep(tx, sealed))
+
+    async def drop_secret(self, name: str) -> bool:
+        """See Store."""
+        return await self._writer.run(lambda tx: secrets.drop(tx, name))
 
     # --- going out -------------------------------------------------------------------------------------
 

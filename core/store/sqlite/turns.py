@@ -12,6 +12,7 @@ from core.store.sqlite.inputs import take_waiting
 from core.store.sqlite.mapping import ACTIVE, ACTIVE_TURN, PRINCIPAL, THREAD, principal_of, thread_of
 from core.store.sqlite.people import known_user
 from core.store.sqlite.previews import enqueue_instead
+from core.store.sqlite.standing import disabled_tools
 from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append, write
 from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolResult, UserSaid
@@ -126,6 +127,7 @@ def start_turn(
         attempt=1,
         resumed=False,
         inputs=entries,
+        disabled=disabled_tools(tx, principal.user_id),
     )
 
 
@@ -177,6 +179,7 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
         last_seq,
         attempt=attempts,
         resumed=True,
+        disabled=disabled_tools(tx, principal[0]),
     )
 
 

@@ -375,6 +375,6 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     here = Grant("g1", "ada", "http", None, GrantScope.THREAD, start.thread.id, "ada", now)
     everywhere = Grant("g2", "ada", "shell", None, GrantScope.USER, None, "ada", now)
     await world.rule(RecordGrant(here), RecordGrant(everywhere))
-    assert await world.store.grants_in_thread(start.principal.user_id, start.thread.id) == (here, everywhere)
+    assert (await world.store.standing("ada", start.thread.id)).grants == (here, everywhere)
     other = await world.turn(scope="second")
-    assert await world.store.grants_in_thread(other.principal.user_id, other.thread.id) == (everywhere,)
+    assert (await world.store.standing("ada", other.thread.id)).grants == (everywhere,)

@@ -1,12 +1,12 @@
 """A turn: journalled step by step, written to only while it runs, ended in one transaction."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from core.errors import StaleTurn
 from core.ports import SendState
-from core.prompts import Grant, GrantScope, Option, PromptKind
+from core.prompts import Grant, GrantScope, Option, PromptKind, Standing
 from core.store.accept import ClosePrompt, RecordGrant, StopThread
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
@@ -23,7 +23,7 @@ from core.users import Principal, Role
 from tests.contracts.store.world import BEN, CHANNEL, SECOND, World
 
 
-def go(call: CallRow, principal: Principal, grants: Sequence[Grant]) -> str | None:
+def go(call: CallRow, principal: Principal, standing: Standing) -> str | None:
     return None
 
 
@@ -110,17 +110,17 @@ async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(wor
     ]
     await world.rule(*(RecordGrant(grant) for grant in grants))
     await world.store.ensure_user("ben", Role.GUEST, "Ben")
-    seen: list[tuple[CallRow, Principal, list[Grant]]] = []
+    seen: list[tuple[CallRow, Principal, Standing]] = []
 
-    def check(call: CallRow, principal: Principal, live: Sequence[Grant]) -> str | None:
-        seen.append((call, principal, list(live)))
+    def check(call: CallRow, principal: Principal, live: Standing) -> str | None:
+        seen.append((call, principal, live))
         return "guests may not"
 
     assert await world.store.mark_running(start.turn_id, call_id, check) == "guests may not"
     call, principal, live = seen[0]
     assert (call.call_id, call.tool, call.state) == (call_id, "shell", CallState.INTENT)
     assert principal == Principal("ben", Role.GUEST, "Ben")
-    assert live == grants[:2]
+    assert live.grants == tuple(grants[:2])
     assert await world.states(start) == [CallState.INTENT]
 
     assert await world.store.mark_running(start.turn_id, call_id, go) is None

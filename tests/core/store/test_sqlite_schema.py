@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SchemaTooNew, StoreUnavailable
+from core.prompts import ToolSetting
 from core.store.rows import CallState
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
@@ -44,6 +45,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
+        if stored.name >= "sqlite-0005":
+            await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0004":
             await _the_album_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0002":
@@ -53,6 +56,13 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
         await store.close()
     await (await opened(fresh)).close()
     assert schema_of(path) == schema_of(fresh)
+
+
+async def _what_was_said_once_and_for_all_is_there(world: World) -> None:
+    (said,) = await world.store.tool_settings(None)
+    assert (said.user_id, said.tool, said.setting) == ("ada", "shell", ToolSetting.DISABLED)
+    (secret,) = await world.store.secrets()
+    assert (secret.name, secret.key_id, secret.sealed) == ("token", "key-1", b"sealed")
 
 
 async def _the_album_is_there(world: World) -> None:

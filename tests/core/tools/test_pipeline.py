@@ -9,8 +9,8 @@ import pytest
 
 from core.clock import SystemClock
 from core.consent.access import RolePolicy
-from core.consent.decide import Policy
-from core.prompts import Grant, GrantScope, Option
+from core.consent.decide import Policy, Preset
+from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
 from core.safety.limits import ResultLimits
 from core.store.rows import CallRow, CallState
 from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Tool
@@ -63,7 +63,7 @@ def call(name: str = "charge", arguments: str = '{"amount": 5}') -> CallRow:
 
 def approved(made: CallPipeline, asked_for: CallRow, principal: Principal = OWNER) -> CallRow:
     """The call as it stands after a person approved what they were shown."""
-    prepared = made.prepare(asked_for, principal, THREAD, ())
+    prepared = made.prepare(asked_for, principal, THREAD, Standing())
     assert isinstance(prepared, NeedsPerson)
     return replace(
         asked_for, state=CallState.APPROVED, binding=prepared.binding, answer=Option.APPROVE, answered_by="O"
@@ -71,7 +71,7 @@ def approved(made: CallPipeline, asked_for: CallRow, principal: Principal = OWNE
 
 
 def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
-    prepared = pipeline().prepare(call(), OWNER, THREAD, ())
+    prepared = pipeline().prepare(call(), OWNER, THREAD, Standing())
     assert isinstance(prepared, NeedsPerson)
     assert prepared.detail == "amount: 5\nto: shop"
     assert not prepared.ask.allow_always
@@ -79,10 +79,10 @@ def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
 
 def test_an_approved_call_is_ready_with_the_arguments_shown() -> None:
     made = pipeline()
-    prepared = made.prepare(approved(made, call()), OWNER, THREAD, ())
+    prepared = made.prepare(approved(made, call()), OWNER, THREAD, Standing())
     assert isinstance(prepared, Ready)
     assert dict(prepared.arguments) == {"amount": 5, "to": "shop"}
-    assert made.recheck(THREAD)(approved(made, call()), OWNER, ()) is None
+    assert made.recheck(THREAD)(approved(made, call()), OWNER, Standing()) is None
 
 
 @pytest.mark.parametrize(
@@ -110,31 +110,31 @@ def test_consent_covers_nothing_but_what_was_shown(change: str) -> None:
             made = pipeline(key=b"x" * 32)
         case _:
             agreed = replace(agreed, binding=None)
-    assert isinstance(made.prepare(agreed, principal, thread, ()), NeedsPerson)
-    assert made.recheck(thread)(agreed, principal, ()) is not None
+    assert isinstance(made.prepare(agreed, principal, thread, Standing()), NeedsPerson)
+    assert made.recheck(thread)(agreed, principal, Standing()) is not None
 
 
 def test_a_role_lost_after_the_approval_stops_the_call() -> None:
     made = pipeline(policy=Policy(roles=RolePolicy(member=("charge",))))
     agreed = approved(made, call(), MEMBER)
-    assert made.recheck(THREAD)(agreed, MEMBER, ()) is None
-    assert made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), ()) is not None
+    assert made.recheck(THREAD)(agreed, MEMBER, Standing()) is None
+    assert made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), Standing()) is not None
 
 
 def test_a_denied_answer_is_no_consent() -> None:
     made = pipeline()
     agreed = replace(approved(made, call()), answer=Option.DENY)
-    assert isinstance(made.prepare(agreed, OWNER, THREAD, ()), NeedsPerson)
+    assert isinstance(made.prepare(agreed, OWNER, THREAD, Standing()), NeedsPerson)
 
 
 def test_run_it_again_is_consent_to_the_same_call() -> None:
     again = replace(call(), state=CallState.UNKNOWN, answer=Option.RETRY)
-    assert isinstance(pipeline().prepare(again, OWNER, THREAD, ()), Ready)
+    assert isinstance(pipeline().prepare(again, OWNER, THREAD, Standing()), Ready)
 
 
 def test_a_grant_never_covers_what_always_asks() -> None:
     grant = Grant("g", "owner", "charge", None, GrantScope.USER, None, "owner", 0)
-    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, (grant,)), NeedsPerson)
+    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, Standing((grant,))), NeedsPerson)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_grant_never_covers_what_always_asks() -> None:
     ],
 )
 def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: ResultStatus) -> None:
-    prepared = pipeline().prepare(asked, OWNER, THREAD, ())
+    prepared = pipeline().prepare(asked, OWNER, THREAD, Standing())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is status
 
@@ -156,7 +156,7 @@ def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: Resul
 def test_a_tool_outside_the_role_is_hidden_and_refused() -> None:
     made = pipeline()
     assert [spec.name for spec in made.offered(MEMBER)] == []
-    prepared = made.prepare(call(), MEMBER, THREAD, ())
+    prepared = made.prepare(call(), MEMBER, THREAD, Standing())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is ResultStatus.DENIED
 
@@ -173,11 +173,50 @@ async def test_a_call_runs_with_its_own_deadline_and_a_stable_key() -> None:
     async def no_process(process: ProcessInfo) -> None:
         raise AssertionError("no process is started here")
 
-    ready = made.prepare(approved(made, asked), OWNER, THREAD, ())
+    ready = made.prepare(approved(made, asked), OWNER, THREAD, Standing())
     assert isinstance(ready, Ready)
     result = await made.run(asked, ready, OWNER, THREAD, no_process)
     assert result.status is ResultStatus.OK
     assert "charged 5 to shop as c1 for owner" in result.text
-    look = made.prepare(call("look", json.dumps({})), OWNER, THREAD, ())
+    look = made.prepare(call("look", json.dumps({})), OWNER, THREAD, Standing())
     assert isinstance(look, Ready)
     assert "in /w for 30 s" in (await made.run(call("look"), look, OWNER, THREAD, no_process)).text
+
+
+# --- a person's own settings ----------------------------------------------------------------------------
+
+
+def settings(value: ToolSetting, tool: str = "look") -> Standing:
+    return Standing(settings={tool: value})
+
+
+def test_a_tool_the_person_disabled_is_hidden_and_refused_at_the_last_moment_too() -> None:
+    made = pipeline()
+    disabled = settings(ToolSetting.DISABLED)
+    assert [spec.name for spec in made.offered(OWNER, disabled.disabled)] == ["charge"]
+    look = call("look", "{}")
+    assert isinstance(made.prepare(look, OWNER, THREAD, Standing()), Ready)
+    prepared = made.prepare(look, OWNER, THREAD, disabled)
+    assert isinstance(prepared, Refused)
+    assert (prepared.result.status, prepared.result.text) == (ResultStatus.DENIED, "look is disabled.")
+    assert made.recheck(THREAD)(look, OWNER, Standing()) is None
+    assert made.recheck(THREAD)(look, OWNER, disabled) == "look is disabled."
+
+
+def test_what_the_person_agreed_to_does_not_run_once_they_disabled_it() -> None:
+    made = pipeline()
+    agreed = approved(made, call())
+    assert made.recheck(THREAD)(agreed, OWNER, Standing()) is None
+    assert made.recheck(THREAD)(agreed, OWNER, settings(ToolSetting.DISABLED, "charge")) is not None
+
+
+def test_a_person_is_asked_each_time_or_never_as_they_wish() -> None:
+    look = call("look", "{}")
+    asked = pipeline().prepare(look, OWNER, THREAD, settings(ToolSetting.ASK_EACH_TIME))
+    assert isinstance(asked, NeedsPerson)
+    assert not asked.ask.allow_always
+    manual = pipeline(policy=Policy(preset=Preset.MANUAL))
+    assert isinstance(manual.prepare(look, OWNER, THREAD, Standing()), NeedsPerson)
+    assert isinstance(manual.prepare(look, OWNER, THREAD, settings(ToolSetting.ALWAYS_ALLOW)), Ready)
+    charge = manual.prepare(call(), OWNER, THREAD, settings(ToolSetting.ALWAYS_ALLOW, "charge"))
+    assert isinstance(charge, NeedsPerson)

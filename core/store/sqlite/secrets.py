@@ -1,0 +1,48 @@
+"""Secrets, of which this database holds only what the vault's key opens."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.errors import StoreUnavailable
+from core.store.rows import SealedSecret
+from core.store.sqlite.connection import connect_reader
+from core.store.sqlite.mapping import SEALED, secret_of
+from core.store.sqlite.transaction import Transaction
+
+
+def keep(tx: Transaction, sealed: Sequence[SealedSecret]) -> None:
+    """See Store.keep_secrets."""
+    for secret in sealed:
+        tx.run(
+            "INSERT INTO secrets (name, key_id, sealed, changed_at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed,"
+            " changed_at = excluded.changed_at",
+            secret.name,
+            secret.key_id,
+            secret.sealed,
+            secret.changed_at,
+        )
+
+
+def drop(tx: Transaction, name: str) -> bool:
+    """See Store.drop_secret."""
+    return tx.run("DELETE FROM secrets WHERE name = ?", name) > 0
+
+
+def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
+    """What a database holds before any store is open on it; nothing where there is none, or it is older than
+    secrets are. Raises StoreUnavailable if it cannot be read."""
+    if not path.is_file():
+        return ()
+    try:
+        connection = connect_reader(path)
+        try:
+            if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'secrets'").fetchone() is None:
+                return ()
+            rows = connection.execute(f"SELECT {SEALED} FROM secrets ORDER BY name").fetchall()  # noqa: S608
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+    return tuple(secret_of(row) for row in rows)

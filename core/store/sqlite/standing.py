@@ -1,0 +1,80 @@
+"""What people have said once and for all: grants of calls, and settings of tools."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from core.prompts import Grant, Standing, ToolSetting
+from core.store.sqlite.mapping import GRANT, grant_of
+from core.store.sqlite.people import user
+from core.store.sqlite.transaction import Transaction
+
+
+def in_thread(tx: Transaction, user_id: str, thread_id: str) -> Standing:
+    """See Store.standing."""
+    rows = tx.all("SELECT tool, setting FROM tool_settings WHERE user_id = ?", user_id)
+    return Standing(_grants(tx, user_id, thread_id), {tool: ToolSetting(setting) for tool, setting in rows})
+
+
+def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:
+    """The tools a person wants no run of."""
+    rows = tx.all("SELECT tool FROM tool_settings WHERE user_id = ? AND setting = 'disabled'", user_id)
+    return frozenset(tool for (tool,) in rows)
+
+
+def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
+    """A person's grants that hold now in a thread."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (thread_id IS NULL OR thread_id = ?)"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
+        user_id,
+        thread_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
+def record_grant(tx: Transaction, grant: Grant) -> None:
+    """Keep a grant; it takes the place of one for the same thing, so that revoking it leaves none."""
+    tx.run(
+        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND pattern IS ? AND scope = ? AND thread_id IS ?",
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+    )
+    tx.run(
+        f"INSERT INTO grants ({GRANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        grant.id,
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+        grant.granted_by,
+        grant.created_at,
+        grant.expires_at,
+    )
+
+
+def revoke_grant(tx: Transaction, grant_id: str) -> bool:
+    """Drop a grant; False if there is none."""
+    return tx.run("DELETE FROM grants WHERE id = ?", grant_id) > 0
+
+
+def set_tool_setting(tx: Transaction, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
+    """See Store.set_tool_setting."""
+    if user(tx, user_id) is None:
+        return False
+    if setting is None:
+        tx.run("DELETE FROM tool_settings WHERE user_id = ? AND tool = ?", user_id, tool)
+    else:
+        tx.run(
+            "INSERT INTO tool_settings (user_id, tool, setting, changed_at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (user_id, tool) DO UPDATE"
+            " SET setting = excluded.setting, changed_at = excluded.changed_at",
+            user_id,
+            tool,
+            setting.value,
+            tx.clock.now(),
+        )
+    return True

@@ -1,0 +1,135 @@
+"""Secrets at rest: kept in the store, readable only with a key that is never in it.
+
+A value is sealed with AES-256-GCM under a key derived (HKDF-SHA256) from the vault's own for this purpose
+alone, with a fresh random 96-bit nonce, and bound to its name: moved under another name it opens no more.
+A vault may have several keys, the newest first. The first one seals, every one opens, so that a key can be
+changed without a moment in which a secret cannot be read: add a new one in front, `reseal`, drop the old one.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from core.clock import Clock
+from core.errors import VaultError
+from core.store.rows import SealedSecret
+
+KEY_BYTES = 32
+VALUE_LIMIT_BYTES = 64 * 1024
+"""Secrets are tokens and keys; a file of many of them is none."""
+
+_NONCE_BYTES = 12
+_KEY_ID_BYTES = 8
+_SEALING = b"hubbub vault 1: secrets"
+_NAMING = b"hubbub vault 1: name of the key"
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?")
+
+
+class SecretStore(Protocol):
+    """The part of the store the vault keeps secrets in."""
+
+    async def secrets(self) -> Sequence[SealedSecret]:
+        """See Store."""
+        ...
+
+    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+        """See Store."""
+        ...
+
+    async def drop_secret(self, name: str) -> bool:
+        """See Store."""
+        ...
+
+
+class VaultKeys:
+    """Seals with the newest key, opens with any. Raises ValueError if there is none, or one is too short."""
+
+    def __init__(self, keys: Iterable[bytes]) -> None:
+        made = [_Key(key) for key in keys]
+        if not made:
+            raise ValueError("a vault needs a key")
+        self._newest = made[0]
+        self._by_id: Mapping[str, _Key] = {key.id: key for key in reversed(made)}
+
+    @property
+    def newest_id(self) -> str:
+        """Names the key that seals."""
+        return self._newest.id
+
+    def seal(self, name: str, value: str, now: int) -> SealedSecret:
+        """The value as it may be kept; `now` in microseconds UTC."""
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = nonce + self._newest.cipher.encrypt(nonce, value.encode(), name.encode())
+        return SealedSecret(name, self._newest.id, sealed, now)
+
+    def open(self, secret: SealedSecret) -> str:
+        """The value. Raises VaultError if it was sealed with another key, or is not as it was kept."""
+        key = self._by_id.get(secret.key_id)
+        if key is None:
+            raise VaultError(
+                f'the secret "{secret.name}" was sealed with another key: restore vault.key (or'
+                f" HUBBUB_VAULT_KEY), or set it again: hubbub secrets set {secret.name}"
+            )
+        nonce, sealed = secret.sealed[:_NONCE_BYTES], secret.sealed[_NONCE_BYTES:]
+        try:
+            return key.cipher.decrypt(nonce, sealed, secret.name.encode()).decode()
+        except (InvalidTag, ValueError) as error:
+            raise VaultError(
+                f'the secret "{secret.name}" is damaged: set it again: hubbub secrets set {secret.name}'
+            ) from error
+
+
+class _Key:
+    def __init__(self, key: bytes) -> None:
+        if len(key) < KEY_BYTES:
+            raise ValueError(f"a vault's key has {KEY_BYTES} bytes")
+        self.cipher = AESGCM(_derived(key, _SEALING, KEY_BYTES))
+        self.id = _derived(key, _NAMING, _KEY_ID_BYTES).hex()
+
+
+def _derived(key: bytes, purpose: bytes, length: int) -> bytes:
+    return HKDF(SHA256(), length, salt=None, info=purpose).derive(key)
+
+
+class Vault:
+    """Keeps secrets by name. Raises VaultError, whose message says what to do, and StoreError."""
+
+    def __init__(self, store: SecretStore, keys: VaultKeys, clock: Clock) -> None:
+        self._store = store
+        self._keys = keys
+        self._clock = clock
+
+    async def keep(self, name: str, value: str) -> None:
+        """Keep a value, in the place of what had its name."""
+        if not _NAME.fullmatch(name):
+            raise VaultError(f"{name!r} is no name for a secret; use letters, digits and _ . - within")
+        if not value:
+            raise VaultError(f'the secret "{name}" would be empty; nothing was kept')
+        if len(value.encode()) > VALUE_LIMIT_BYTES:
+            raise VaultError(f'the secret "{name}" is over {VALUE_LIMIT_BYTES} bytes; nothing was kept')
+        await self._store.keep_secrets([self._keys.seal(name, value, self._clock.now())])
+
+    async def value(self, name: str) -> str:
+        """What was kept under the name."""
+        for secret in await self._store.secrets():
+            if secret.name == name:
+                return self._keys.open(secret)
+        raise VaultError(f'there is no secret "{name}"; set it: hubbub secrets set {name}')
+
+    async def drop(self, name: str) -> bool:
+        """Forget a secret; False if there is none of that name."""
+        return await self._store.drop_secret(name)
+
+    async def reseal(self) -> int:
+        """Seal with the newest key what is sealed with an older one; how many. All of them or none."""
+        old = [secret for secret in await self._store.secrets() if secret.key_id != self._keys.newest_id]
+        await self._store.keep_secrets(
+            [self._keys.seal(secret.name, self._keys.open(secret), secret.changed_at) for secret in old]
+        )
+        return len(old)
