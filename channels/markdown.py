@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from channels.blocks import (
@@ -40,8 +41,25 @@ MAX_NESTING = 100
 The parser takes about three frames of Python's stack (a thousand by default) for each level.
 """
 
+_INLINE = re.compile(r"[\\`*_~\[\]!<&\n]")
+"""Without any of these a line is just its text."""
+
+
+def _read_inline(state: StateCore) -> None:
+    """The parser's own rule of this name, but for lines that need no parser."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if _INLINE.search(token.content):
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        else:
+            token.children = [Token("text", "", 0, content=token.content)]
+
+
 _PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
-_PARSER.enable(["table", "strikethrough"])
+_PARSER.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
+_PARSER.core.ruler.at("inline", _read_inline)
 
 _OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#./-]{1,32}")

@@ -81,6 +81,8 @@ def fits(chunk: Chunk, limit_units: int) -> bool:
     units = utf16_units(chunk.text)
     if units > limit_units:
         return False
+    if not chunk.spans and units + chunk.text.count("@") <= limit_units:
+        return True
     entities = _allowed(chunk)
     size_bytes = sum(_ENTITY_BYTES + len(e.url or "") + len(e.language or "") for e in entities)
     return (

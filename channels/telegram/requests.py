@@ -16,7 +16,7 @@ from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
 KEEP_ALIVE_S: Final = 30.0
-FORM: Final = "application/x-www-form-urlencoded"
+JSON: Final = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,9 @@ class BotRequest(BaseRequest):
                 method, url, headers=self._headers, data=fields, files=files, extensions=extensions
             )
         elif data is not None:
-            headers = {**self._headers, "Content-Type": FORM}
-            form = data.url_encoded_parameters().encode()
-            parsed = self._parsed(url)
-            made = httpx.Request(method, parsed, headers=headers, content=form, extensions=extensions)
+            headers = {**self._headers, "Content-Type": JSON}
+            body, parsed = data.json_payload, self._parsed(url)
+            made = httpx.Request(method, parsed, headers=headers, content=body, extensions=extensions)
         else:
             made = httpx.Request(method, url, headers=self._headers, extensions=extensions)
         made.headers.encoding = "ascii"  # else it is guessed anew for each header that is read

@@ -11,7 +11,7 @@ from core.clock import Clock
 from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta
 from core.model.openai_reply import ReplyAssembler
-from core.model.openai_wire import Dialect, encoded, request_body
+from core.model.openai_wire import Dialect, ToolTexts, encoded, request_body
 from core.model.provider_errors import model_error, read_error_body, retry_after_s
 from core.model.reading import parse
 from core.model.sse import SseParser
@@ -58,6 +58,7 @@ class OpenAIModel:
         self._clock = clock
         self._stream = stream
         self._dialect = Dialect()
+        self._tool_texts = ToolTexts()
         self._headers = {"Content-Type": "application/json", "User-Agent": "hubbub"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -116,7 +117,7 @@ class OpenAIModel:
         sent = httpx.Request(
             "POST",
             self._url,
-            content=encoded(body),
+            content=encoded(body, self._tool_texts.of(request.tools) if request.tools else ""),
             headers=self._headers,
             extensions={"timeout": timeout},
         )

@@ -15,6 +15,8 @@ from core.model.provider_errors import ProviderError
 from core.model.reading import as_object
 from core.transcript import Origin
 
+LISTS_KEPT = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -44,7 +46,7 @@ class Dialect:
 
 
 def request_body(request: ModelRequest, dialect: Dialect, *, model: str, host: str, stream: bool) -> Json:
-    """The JSON object of `POST {base_url}/chat/completions`."""
+    """The JSON object of `POST {base_url}/chat/completions`, but for the tools (see `encoded`)."""
 
     def kept(origin: Origin | None) -> Mapping[str, Any]:
         return _kept(origin, model, host) if dialect.replay else {}
@@ -55,8 +57,6 @@ def request_body(request: ModelRequest, dialect: Dialect, *, model: str, host: s
     if request.system:
         messages.insert(0, {"role": "system", "content": request.system})
     body: Json = {"model": model, "messages": messages, dialect.output_limit: request.max_output_tokens}
-    if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
     if request.temperature is not None and dialect.temperature:
         body["temperature"] = request.temperature
     if stream:
@@ -66,9 +66,34 @@ def request_body(request: ModelRequest, dialect: Dialect, *, model: str, host: s
     return body
 
 
-def encoded(body: Json) -> bytes:
-    """The body as UTF-8 JSON; half characters, which no provider takes, become question marks."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+class ToolTexts:
+    """Tools as the JSON they are sent as; the same few lists are sent again and again, so it is kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, ...], tuple[Sequence[ToolSpec], str]] = {}
+
+    def of(self, tools: Sequence[ToolSpec]) -> str:
+        """A JSON array."""
+        names = tuple(tool.name for tool in tools)
+        kept, text = self._kept.get(names, ((), ""))
+        if kept != tuple(tools):
+            if len(self._kept) >= LISTS_KEPT:
+                self._kept.clear()
+            text = _json([_tool(tool) for tool in tools])
+            self._kept[names] = (tuple(tools), text)
+        return text
+
+
+def encoded(body: Json, tools: str = "") -> bytes:
+    """The body as UTF-8 JSON, with the tools' JSON array in it if there is one; half characters, which no
+    provider takes, become question marks."""
+    text = _json(body)
+    whole = f'{text[:-1]},"tools":{tools}}}' if tools else text
+    return whole.encode("utf-8", "replace")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _tool(tool: ToolSpec) -> Json:

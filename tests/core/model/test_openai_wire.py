@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from core.model.base import ModelRequest
+from core.model.base import ModelRequest, ToolSpec
 from core.model.openai_messages import wire_call_id
-from core.model.openai_wire import Dialect, encoded, request_body
+from core.model.openai_wire import Dialect, ToolTexts, encoded, request_body
 from core.model.provider_errors import read_error_body
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import SHELL, asking
@@ -19,13 +19,21 @@ def body(
     request: ModelRequest, dialect: Dialect | None = None, *, host: str = HOST, stream: bool = True
 ) -> Any:
     made = request_body(request, dialect or Dialect(), model="m-1", host=host, stream=stream)
-    return json.loads(encoded(made))
+    return json.loads(encoded(made, ToolTexts().of(request.tools) if request.tools else ""))
 
 
 def after(dialect: Dialect, status: int, message: str, **error: str) -> Dialect | None:
     return dialect.after(
         read_error_body(status, json.dumps({"error": {"message": message, **error}}).encode())
     )
+
+
+def test_the_text_of_tools_is_kept_for_those_very_tools_alone() -> None:
+    texts = ToolTexts()
+    other = ToolSpec(SHELL.name, "Something else under this name.", SHELL.parameters)
+    assert texts.of([SHELL]) == texts.of((SHELL,))
+    assert "Something else" in texts.of([other])
+    assert "Something else" not in texts.of([SHELL])
 
 
 def test_a_streamed_request() -> None:
