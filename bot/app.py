@@ -60,6 +60,7 @@ class Seams:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
     turns: TurnListener = field(default_factory=SilentListener)
+    channels: Callable[[list[Channel]], list[Channel]] = lambda channels: channels
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
 
@@ -82,13 +83,16 @@ class App:
 
 
 async def serve(
-    loaded: Loaded, seams: Seams | None = None, ready: Callable[[App], None] | None = None
+    loaded: Loaded,
+    seams: Seams | None = None,
+    ready: Callable[[App], None] | None = None,
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Run the hub until SIGINT or SIGTERM. Raises StartError if it cannot start.
+    """Run the hub until SIGINT, SIGTERM or `stop`. Raises StartError if it cannot start.
 
     `ready` is called once the hub serves.
     """
-    stop = asyncio.Event()
+    stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
@@ -140,7 +144,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         models = seams.model(await opened.enter_async_context(open_models(config, seams.clock, certificates)))
-        channels = build_channels(config, seams.clock, certificates)
+        channels = seams.channels(build_channels(config, seams.clock, certificates))
         yield await _assemble(loaded, seams, opened, store, models, channels, owner, sock)
 
 

@@ -48,6 +48,23 @@ def run(config: ConfigOption = None) -> None:
 
 
 @app.command()
+def chat(
+    config: ConfigOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="For programs: one JSON object a line, in and out.")
+    ] = False,
+) -> None:
+    """Talk to the hub in this terminal; `echo hello | hubbub chat` sends one message and prints the answer.
+
+    Enter sends, Alt-Enter begins a new line, Tab completes commands. What waits for a decision is answered by
+    the key it names. Ctrl-C stops what runs, a second Ctrl-C or Ctrl-D leaves.
+    """
+    from bot.cli.chat import chat as talk
+
+    raise typer.Exit(talk(config, as_json=as_json))
+
+
+@app.command()
 def why(
     key: Annotated[str | None, typer.Argument(help="An event's key; default: the newest events.")] = None,
     limit: LimitOption = 20,

@@ -54,11 +54,16 @@ def _chromium() -> str | None:
     return None if any(shutil.which(name) for name in names) else "no Chromium browser is installed"
 
 
+def _tmux() -> str | None:
+    return None if shutil.which("tmux") else "tmux is not installed"
+
+
 PROBES: Mapping[str, Callable[[], str | None]] = {
     "strace": cache(_strace),
     "docker": cache(_docker),
     "postgres": cache(_postgres),
     "chromium": cache(_chromium),
+    "tmux": cache(_tmux),
 }
 """For each group: None if its tool works here, otherwise what is missing."""
 

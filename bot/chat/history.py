@@ -1,0 +1,31 @@
+"""What was typed before, for the line editor: a file of its own, readable by its user only."""
+
+import os
+from pathlib import Path
+
+from prompt_toolkit.history import FileHistory
+
+HISTORY_NAME = "chat_history"
+LIMIT_BYTES = 256 * 1024
+"""A longer file is cut to its newer half when a terminal is opened."""
+
+
+def kept_history(data_dir: Path) -> FileHistory:
+    """The history in the data directory. Raises OSError if it cannot be kept there."""
+    path = data_dir / HISTORY_NAME
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    path.chmod(0o600)
+    if path.stat().st_size > LIMIT_BYTES:
+        _shorten(path)
+    return FileHistory(path)
+
+
+def _shorten(path: Path) -> None:
+    """An entry is lines that begin with "+", after a comment and an empty line."""
+    newer = path.read_bytes()[-LIMIT_BYTES // 2 :]
+    _, _, whole = newer.partition(b"\n\n")
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(b"\n" + whole)
+    unfinished.rename(path)

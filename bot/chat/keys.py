@@ -1,0 +1,66 @@
+"""Answering a card with one key, without taking the first letter of a sentence for consent.
+
+A key counts if it is all there is on the line, and stays so for a moment, or is sent with Enter; and if the
+line was empty once since the card appeared.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from prompt_toolkit.buffer import Buffer
+
+from bot.chat.talk import Card
+from bot.chat.view import EDIT_KEY, keys_of
+
+SETTLES_S = 0.4
+"""People who write a sentence type their second letter within this time."""
+
+
+class CardKeys:
+    """Watches the line. `pressed` is called with the card and the place of its choice, None for editing."""
+
+    def __init__(
+        self, buffer: Buffer, card: Callable[[], Card | None], pressed: Callable[[Card, int | None], None]
+    ) -> None:
+        self._buffer = buffer
+        self._card = card
+        self._pressed = pressed
+        self._armed = True
+        self._settling: asyncio.TimerHandle | None = None
+        buffer.on_text_changed += self._changed
+
+    def shown(self) -> None:
+        """A card has appeared."""
+        self._armed = not self._buffer.text
+
+    def answers(self, text: str) -> bool:
+        """Whether a line that was sent is a key, which counts then."""
+        card = self._card()
+        if card is None or not self._armed or not _is_key(card, text):
+            return False
+        self._count(card, text)
+        return True
+
+    def _changed(self, buffer: Buffer) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        if not buffer.text:
+            self._armed = True
+        card = self._card()
+        if card is not None and self._armed and _is_key(card, buffer.text):
+            loop = asyncio.get_running_loop()
+            self._settling = loop.call_later(SETTLES_S, self._settled, card.prompt_id, buffer.text)
+
+    def _settled(self, prompt_id: str, key: str) -> None:
+        card = self._card()
+        if card is not None and card.prompt_id == prompt_id and self._buffer.text == key:
+            self._buffer.reset()
+            self._count(card, key)
+
+    def _count(self, card: Card, key: str) -> None:
+        self._pressed(card, None if key == EDIT_KEY else keys_of(card).index(key))
+
+
+def _is_key(card: Card, text: str) -> bool:
+    return text in keys_of(card) or (text == EDIT_KEY and card.arguments is not None)

@@ -1,0 +1,235 @@
+"""The conversation in a terminal with a line editor: what comes is printed above the line being written."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.formatted_text import ANSI, FormattedText, merge_formatted_text
+from prompt_toolkit.formatted_text.base import AnyFormattedText
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from rich.text import Text as Line
+
+from bot.chat.completion import LEAVE, CommandCompleter
+from bot.chat.keys import CardKeys
+from bot.chat.talk import Asked, Card, Talk, TalkFailed
+from bot.chat.view import View
+from channels.terminal.painting import painted
+from channels.terminal.rendering import DIM, marked, prefixed, styled
+from channels.terminal.safety import visible
+
+logger = logging.getLogger(__name__)
+
+REFRESH_S = 0.5
+ROWS_KEPT_FREE = 8
+"""Of the screen's rows, for the line editor, its menu and the line of state below."""
+EDITING_HINT = "Edit the arguments. Enter approves the call with them, Esc leaves it as it was."
+
+
+class ChatTerminal:
+    """One person at one terminal. `colours`: whether it shows any; `where`: which hub, in a few words."""
+
+    def __init__(self, talk: Talk, history: History, where: str, *, colours: bool) -> None:
+        self._talk = talk
+        self._view = View()
+        self._where = where
+        self._colours = colours
+        self._tasks: asyncio.TaskGroup | None = None
+        self._editing: str | None = None
+        self._interrupted = False
+        self._draft = ""
+        self._session: PromptSession[str] = PromptSession(
+            message=self._message,
+            history=history,
+            completer=CommandCompleter(lambda: list(self._view.cards)),
+            complete_while_typing=True,
+            multiline=True,
+            prompt_continuation="  ",
+            key_bindings=self._bindings(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=REFRESH_S,
+            erase_when_done=True,
+        )
+        self._keys = CardKeys(self._session.default_buffer, lambda: self._view.card, self._pressed)
+
+    async def run(self) -> None:
+        """Until the person leaves."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            following = tasks.create_task(self._follow(), name="conversation")
+            try:
+                while (text := await self._typed()) is not None and text.strip() != f"/{LEAVE}":
+                    await self._entered(text)
+            finally:
+                self._tasks = None
+                following.cancel()
+
+    def leave(self) -> None:
+        """End, as Ctrl-D does."""
+        if self._session.app.is_running:
+            self._session.app.exit(exception=EOFError)
+
+    async def _typed(self) -> str | None:
+        try:
+            return await self._session.prompt_async(default=self._draft, handle_sigint=False)
+        except EOFError:
+            return None
+
+    # --- what comes --------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        while True:
+            event = await self._talk.next()
+            lines = self._view.take(event, self._columns())
+            if lines:
+                await self._print(lines)
+            if isinstance(event, Asked):
+                self._keys.shown()
+            self._session.app.invalidate()
+
+    async def _print(self, lines: list[Line]) -> None:
+        text = painted(lines, colours=self._colours)
+        output = self._session.app.output
+
+        def write() -> None:
+            output.write_raw(text.replace("\n", "\r\n"))
+            output.flush()
+
+        await run_in_terminal(write)
+
+    def _columns(self) -> int:
+        return self._session.app.output.get_size().columns
+
+    # --- what is typed -----------------------------------------------------------------------------------
+
+    async def _entered(self, text: str) -> None:
+        self._interrupted = False
+        self._draft = ""
+        if self._editing is not None:
+            await self._edited(self._editing, text)
+        elif not self._keys.answers(text) and text.strip():
+            await self._print([*_typed_lines(text), Line()])
+            card = self._view.card
+            if card is not None and card.free_text and not text.lstrip().startswith("/"):
+                self._ask(self._talk.answer(card.prompt_id, text))
+            else:
+                self._ask(self._talk.say(text))
+
+    def _pressed(self, card: Card, choice: int | None) -> None:
+        """A card's key was pressed; None: its arguments are to be edited."""
+        if choice is not None:
+            self._ask(self._talk.decide(card.prompt_id, choice))
+        elif card.arguments is not None:
+            self._editing = card.prompt_id
+            self._session.default_buffer.text = json.dumps(dict(card.arguments), indent=2, ensure_ascii=False)
+
+    async def _edited(self, prompt_id: str, text: str) -> None:
+        try:
+            arguments = _object(text)
+        except ValueError as error:
+            await self._print([styled(f"{error}; correct it, or leave it with Esc", "bold")])
+            self._draft = text
+            return
+        self._editing = None
+        self._ask(self._talk.approve_edited(prompt_id, arguments))
+
+    def _ask(self, request: Awaitable[object]) -> None:
+        """Ask the hub for something, beside what goes on; its refusal is shown."""
+
+        async def ask() -> None:
+            try:
+                await request
+            except TalkFailed as error:
+                await self._print([styled(str(error), "bold")])
+
+        if self._tasks is not None:
+            self._tasks.create_task(ask(), name="request")
+
+    # --- keys --------------------------------------------------------------------------------------------
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        keys: Mapping[tuple[str, ...], Callable[[KeyPressEvent], None]] = {
+            ("enter",): lambda event: event.current_buffer.validate_and_handle(),
+            ("escape", "enter"): lambda event: event.current_buffer.insert_text("\n"),
+            ("c-j",): lambda event: event.current_buffer.insert_text("\n"),
+            ("c-c",): lambda event: self._interrupt(event.current_buffer),
+            ("c-d",): lambda event: self._end_of_input(event.current_buffer),
+            ("escape",): lambda event: self._escape(event.current_buffer),
+        }
+        for sequence, act in keys.items():
+            bindings.add(*sequence)(act)
+        return bindings
+
+    def _interrupt(self, buffer: Buffer) -> None:
+        """Stop what runs; drop what is written; the second time, leave."""
+        if self._interrupted:
+            self.leave()
+            return
+        self._interrupted = True
+        self._editing = None
+        if buffer.text:
+            buffer.reset()
+        elif self._view.running or self._view.cards:
+            self._ask(self._talk.say("/stop"))
+
+    def _end_of_input(self, buffer: Buffer) -> None:
+        if buffer.text:
+            buffer.delete()
+        else:
+            self.leave()
+
+    def _escape(self, buffer: Buffer) -> None:
+        if self._editing is not None:
+            self._editing = None
+            buffer.reset()
+
+    # --- what is shown around the line -------------------------------------------------------------------
+
+    def _message(self) -> AnyFormattedText:
+        rows = self._session.app.output.get_size().rows
+        live = self._view.live(self._columns() - 1, rows - ROWS_KEPT_FREE)
+        shown = ANSI(painted(live, colours=self._colours))
+        return merge_formatted_text([shown, FormattedText([("bold", "› ")])])
+
+    def _toolbar(self) -> AnyFormattedText:
+        line = self._state()
+        line.truncate(max(1, self._columns() - 1), overflow="ellipsis")
+        return ANSI(painted([line], colours=self._colours).rstrip("\n"))
+
+    def _state(self) -> Line:
+        view = self._view
+        if view.trouble:
+            return styled(view.trouble)
+        if self._interrupted:
+            return Line("Ctrl-C again or Ctrl-D leaves")
+        if self._editing is not None:
+            return Line(EDITING_HINT)
+        if view.card is not None:
+            return Line("waiting for you:  ") + view.choices(view.card)
+        if view.running:
+            return Line("working…  Ctrl-C stops it")
+        return styled(f"{self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D leaves", DIM)
+
+
+def _typed_lines(text: str) -> list[Line]:
+    first, *rest = Line(visible(text)).split(allow_blank=True)
+    return [marked("› ", "bold") + first, *prefixed(rest, Line("  "))]
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Arguments as typed. Raises ValueError with what is wrong."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"this is not JSON: {error}") from error
+    match found:
+        case dict():
+            return cast("Mapping[str, Any]", found)
+        case _:
+            raise ValueError('this is not a JSON object; write {"name": value}')

@@ -1,0 +1,109 @@
+"""`hubbub chat` without a terminal: on pipes, for people's scripts and for programs."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from tests.bot.program import START_LIMIT_S, Ended, environment, hubbub
+
+
+async def piped(directory: Path, text: str, *words: str) -> Ended:
+    """`echo TEXT | hubbub chat`."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", "chat", *words, cwd=directory, env=environment(),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(START_LIMIT_S):
+            out, err = await process.communicate(text.encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def test_a_piped_message_is_answered_and_what_waits_is_told(tmp_path: Path) -> None:
+    greeted = await piped(tmp_path, "hello\n**you**\n")
+    assert (greeted.code, greeted.err) == (0, "")
+    assert greeted.out.startswith("You said: hello\nyou\n\nI am the built-in demo model.")
+    asked = await piped(tmp_path, "run: echo ok > out.txt")
+    assert asked.code == 1
+    assert "You said" not in asked.out
+    assert "command: echo ok > out.txt" in asked.out
+    (waiting,) = json.loads((await hubbub(tmp_path, "approvals", "list", "--json")).out)
+    assert f"`hubbub approvals decide {waiting['id']} approve`" in asked.out
+    assert not (tmp_path / "workspace" / "out.txt").exists()
+
+
+async def test_nothing_to_say_is_a_refusal(tmp_path: Path) -> None:
+    ended = await piped(tmp_path, "\n")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.complaint.startswith("hubbub: Standard input is empty; write a message to it")
+
+
+class Program:
+    """A program that talks to `hubbub chat --json`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    def send(self, **page: object) -> None:
+        """One line in."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(page).encode() + b"\n")
+
+    async def hears(self, kind: str) -> Mapping[str, Any]:
+        """The next line out of that type."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(START_LIMIT_S):
+            while line := await self._process.stdout.readline():
+                page = json.loads(line)
+                if page["type"] == kind:
+                    return page
+        raise AssertionError(f"it ended without saying {kind}")
+
+    async def ends(self) -> int:
+        """Close its input; the exit code."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        async with asyncio.timeout(START_LIMIT_S):
+            return await self._process.wait()
+
+
+@pytest_asyncio.fixture
+async def program(tmp_path: Path) -> AsyncIterator[Program]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", "chat", "--json", cwd=tmp_path, env=environment(),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    yield Program(process)
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
+
+
+async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program: Program) -> None:
+    program.send(text="run: echo ok > out.txt")
+    asked = await program.hears("asked")
+    assert asked["choices"] == ["approve", "deny"]
+    assert "command: echo ok > out.txt" in asked["text"]
+    program.send(nonsense=1)
+    assert "write {" in (await program.hears("error"))["message"]
+    program.send(prompt_id=asked["prompt_id"], choice="perhaps")
+    assert (await program.hears("error"))["message"] == (
+        "perhaps is no answer to this; it takes approve, deny"
+    )
+    program.send(prompt_id=asked["prompt_id"], choice="approve")
+    assert (await program.hears("settled"))["outcome"] == "Approved by owner"
+    assert (await program.hears("stepped"))["tool"] == "shell"
+    said = await program.hears("said")
+    assert said["text"].startswith("I ran echo ok > out.txt.")
+    assert (tmp_path / "workspace" / "out.txt").read_text() == "ok\n"
+    assert await program.ends() == 0

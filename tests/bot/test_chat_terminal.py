@@ -1,0 +1,114 @@
+"""`hubbub chat` at a terminal, as a person sees it: the screen is tmux's."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.bot.multiplexer import ENDED, terminal
+from tests.bot.program import hubbub
+
+pytestmark = pytest.mark.tmux
+READY = "^hubbub · demo"
+CARD = r"^┃ a Approve"
+
+
+async def test_a_newcomer_approves_a_tool_and_a_killed_hub_asks_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a file.txt").touch()
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.type("run: ls")
+        await screen.press("Enter")
+        asked = await screen.shows(CARD)
+        assert "May I run shell?" in asked
+        assert "command: ls" in asked
+        os.kill(await screen.process(), signal.SIGKILL)
+        await screen.shows(ENDED)
+
+        await screen.start("chat")
+        again = await screen.shows("waiting for you:")
+        assert again.count("May I run shell?") == 1
+        assert "› run: ls" in again
+        await screen.type("a")
+        done = await screen.shows(r"^a file\.txt")
+        assert "┗ Approved by owner" in done
+        assert "✓ shell" in done
+        await screen.press("C-d")
+        assert f"{ENDED} 0" in await screen.shows(ENDED)
+
+
+async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.type("run: sleep 600")
+        await screen.press("Enter")
+        await screen.shows(CARD)
+        await screen.type("a")
+        await screen.shows("working…")
+        await screen.press("C-c")
+        await screen.shows(r"^Stopped\.")
+        await screen.press("C-c")
+        assert f"{ENDED} 0" in await screen.shows(ENDED)
+
+
+@pytest.mark.slow
+async def test_a_word_that_begins_with_a_key_is_a_word(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.type("run: ls")
+        await screen.press("Enter")
+        await screen.shows(CARD)
+        await screen.type("also tell me the time")
+        await screen.press("Enter")
+        said = await screen.shows("Your message is queued")
+        assert "› also tell me the time" in said
+        assert "Approved" not in said
+        await screen.type("d")
+        await screen.shows("┗ Denied by owner")
+        await screen.shows("You said: also tell me the time")
+
+
+@pytest.mark.slow
+async def test_pasted_lines_and_wide_characters_are_one_message(tmp_path: Path) -> None:
+    async with terminal(tmp_path, columns=40) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.paste("第一行中文\nsecond line 👍\nthird")
+        assert "You said" not in await screen.shows("third")
+        await screen.press("Enter")
+        said = await screen.shows("You said: 第一行中文\n")
+        assert "› 第一行中文\n  second line 👍\n  third\n" in said
+        await screen.press("Up")
+        await screen.shows("› 第一行中文\n  second line 👍\n  third\n\n?(.*\n)*hubbub")
+        assert oct((tmp_path / "data" / "chat_history").stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.slow
+async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.type("/st")
+        offered = await screen.shows("what is going on here")
+        assert "/status" in offered
+        await screen.type("a")
+        await screen.press("Tab", "Enter")
+        await screen.shows("Nothing is running here")
+
+
+@pytest.mark.slow
+async def test_another_hub_is_refused_while_the_terminal_has_one(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        number = await screen.process()
+        ended = await hubbub(tmp_path, "run", env={"HUBBUB__HTTP__PORT": "0"})
+        assert ended.code == 1
+        assert ended.complaint.startswith(f"hubbub: the hub with process id {number} uses {tmp_path}/data")
