@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 import typer
@@ -104,8 +104,9 @@ async def _at_terminal(talk: Talk, loaded: Loaded) -> bool:
     from bot.chat.history import kept_history
     from bot.chat.terminal import ChatTerminal
 
+    colours = _colours(loaded.environment)
     where = f"hubbub · {', '.join(model.name for model in loaded.config.models)}"
-    await ChatTerminal(talk, kept_history(loaded.config.hub.data_dir), where, colours=_colours()).run()
+    await ChatTerminal(talk, kept_history(loaded.config.hub.data_dir), where, colours=colours).run()
     return True
 
 
@@ -114,6 +115,6 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
-def _colours() -> bool:
+def _colours(environment: Mapping[str, str]) -> bool:
     """See https://no-color.org; a dumb terminal shows no sequences."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+    return not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
