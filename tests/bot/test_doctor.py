@@ -177,17 +177,18 @@ async def test_a_key_that_others_can_read(house: House) -> None:
 
 
 async def test_a_database_of_a_newer_version(house: House) -> None:
-    database = sqlite3.connect(house.directory / "data" / "hub.db")
+    database = sqlite3.connect(house.database)
+    ((version,),) = database.execute("PRAGMA user_version").fetchall()
     database.execute("PRAGMA user_version = 9999")
-    database.close()
     assert "install a newer version" in (await broken(house, "store"))["message"]
+    database.execute(f"PRAGMA user_version = {version}")
+    database.close()
 
 
 @pytest.mark.parametrize("ahead_s", [600, -600])
 async def test_a_clock_that_is_ten_minutes_off(house: House, ahead_s: int) -> None:
-    now_s = SystemClock().now() / 1_000_000
-
     async def get_me(_: web.Request) -> web.Response:
+        now_s = SystemClock().now() / 1_000_000
         bot = {"ok": True, "result": {"id": 1, "is_bot": True, "first_name": "B", "username": "a_bot"}}
         return web.json_response(bot, headers={"Date": formatdate(now_s - ahead_s, usegmt=True)})
 

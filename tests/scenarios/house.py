@@ -18,6 +18,7 @@ import aiohttp
 from bot.app import App, Seams, serve
 from bot.config import load
 from core.clock import SECOND_US
+from tests.scenarios.answers import unanswered
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
 
@@ -69,6 +70,11 @@ class House:
         """Where tools work."""
         return self.directory / "workspace"
 
+    @property
+    def database(self) -> Path:
+        """Where the hub keeps everything."""
+        return self.directory / "data" / "hub.db"
+
     async def start(self) -> App:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
@@ -96,20 +102,6 @@ class House:
         assert self.app is not None
         async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
             return answer.status, await answer.json()
-
-    async def unexplained(self) -> list[str]:
-        """Keys of messages and presses that the hub confirmed and `hubbub why` knows nothing of."""
-        assert self.app is not None
-        known = {explained.key for explained in await self.app.store.explain_recent(1000)}
-        bot = self.telegram.bot().id
-        keys: list[str] = []
-        for update in self.telegram.updates():
-            message, press = update.payload.get("message", {}), update.payload.get("callback_query")
-            if update.confirmed_at is not None and ("text" in message or "document" in message):
-                keys.append(f"tg:{bot}:m:{message['chat']['id']}:{message['message_id']}")
-            if update.confirmed_at is not None and press is not None:
-                keys.append(f"tg:{bot}:cb:{press['id']}")
-        return [key for key in keys if key not in known]
 
     async def channel_becomes(self, state: str, channel: str = "telegram") -> str:
         """Until `/readyz` names that state; returns the reason it gives."""
@@ -154,7 +146,10 @@ async def open_house(
     start: bool = True,
     http: str = "port = 0",
 ) -> AsyncIterator[House]:
-    """A hub with one Telegram bot and one model; person 7 is its owner."""
+    """A hub with one Telegram bot and one model; person 7 is its owner.
+
+    At the end everything that was delivered must have an answer in `hubbub why`.
+    """
     async with TelegramSimulator() as telegram, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
         telegram.add_bot(TOKEN)
         telegram.add_user(OWNER, first_name="Olivia")
@@ -166,6 +161,9 @@ async def open_house(
             await telegram.wait_polling(TOKEN, LIMIT_S)
         try:
             yield house
+            await house.stop()
+            if house.database.exists():
+                assert await unanswered(house.database, telegram.updates()) == []
         finally:
             await house.stop()
 

@@ -142,6 +142,42 @@ async def test_a_code_expires(tmp_path: Path) -> None:
         assert await code_for(house, STAN) != code
 
 
+async def test_a_code_to_join_is_guessed_by_nobody(house: House) -> None:
+    code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
+    for guess in ("ABCDEFGH", "ABCDEFGJ", "ABCDEFGK", "ABCDEFGM", "ABCDEFGN"):
+        assert (await says(house, EVE, f"/link {guess}")).startswith("I know no such code.")
+    assert await says(house, EVE, f"/link {code}") == (
+        "Too many wrong codes. Please try again in a quarter of an hour."
+    )
+    assert "yours too" in await says(house, SECOND, f"/link {code}"), "another's guesses cost nobody a code"
+    assert await outcomes(house, count=2) == ["refused: too many wrong codes", "linked"]
+
+
+async def test_a_code_to_join_expires(tmp_path: Path) -> None:
+    async with open_house(tmp_path, direct="pairing", speed=900) as house:
+        invite(house)
+        code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
+        await code_for(house, STAN)
+        assert house.app is not None
+        await until_none_waits(house.app.pairing)  # made later, and good for as long
+        assert await says(house, SECOND, f"/link {code}") == "This code is no longer good. Ask for a new one."
+        assert (await says(house, SECOND, "hello")).startswith("This assistant is private.")
+
+
+async def test_a_code_to_join_raced_for_joins_one(house: House) -> None:
+    code = (await says(house, OWNER, "/link")).split("/link ")[1].split("\n")[0]
+    racers = (STAN, SECOND, EVE)
+    for person in racers:
+        house.telegram.user_sends_text(person, f"/link {code}")
+    answers = [(await house.telegram.wait_bot_messages(person, 1))[0].text for person in racers]
+    assert sorted(answer.startswith("This account is yours too now") for answer in answers) == [0, 0, 1]
+    assert answers.count("This code was used already. Ask for a new one.") == 2
+    house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
+    prompt_id = (await house.card(OWNER)).choices[0].split(":")[1]
+    decided = [await says(house, person, f"/approve {prompt_id}") for person in racers]
+    assert decided.count("Approved by owner") == 1
+
+
 async def test_a_code_raced_for_from_two_accounts_and_the_desk_lets_in_once(house: House) -> None:
     await link(house, OWNER, SECOND)
     code = await code_for(house, STAN)
@@ -255,6 +291,60 @@ async def test_in_a_group_each_sees_what_is_theirs(house: House) -> None:
     await house.telegram.wait_text(group, "Done:")
     assert (house.workspace / "out.txt").read_text() == "group\n"
     await everything_has_an_answer(house)
+
+
+async def test_in_a_group_nobody_hears_what_the_model_was_told_by_another(house: House) -> None:
+    await let_in(house, MIA)
+    await let_in(house, STAN)
+    group = house.telegram.create_group("Five", [OWNER, MIA, STAN, SECOND, EVE]).id
+    for person, word in ((MIA, "apricot"), (STAN, "banana"), (OWNER, "cherry")):
+        for where in (None, group):
+            mention = f"{MENTION} " if where else ""
+            house.telegram.user_sends_text(person, f"{mention}my word is {word} in {where}.", chat_id=where)
+            await house.telegram.wait_text(where or person, f"{word} in {where}.")
+            told = str(house.model.log[-1].body["messages"])
+            others = {"apricot", "banana", "cherry"} - {word}
+            assert word in told
+            assert not [other for other in others if other in told], f"{PEOPLE.get(person)} in {where}"
+    assert await says(house, STAN, "and mine?") == "You said: and mine?"
+    assert "apricot" not in str(house.model.log[-1].body["messages"])
+
+
+async def test_in_a_group_a_members_call_is_decided_by_them_or_the_owner(tmp_path: Path) -> None:
+    extra = 'groups = "addressed"\n[roles.member]\ntools = ["shell"]'
+    async with open_house(tmp_path, direct="pairing", extra=extra) as house:
+        invite(house)
+        for person in (MIA, STAN):
+            await let_in(house, person)
+        await link(house, OWNER, SECOND)
+        group = house.telegram.create_group("Five", [OWNER, MIA, STAN, SECOND, EVE]).id
+
+        for number, decider in enumerate((MIA, SECOND)):
+            asked = f"{MENTION} please run: echo {number} >> out.txt"
+            house.telegram.user_sends_text(MIA, asked, chat_id=group)
+            await house.telegram.wait_for(lambda: house.open_cards(group), LIMIT_S)
+            (card,) = house.open_cards(group)
+            for other in (STAN, EVE):
+                for button in card.choices:
+                    refused = await press(house, other, group, card.id, button)
+                    assert refused == "You are not allowed to decide this."
+                house.telegram.user_sends_text(other, f"{MENTION} yes", chat_id=group)
+                house.telegram.user_sends_text(other, "approve", chat_id=group, reply_to=card.id)
+            prompt_id = card.choices[0].split(":")[1]
+            assert await says(house, STAN, f"/approve {prompt_id}") == "I know no question with that id."
+            await house.telegram.wait_confirmed()
+            assert len(house.open_cards(group)) == 1
+            who = "Mia" if decider == MIA else "owner"
+            answer = await press(house, decider, group, card.id, card.choices[0])
+            assert answer == f"Approved by {who}"
+            await house.telegram.wait_for(lambda: not house.open_cards(group), LIMIT_S)
+            await house.telegram.wait_for(lambda n=number: done(house, group) > n, LIMIT_S)
+        assert (house.workspace / "out.txt").read_text() == "0\n1\n"
+
+
+def done(house: House, chat: int) -> int:
+    """Answers after a tool."""
+    return sum(text.startswith("Done:") for text in house.says(chat))
 
 
 async def press(house: House, person: int, chat: int, message: int, data: str) -> str:
