@@ -40,6 +40,7 @@ from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
+from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.files import file_tools
 from core.tools.builtin.http import http_tool
@@ -204,6 +205,7 @@ def build_chat(
     tools = ToolRegistry(
         [
             time_tool(clock, config.hub.timezone),
+            ask_user_tool(),
             *memory_tools(store),
             *file_tools(_path_guard(configured)),
             http_tool(_network_guard(config), _authorities),

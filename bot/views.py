@@ -8,6 +8,7 @@ from typing import Protocol, Self, assert_never
 
 from pydantic import BaseModel, ConfigDict
 
+from core.prompts import Answer, Chose, Offer, Option, Options, Replies, Wrote
 from core.store.accept import PromptView
 from core.store.pairing import PairingRequest
 from core.store.rows import ThreadRow
@@ -121,7 +122,7 @@ async def conversation(store: Conversations, thread_id: str, limit: int) -> Conv
 
 
 class VoteView(View):
-    """One person's answer so far."""
+    """One person's answer so far, in words."""
 
     user_id: str
     name: str
@@ -130,7 +131,10 @@ class VoteView(View):
 
 
 class ApprovalView(View):
-    """A question that waits for people. `approvers`: who may answer; empty: the requester and any owner."""
+    """Something that waits for people. `approvers`: who may answer; empty: the requester and any owner.
+
+    `options`: the answers it shows; `free_text`: any other words are one, too.
+    """
 
     id: str
     kind: str
@@ -140,6 +144,7 @@ class ApprovalView(View):
     title: str
     detail: str
     options: tuple[str, ...]
+    free_text: bool
     approvers: tuple[str, ...]
     quorum: int
     votes: tuple[VoteView, ...]
@@ -149,8 +154,10 @@ class ApprovalView(View):
     @classmethod
     def of(cls, view: PromptView) -> Self:
         """The prompt with its votes."""
-        prompt = view.prompt
-        votes = (VoteView(user_id=v.user_id, name=v.name, option=v.option.value, at=v.at) for v in view.votes)
+        prompt, (options, free_text) = view.prompt, _offered(view.prompt.offer)
+        votes = (
+            VoteView(user_id=v.user_id, name=v.name, option=_in_words(v.answer), at=v.at) for v in view.votes
+        )
         return cls(
             id=prompt.id,
             kind=prompt.kind.value,
@@ -159,13 +166,34 @@ class ApprovalView(View):
             requester_id=prompt.requester_id,
             title=prompt.title,
             detail=prompt.detail,
-            options=tuple(option.value for option in prompt.options),
+            options=options,
+            free_text=free_text,
             approvers=prompt.rule.approvers,
             quorum=prompt.rule.quorum,
             votes=tuple(votes),
             created_at=prompt.created_at,
             expires_at=prompt.expires_at,
         )
+
+
+def _offered(offer: Offer) -> tuple[tuple[str, ...], bool]:
+    match offer:
+        case Options(options):
+            return tuple(option.value for option in options), False
+        case Replies(labels, free_text):
+            return labels, free_text
+        case _:
+            assert_never(offer)
+
+
+def _in_words(answer: Answer) -> str:
+    match answer:
+        case Option():
+            return answer.value
+        case Chose(_, text) | Wrote(text):
+            return text
+        case _:
+            assert_never(answer)
 
 
 class AccountView(View):
