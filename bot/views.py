@@ -8,10 +8,10 @@ from typing import Protocol, Self, assert_never
 
 from pydantic import BaseModel, ConfigDict
 
-from core.prompts import Answer, Chose, Offer, Option, Options, Replies, Wrote
+from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.accept import PromptView
 from core.store.pairing import PairingRequest
-from core.store.rows import ThreadRow
+from core.store.rows import SealedSecret, ThreadRow, ToolSettingRow
 from core.transcript import AssistantSaid, Entry, Note, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Person
 
@@ -249,6 +249,60 @@ class PairingRequestView(View):
             created_at=request.created_at,
             expires_at=request.expires_at,
         )
+
+
+class GrantView(View):
+    """What a person allowed once and for all. `pattern`: None covers the whole tool; `thread_id`: None holds
+    everywhere; `expires_at`: None until it is revoked."""
+
+    id: str
+    user_id: str
+    tool: str
+    pattern: str | None
+    thread_id: str | None
+    granted_by: str
+    created_at: int
+    expires_at: int | None
+
+    @classmethod
+    def of(cls, grant: Grant) -> Self:
+        """The grant as it is kept."""
+        return cls(
+            id=grant.id,
+            user_id=grant.user_id,
+            tool=grant.tool,
+            pattern=grant.pattern,
+            thread_id=grant.thread_id,
+            granted_by=grant.granted_by,
+            created_at=grant.created_at,
+            expires_at=grant.expires_at,
+        )
+
+
+class PermissionView(View):
+    """A person's own word on a tool: always_allow, ask_each_time or disabled."""
+
+    user_id: str
+    tool: str
+    setting: str
+    changed_at: int
+
+    @classmethod
+    def of(cls, row: ToolSettingRow) -> Self:
+        """The setting as it is kept."""
+        return cls(user_id=row.user_id, tool=row.tool, setting=row.setting.value, changed_at=row.changed_at)
+
+
+class SecretView(View):
+    """That there is a secret of this name, and since when; never its value."""
+
+    name: str
+    changed_at: int
+
+    @classmethod
+    def of(cls, secret: SealedSecret) -> Self:
+        """The name alone."""
+        return cls(name=secret.name, changed_at=secret.changed_at)
 
 
 class DecisionView(View):

@@ -35,7 +35,7 @@ def existing_database(loaded: Loaded) -> Path:
 
 def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
     """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
-    database = existing_database(load(path))
+    database = existing_database(load(path, secrets=False))
 
     async def ask() -> T:
         from core.store.sqlite import SqliteReader
