@@ -5,16 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 
 from bot.config import Loaded
 from bot.desk import Desk, HubDesk
-from bot.keeping import HubKeeping, Keeping
-from bot.parts import build_rules, build_tools, open_store
-from bot.vault_keys import VaultKeyRing
+from bot.parts import build_rules, open_store
 from core.clock import Clock, SystemClock
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
 from core.messages import Address, InboundEvent
-from core.ports import Acceptance, OutboxRow
+from core.ports import Acceptance, OutboxRow, Seen
 from core.store.base import Store
 from core.users import Role
 
@@ -32,18 +30,6 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
         rules = build_rules(config, owner, ids)
         pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
         yield HubDesk(store, RestingInbox(store, rules, clock), pairing, owner, clock, ids)
-
-
-@contextlib.asynccontextmanager
-async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
-    """The same for what is laid down for the time to come; makes the database where there is none yet."""
-    config = loaded.config
-    clock, ids = SystemClock(), RandomIds()
-    async with open_store(config, clock, ids) as store:
-        await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-        names = build_tools(loaded, store, clock).names
-        yield HubKeeping(store, ring, names, clock)
 
 
 class NobodyListens:
@@ -76,3 +62,8 @@ class RestingInbox:
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """See Inbox. Nothing is received, so nothing was missed."""
+        del channel
+        return ()

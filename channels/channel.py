@@ -78,9 +78,10 @@ class Channel(Protocol):
         """
         ...
 
-    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+    async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
         """Show one rendered part. `nonce` is the same when a part is sent again, for platforms that then
-        show it once. Raises ChannelError."""
+        show it once, or can be asked for it; `repeated`: an earlier request may have been taken. Raises
+        ChannelError."""
         ...
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
@@ -96,8 +97,11 @@ class Channel(Protocol):
         ChannelError."""
         ...
 
-    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
-        """Find the message that an unanswered `post` may have made, and make it say `payload`.
+    async def find_lost(
+        self, to: Address, payload: Payload, nonce: str, around: Surroundings
+    ) -> Posted | None:
+        """Find the message that an unanswered `post` with this nonce may have made, and make it say
+        `payload`.
 
         None: the platform cannot tell, or there is none close by; at most a few requests are spent on it.
         Raises ChannelError.

@@ -189,7 +189,7 @@ class ConversationPreviews:
     async def _find(self, channel: Channel, row: OutboxRow) -> Posted | None:
         around = await self._records.durably(lambda: self._outbox.surroundings(row.id))
         try:
-            return await channel.find_lost(self._address, channel.render(PLACEHOLDER)[0], around)
+            return await channel.find_lost(self._address, channel.render(PLACEHOLDER)[0], row.nonce, around)
         except (MessageRejected, AddressGone) as error:
             logger.info("preview %d to %s cannot be looked for: %s", row.id, self._address, error)
         except ChannelError:

@@ -2,11 +2,12 @@
 
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from core.clock import Clock
 from core.errors import HubError, InboxUnavailable
 from core.messages import InboundEvent, Unreadable
-from core.ports import Acceptance, Inbox
+from core.ports import Acceptance, Inbox, Seen
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,10 @@ class Reception:
             return await self._set_aside(event)
         self._failures.pop(event.key, None)
         return acceptance
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """See Inbox.last_seen."""
+        return await self._inbox.last_seen(channel)
 
     async def _set_aside(self, event: InboundEvent) -> Acceptance:
         summary = "accepting it failed repeatedly, see the log"

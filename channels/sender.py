@@ -240,7 +240,9 @@ class Sender:
             row = await self._take_over(channel, row, row.replaces, parts)
         for index in range(len(row.refs), len(parts)):
             nonce = row.nonce if index == 0 else f"{row.nonce}.{index}"
-            posted = await channel.post(self._address, parts[index], nonce=nonce)
+            # What went unanswered is the first part without a ref; those after it were never asked for.
+            repeated = row.repeats > 0 and index == len(row.refs)
+            posted = await channel.post(self._address, parts[index], nonce=nonce, repeated=repeated)
             if index == len(parts) - 1:
                 await self._records.last_part_aside(row.id, posted)
             else:

@@ -1,19 +1,23 @@
 """The hub: takes responsibility for inbound events and gives every active thread its actor."""
 
 import logging
+from collections.abc import Sequence
 
 from core.actors import ThreadActors
-from core.clock import Clock
+from core.clock import SECOND_US, Clock
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
 from core.messages import InboundEvent, Unreadable
-from core.ports import Acceptance, OutboxListener
+from core.ports import Acceptance, OutboxListener, Seen
 from core.store.accept import Accepted
 from core.store.base import Store
 from core.store.units import committed
 
 logger = logging.getLogger(__name__)
+
+LATELY_US = 30 * 24 * 3600 * SECOND_US
+"""No platform is asked for anything older than what it was heard to say in this time."""
 
 
 class Hub:
@@ -66,6 +70,13 @@ class Hub:
             raise InboxUnavailable(str(error)) from error
         logger.info("event %s: %s%s", event.key, accepted.outcome, " (again)" if accepted.duplicate else "")
         return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """See core.ports.Inbox."""
+        try:
+            return await self._store.last_seen(channel, self._clock.now() - LATELY_US)
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
 
     def _follow(self, accepted: Accepted) -> None:
         if accepted.stopped_turn_id is not None:

@@ -18,6 +18,14 @@ class Acceptance:
     duplicate: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest message that came from an address."""
+
+    address: Address
+    order_key: str
+
+
 class Inbox(Protocol):
     """Given to every channel."""
 
@@ -27,6 +35,11 @@ class Inbox(Protocol):
         Only after return may the channel acknowledge it to its platform. A repeated `event.key` changes
         nothing. Raises InboxUnavailable: do not acknowledge; expect redelivery.
         """
+        ...
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """The newest message of each address a channel has lately heard from, so that it can ask its platform
+        for what came after. Raises InboxUnavailable."""
         ...
 
 

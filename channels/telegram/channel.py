@@ -120,7 +120,14 @@ class TelegramChannel:
         """See Channel."""
         return outbound.render(message)
 
-    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:  # noqa: ARG002
+    async def post(
+        self,
+        to: Address,
+        payload: Payload,
+        *,
+        nonce: str,  # noqa: ARG002
+        repeated: bool = False,  # noqa: ARG002
+    ) -> Posted:
         """See Channel. Telegram knows no nonce."""
         return await self._delivery.post(to, payload)
 
@@ -140,7 +147,13 @@ class TelegramChannel:
         """See Channel."""
         await self._client.typing(where(to))
 
-    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+    async def find_lost(
+        self,
+        to: Address,
+        payload: Payload,
+        nonce: str,  # noqa: ARG002
+        around: Surroundings,
+    ) -> Posted | None:
         """See Channel. Ids of messages are consecutive, and only a message of ours can be edited."""
         place = place_of(to)
         for message_id in candidates(place.chat_id, around):

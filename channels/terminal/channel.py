@@ -118,9 +118,9 @@ class TerminalChannel:
         """See Channel: a message is one part, however long."""
         return ({MESSAGE: message},) if message.blocks or message.files or message.outcome else ()
 
-    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+    async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
         """See Channel."""
-        del to
+        del to, repeated
         ref = MessageRef(nonce)
         self._screen.shows(ref, _message(payload))
         return Posted(ref, self._order_key())
@@ -138,9 +138,11 @@ class TerminalChannel:
         """See Channel: the screen follows the turn itself."""
         del to
 
-    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+    async def find_lost(
+        self, to: Address, payload: Payload, nonce: str, around: Surroundings
+    ) -> Posted | None:
         """See Channel: a screen keeps nothing."""
-        del to, payload, around
+        del to, payload, nonce, around
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         """See Channel: nobody attaches anything here."""

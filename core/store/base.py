@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from core.messages import InboundEvent, Message
-from core.ports import Outbox, OutboxRow
+from core.ports import Outbox, OutboxRow, Seen
 from core.prompts import Grant, Prompt, Standing, ToolSetting
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
@@ -174,11 +174,9 @@ class Store(Outbox, Protocol):
         """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user."""
         ...
 
-    async def expire_prompts(
-        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
-    ) -> Expired:
-        """Close every open prompt past its time: an approval counts as denied (by nobody), a question as
-        skipped, a continue or budget prompt as stop; an unknown outcome stays unknown, with no answer."""
+    async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
+        """Close every open prompt past its time: an approval counts as denied (by nobody), a continue or
+        budget prompt as stop; an unknown outcome stays unknown, with no answer."""
         ...
 
     async def open_prompts(self) -> Sequence[PromptView]:
@@ -246,6 +244,10 @@ class Store(Outbox, Protocol):
 
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
         """The newest inbound events, newest first."""
+        ...
+
+    async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
+        """The newest message of each address of a channel, of those received since then."""
         ...
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:

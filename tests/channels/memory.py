@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from channels.channel import Payload, Route
 from core.errors import HubError, MessageRejected, StoreUnavailable
-from core.messages import Address, Attachment, InboundEvent, Message, MessageRef, Plain
-from core.ports import Acceptance, Inbox, OutboxListener, OutboxRow, Posted, SendState, Surroundings
+from core.messages import Address, Attachment, InboundEvent, InboundMessage, Message, MessageRef, Plain
+from core.ports import Acceptance, Inbox, OutboxListener, OutboxRow, Posted, Seen, SendState, Surroundings
 
 T = TypeVar("T")
 
@@ -66,6 +66,14 @@ class MemoryInbox(Watched):
         self.changed()
         answer = self.answers.get(getattr(event, "prompt_id", ""), Acceptance("kept"))
         return replace(answer, duplicate=duplicate)
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """See Inbox."""
+        newest: dict[Address, str] = {}
+        for event in self.events.values():
+            if isinstance(event, InboundMessage) and event.channel == channel:
+                newest[event.address] = max(newest.get(event.address, ""), event.order_key)
+        return [Seen(address, key) for address, key in newest.items()]
 
     def close_chat(self, address: str) -> None:
         """Events of this address are held from now on."""
@@ -354,7 +362,7 @@ class LoopbackChannel(Watched):
             parts[-1] += f" [{message.outcome}]"
         return tuple({"text": part} for part in parts)
 
-    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+    async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
         await self._ask("post", to, payload)
         self.shown.append(Shown(to, str(payload["text"]), nonce))
         ref = MessageRef(str(len(self.shown) - 1))
@@ -380,7 +388,9 @@ class LoopbackChannel(Watched):
         await self._ask("typing", to, {})
         self._answer(to, {})
 
-    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+    async def find_lost(
+        self, to: Address, payload: Payload, nonce: str, around: Surroundings
+    ) -> Posted | None:
         await self._ask("find", to, payload)
         for number, message in enumerate(self.shown):
             if message.address == to and not message.gone and str(number) not in around.shown:

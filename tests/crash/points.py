@@ -52,6 +52,7 @@ READS = frozenset(
         "pairing_requests",
         "open_prompts",
         "grants",
+        "last_seen",
         "standing",
         "tool_settings",
         "secrets",

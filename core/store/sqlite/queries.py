@@ -17,6 +17,7 @@ import aiosqlite
 from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
 from core.messages import Address
+from core.ports import Seen
 from core.prompts import Grant
 from core.store.accept import PromptView
 from core.store.pairing import NoiseRow, PairingRequest
@@ -131,6 +132,16 @@ class SqliteReader:
         newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
         sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
         return _explanations(await self._all(sql, limit))
+
+    async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
+        """See Store.last_seen."""
+        rows = await self._all(
+            "SELECT address, max(order_key) FROM inbox WHERE channel = ? AND kind = 'message'"
+            " AND received_at >= ? AND address IS NOT NULL AND order_key <> '' GROUP BY address",
+            channel,
+            since,
+        )
+        return [Seen(Address(row[0]), row[1]) for row in rows]
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
         """See Store.noise."""

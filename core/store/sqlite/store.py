@@ -9,7 +9,7 @@ from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.messages import Address, InboundEvent, Message, MessageRef, Sender
-from core.ports import OutboxRow, Posted, Surroundings
+from core.ports import OutboxRow, Posted, Seen, Surroundings
 from core.prompts import Grant, Prompt, Standing, ToolSetting
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.base import RunCheck
@@ -232,9 +232,7 @@ class SqliteStore:
         sender = Sender(platform_user_id, name)
         return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender))
 
-    async def expire_prompts(
-        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
-    ) -> Expired:
+    async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
         """See Store."""
         return await self._writer.run(lambda tx: prompts.expire(tx, now, outcome_text, card))
 
@@ -357,6 +355,10 @@ class SqliteStore:
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
         """See Store."""
         return await self._queries.explain_recent(limit)
+
+    async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
+        """See Store."""
+        return await self._queries.last_seen(channel, since)
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
         """See Store."""

@@ -393,3 +393,15 @@ async def test_why_tells_what_an_event_led_to(world: World) -> None:
     assert [one.outcome for one in newest] == ["command"]
     assert [one.outbox_id for one in newest[0].deliveries] == [status.outbox[0].id]
     assert await world.store.explain("chat:m:never") is None
+
+
+async def test_the_newest_message_of_each_address_is_known(world: World) -> None:
+    """From there a channel asks its platform for what it missed."""
+    began = world.clock.now()
+    messages = [world.message("first"), world.message("second", address="other"), world.message("third")]
+    for message in messages:
+        await world.store.accept_event(message, world.queueing(), send_now=False)
+    seen = {one.address: one.order_key for one in await world.store.last_seen(CHANNEL, began)}
+    assert seen == {message.address: message.order_key for message in messages[1:]}
+    assert not await world.store.last_seen("elsewhere", began)
+    assert not await world.store.last_seen(CHANNEL, world.clock.now() + 1)
