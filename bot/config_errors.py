@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
@@ -94,27 +94,54 @@ def syntax(source: Path, text: str, message: str) -> str:
 # --------------------------------------------------------------------------------------- the models' shape
 
 
+@dataclass(frozen=True, slots=True)
+class _OneOf:
+    """A section that is one of several, by its platform."""
+
+    sections: Mapping[str, type[BaseModel]]
+
+    @property
+    def fields(self) -> Mapping[str, FieldInfo]:
+        """Those of all of them."""
+        return {
+            name: found
+            for one in reversed(list(self.sections.values()))  # of equal names the first section's
+            for name, found in one.model_fields.items()
+        }
+
+
 def _inner(annotation: Any) -> Any:
     """An annotation without its wrapping: `Annotated`, `| None`."""
     if get_origin(annotation) in (Union, UnionType):
-        annotation = next(choice for choice in get_args(annotation) if choice is not type(None))
+        choices = [choice for choice in get_args(annotation) if choice is not type(None)]
+        if len(choices) > 1:
+            return _OneOf({get_args(one.model_fields["platform"].annotation)[0]: one for one in choices})
+        annotation = choices[0]
     return _inner(get_args(annotation)[0]) if hasattr(annotation, "__metadata__") else annotation
+
+
+def _fields(section: Any) -> Mapping[str, FieldInfo]:
+    """The keys of a section; none of anything else."""
+    if isinstance(section, _OneOf):
+        return section.fields
+    is_section = isinstance(section, type) and issubclass(section, BaseModel)
+    return section.model_fields if is_section else {}
 
 
 def _field(key: Key) -> FieldInfo | None:
     """The field a key ends at; None for entries of lists and tables, and for keys there are none of."""
-    section = annotation_at(key[:-1]) if key else None
-    if isinstance(section, type) and issubclass(section, BaseModel):
-        return section.model_fields.get(str(key[-1]))
-    return None
+    return _fields(annotation_at(key[:-1])).get(str(key[-1])) if key else None
 
 
 def annotation_at(key: Key) -> Any:
-    """The type expected at a key; None where there is no such key."""
+    """The type expected at a key; None where there is no such key. The key of a channel may have its platform
+    before what belongs to it, as the models' refusals do."""
     annotation: Any = Config
     for step in key:
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            found = annotation.model_fields.get(str(step))
+        if isinstance(annotation, _OneOf) and step in annotation.sections:
+            annotation = annotation.sections[str(step)]
+        elif fields := _fields(annotation):
+            found = fields.get(str(step))
             annotation = _inner(found.annotation) if found else None
         elif get_origin(annotation) is Mapping:
             annotation = _inner(get_args(annotation)[1])
@@ -162,19 +189,43 @@ def explain(refused: ValidationError, hidden: set[Key]) -> list[Problem]:
 
 def _explain(error: ErrorDetails, hidden: set[Key]) -> Problem:
     key = tuple(step for step in error["loc"] if step != "[key]")
+    plain = written(key)
     match error["type"]:
         case "extra_forbidden":
-            return Problem(key, _unknown(key))
+            return Problem(plain, _unknown(key))
         case "missing":
-            return Problem(key, f"missing; {_example(key)}")
+            return Problem(plain, f"missing; {_example(key)}")
+        case "union_tag_not_found":
+            return Problem((*plain, "platform"), f"missing; {_example((*key, 'platform'))}")
+        case "union_tag_invalid":
+            return Problem((*plain, "platform"), _platform(error))
         case "value_error":
             text = str(error["ctx"]["error"]) if "ctx" in error else error["msg"]
         case "literal_error":
-            text = _choice(key, error["input"], shown=key not in hidden)
+            text = _choice(key, error["input"], shown=plain not in hidden)
         case _:
             text = f"{_expected(error)}; {_example(key)}"
-    shown = _shown(key, error["input"]) if key not in hidden else ""
-    return Problem(key, f"{shown}{text}")
+    shown = _shown(key, error["input"]) if plain not in hidden else ""
+    return Problem(plain, f"{shown}{text}")
+
+
+def written(key: Key) -> Key:
+    """A key as it is written: a channel's platform is no step of it."""
+    is_tagged = len(key) > 3 and key[0] == "channels" and key[2] in PLATFORMS
+    return (*key[:2], *key[3:]) if is_tagged else key
+
+
+def _platform(error: ErrorDetails) -> str:
+    found = error["input"].get("platform") if isinstance(error["input"], Mapping) else None
+    shown = _literal(found) if isinstance(found, str) else "this"
+    choices = list(cast("_OneOf", annotation_at(("channels", ""))).sections)
+    listed = " or ".join(_literal(choice) for choice in choices)
+    for later in PLANNED_VALUES[("channels", "platform")]:
+        if found == later:
+            return f"{shown} is not supported by this version; use {listed}"
+    near = difflib.get_close_matches(str(found), choices, n=1)
+    advice = f"did you mean {_literal(near[0])}?" if near else f"use {listed}"
+    return f"{shown} is not one of the choices; {advice}"
 
 
 def _shown(key: Key, value: object) -> str:
@@ -217,8 +268,7 @@ def _unknown(key: Key) -> str:
     plain = tuple(str(step) for step in key if not isinstance(step, int))
     if _general(plain) in PLANNED:
         return "is not supported by this version; remove it"
-    section = annotation_at(key[:-1])
-    names = list(section.model_fields) if isinstance(section, type) else []
+    names = list(_fields(annotation_at(key[:-1])))
     near = difflib.get_close_matches(str(key[-1]), names, n=1)
     if near:
         return f"unknown key; did you mean {near[0]}?"
@@ -259,13 +309,15 @@ def _example(key: Key) -> str:
     """How a good value is written, as advice."""
     found = _field(key)
     if found is None:
-        return f"correct the entry of {dotted(key[:-1])}" if len(key) > 1 else "write it as a section"
+        return (
+            f"correct the entry of {dotted(written(key)[:-1])}" if len(key) > 1 else "write it as a section"
+        )
     name = str(key[-1])
     if found.examples:
         return f"for example {name} = {_literal(found.examples[0])}"
     default = found.get_default(call_default_factory=True)
     if isinstance(default, BaseModel) or get_origin(_inner(found.annotation)) is Mapping or name == "models":
-        return f"write it as [{dotted(key)}]" if name != "models" else "write it as [[models]]"
+        return f"write it as [{dotted(written(key))}]" if name != "models" else "write it as [[models]]"
     return f"for example {name} = {_literal(default)}"
 
 

@@ -10,7 +10,7 @@ from bot.config import DATABASE_NAME, Loaded
 from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
-from bot.settings import Config, TelegramChannel
+from bot.settings import ChannelSection, Config, SlackChannel, TelegramChannel
 from bot.settings import Model as ModelSettings
 from bot.web.channels import CHANNELS_PATH
 from channels.channel import Channel
@@ -40,7 +40,6 @@ from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
-from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.files import file_tools
 from core.tools.builtin.http import http_tool
@@ -129,6 +128,39 @@ def build_channels(config: Config, clock: Clock, certificates: Certificates) -> 
 
 
 def _channel(
+    config: Config, name: str, settings: ChannelSection, clock: Clock, certificates: Certificates
+) -> Channel:
+    match settings:
+        case TelegramChannel():
+            return _telegram(config, name, settings, clock, certificates)
+        case SlackChannel():
+            return _slack(config, name, settings, clock, certificates)
+
+
+def _slack(
+    config: Config, name: str, settings: SlackChannel, clock: Clock, certificates: Certificates
+) -> Channel:
+    from channels.slack.channel import Http, Socket
+    from channels.slack.channel import SlackChannel as Slack
+
+    app_token, secret = settings.app_token, settings.signing_secret
+    receiving = (
+        Socket(app_token.get_secret_value() if app_token else "")
+        if settings.mode == "socket"
+        else Http(secret.get_secret_value() if secret else "")
+    )
+    return Slack(
+        name=name,
+        bot_token=settings.bot_token.get_secret_value(),
+        receiving=receiving,
+        api_base_url=settings.api_base_url,
+        clock=clock,
+        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
+        tls=certificates.for_url(settings.api_base_url),
+    )
+
+
+def _telegram(
     config: Config, name: str, settings: TelegramChannel, clock: Clock, certificates: Certificates
 ) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
@@ -202,7 +234,15 @@ def build_chat(
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    tools = build_tools(configured, store, clock)
+    tools = ToolRegistry(
+        [
+            time_tool(clock, config.hub.timezone),
+            *memory_tools(store),
+            *file_tools(_path_guard(configured)),
+            http_tool(_network_guard(config), _authorities),
+            shell_tool(configured.environment),
+        ]
+    )
     pipeline = CallPipeline(tools, _pipeline_settings(config), clock)
     services = ChatServices(store, model, pipeline, outbox, turns, clock, ids)
     settings = _chat_settings(config)
@@ -213,26 +253,10 @@ def build_chat(
     return delegate
 
 
-def build_tools(configured: Loaded, store: Store, clock: Clock) -> ToolRegistry:
-    """Every tool of this hub."""
-    config = configured.config
-    return ToolRegistry(
-        [
-            time_tool(clock, config.hub.timezone),
-            ask_user_tool(),
-            *memory_tools(store),
-            *file_tools(_path_guard(configured)),
-            http_tool(_network_guard(config), _authorities),
-            shell_tool(configured.environment),
-        ]
-    )
-
-
 def _path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
-    config = configured.config
-    files = [file for file in (configured.source, configured.environment_file) if file is not None]
-    return PathGuard(config.workspace.dir, [config.hub.data_dir, *files])
+    config, source = configured.config, configured.source
+    return PathGuard(config.workspace.dir, [config.hub.data_dir, *([source] if source else [])])
 
 
 def _network_guard(config: Config) -> NetworkGuard:

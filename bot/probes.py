@@ -18,7 +18,7 @@ import aiohttp
 
 from bot.findings import Finding, broken, fine, warning
 from bot.parts import Certificates
-from bot.settings import Config, Model, TelegramChannel
+from bot.settings import ChannelSection, Config, Model, SlackChannel, TelegramChannel
 from channels.telegram.privacy import GroupRights, hints
 
 ANSWER_LIMIT_S = 10.0
@@ -45,8 +45,25 @@ class Probes:
         self._http = http
         self._certificates = certificates
 
-    async def channel(self, name: str, channel: TelegramChannel) -> list[Finding]:
+    async def channel(self, name: str, channel: ChannelSection) -> list[Finding]:
         """Whether the bot's token is good, and whether the clocks agree."""
+        match channel:
+            case TelegramChannel():
+                return await self._telegram(name, channel)
+            case SlackChannel():
+                return await self._slack(name, channel)
+
+    async def _slack(self, name: str, channel: SlackChannel) -> list[Finding]:
+        what = f"channel {name}"
+        host = urlsplit(channel.api_base_url).netloc.rpartition("@")[2]
+        headers = {"Authorization": f"Bearer {channel.bot_token.get_secret_value()}"}
+        try:
+            answer = await self._get(f"{channel.api_base_url}/auth.test", headers)
+        except _Unreached as error:
+            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+        return [_slack_bot(what, answer), *_clock(host, answer.date)]
+
+    async def _telegram(self, name: str, channel: TelegramChannel) -> list[Finding]:
         what = f"channel {name}"
         token = channel.token.get_secret_value()
         host = urlsplit(channel.api_base_url).netloc.rpartition("@")[2]
@@ -56,9 +73,9 @@ class Probes:
             return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
         return [_bot(what, answer), *_clock(host, answer.date), *_groups(name, channel, answer)]
 
-    async def groups(self, name: str, channel: TelegramChannel) -> list[Finding]:
+    async def groups(self, name: str, channel: ChannelSection) -> list[Finding]:
         """What a bot that runs elsewhere is shown in groups; nothing if the platform does not say."""
-        if channel.groups == "off":
+        if channel.groups == "off" or not isinstance(channel, TelegramChannel):
             return []
         with contextlib.suppress(_Unreached):  # the hub that runs knows more about that
             token = channel.token.get_secret_value()
@@ -132,6 +149,19 @@ def _bot(what: str, answer: _Answer) -> Finding:
         case status, _:
             advice = "check api_base_url, or try again later"
             return broken(what, f"unexpected answer (HTTP {status})", advice)
+
+
+def _slack_bot(what: str, answer: _Answer) -> Finding:
+    match answer.status, answer.page:
+        case 200, {"ok": True, "user": str(user), "team": str(team)}:
+            return fine(what, f"the token is good: {user} in {team}")
+        case 200, {"ok": False, "error": str(error)}:
+            advice = "copy the bot token again from api.slack.com/apps (Install App)"
+            return broken(what, f"the platform refuses the token ({error})", advice)
+        case status, _:
+            return broken(
+                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
+            )
 
 
 def _groups(name: str, channel: TelegramChannel, answer: _Answer) -> list[Finding]:

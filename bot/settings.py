@@ -6,7 +6,7 @@ into one line with file, line, key and advice. Refusals raised here have the for
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -16,9 +16,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from core.safety.addresses import Exemption
 
 RESTART: dict[str, Any] = {"restart": True}
-DATABASE_NAME = "hub.db"
-"""In the data directory."""
 TELEGRAM_URL = "https://api.telegram.org"
+SLACK_URL = "https://slack.com/api"
 
 _IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*")
@@ -68,25 +67,13 @@ def _path(value: object) -> object:
     return Path(_not_blank(value)) if isinstance(value, str) else value
 
 
-class Unopened(SecretStr):
-    """A reference in the place of a secret that nobody needed."""
-
-    def get_secret_value(self) -> str:
-        """Nobody may ask."""
-        raise LookupError("the configuration was read without its secrets")
-
-
 def _bot_token(secret: SecretStr) -> SecretStr:
-    if isinstance(secret, Unopened):
-        return secret
     if not _BOT_TOKEN.fullmatch(secret.get_secret_value()):
         raise ValueError("is not a bot token; copy it from @BotFather, it looks like 123456:ABC-DEF")
     return secret
 
 
 def _webhook_secret(secret: SecretStr) -> SecretStr:
-    if isinstance(secret, Unopened):
-        return secret
     if not _WEBHOOK_SECRET.fullmatch(secret.get_secret_value()):
         raise ValueError("is not usable as a secret; use 1 to 256 letters, digits, _ and -")
     return secret
@@ -95,6 +82,21 @@ def _webhook_secret(secret: SecretStr) -> SecretStr:
 def _telegram_id(text: str) -> str:
     if not re.fullmatch(r"-?\d+", text):
         raise ValueError("is not a Telegram id; write the account's number, not its @name")
+    return text
+
+
+def _slack_token(prefix: str, what: str) -> Callable[[SecretStr], SecretStr]:
+    def check(secret: SecretStr) -> SecretStr:
+        if not re.fullmatch(rf"{prefix}[A-Za-z0-9-]+", secret.get_secret_value()):
+            raise ValueError(f"is not a {what}; copy it from api.slack.com/apps, it begins with {prefix}")
+        return secret
+
+    return check
+
+
+def _slack_id(text: str) -> str:
+    if not re.fullmatch(r"[UW][A-Z0-9]{2,20}", text):
+        raise ValueError("is not a Slack user id; copy it from the person's profile, it looks like U024BE7LH")
     return text
 
 
@@ -241,12 +243,17 @@ class Log(Section):
     format: Literal["plain", "json"] = Field(default="plain", json_schema_extra=RESTART)
 
 
-class TelegramChannel(Section):
+class _ChannelSection(Section):
+    """What every channel has."""
+
+    direct: Literal["pairing", "allowlist", "open"] = "pairing"
+    groups: Literal["off", "addressed", "all"] = "off"
+
+
+class TelegramChannel(_ChannelSection):
     """One bot on Telegram. `platform` is the section's name unless it says otherwise."""
 
     platform: Literal["telegram"] = Field(examples=["telegram"])
-    direct: Literal["pairing", "allowlist", "open"] = "pairing"
-    groups: Literal["off", "addressed", "all"] = "off"
     allow: tuple[Annotated[str, AfterValidator(_telegram_id)], ...] = ()
     token: Annotated[SecretStr, AfterValidator(_bot_token)] = Field(examples=["env:TELEGRAM_TOKEN"])
     mode: Literal["polling", "webhook"] = "polling"
@@ -254,6 +261,25 @@ class TelegramChannel(Section):
         default=None, examples=["env:TELEGRAM_WEBHOOK_SECRET"]
     )
     api_base_url: Url = TELEGRAM_URL
+
+
+class SlackChannel(_ChannelSection):
+    """One bot in one Slack workspace. `mode` "socket" needs the app token, "http" the signing secret."""
+
+    platform: Literal["slack"] = Field(examples=["slack"])
+    allow: tuple[Annotated[str, AfterValidator(_slack_id)], ...] = ()
+    bot_token: Annotated[SecretStr, AfterValidator(_slack_token("xoxb-", "bot token"))] = Field(
+        examples=["env:SLACK_BOT_TOKEN"]
+    )
+    app_token: Annotated[SecretStr, AfterValidator(_slack_token("xapp-", "app-level token"))] | None = Field(
+        default=None, examples=["env:SLACK_APP_TOKEN"]
+    )
+    signing_secret: SecretStr | None = Field(default=None, examples=["env:SLACK_SIGNING_SECRET"])
+    mode: Literal["socket", "http"] = "socket"
+    api_base_url: Url = SLACK_URL
+
+
+ChannelSection = TelegramChannel | SlackChannel
 
 
 class Config(Section):
@@ -270,7 +296,7 @@ class Config(Section):
     network: Network = Network()
     workspace: Workspace = Workspace()
     log: Log = Log()
-    channels: Mapping[Name, TelegramChannel] = Field(default={})
+    channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 
 
 PLANNED: tuple[tuple[str, ...], ...] = (
@@ -293,6 +319,6 @@ PLANNED: tuple[tuple[str, ...], ...] = (
 PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("hub", "store"): ("postgresql",),
     ("models", "provider"): ("anthropic", "cli"),
-    ("channels", "platform"): ("slack", "discord"),
+    ("channels", "platform"): ("discord",),
 }
 """Values of later versions, by key; a value is recognised by how it begins."""

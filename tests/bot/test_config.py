@@ -248,8 +248,8 @@ ONE_LINE_EACH = [
         '2: hub.store: "postgresql://***@host/db" is not supported by this version; use "sqlite"',
     ),
     (
-        "[channels.slack]\nbot_token = 'x'\napp_token = 'y'",
-        '1: channels.slack.platform: "slack" is not supported by this version; use "telegram"',
+        "[channels.discord]\ntoken = 'x'",
+        '1: channels.discord.platform: "discord" is not supported by this version; use "telegram" or "slack"',
     ),
     ("[http]\nport = '80'", '2: http.port: "80" must be a whole number; for example port = 8765'),
     ("[http]\nport = 70000", "2: http.port: 70000 must be at most 65535; for example port = 8765"),

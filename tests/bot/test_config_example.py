@@ -11,19 +11,32 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.config import Config, load
+from bot.settings import ChannelSection
 from bot.toml_lines import Path as Key
 from bot.toml_lines import locate
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
-VARIABLES = {"TELEGRAM_TOKEN": "1:a", "TELEGRAM_WEBHOOK_SECRET": "s", "OPENAI_API_KEY": "k"}
+VARIABLES = {
+    "TELEGRAM_TOKEN": "1:a",
+    "TELEGRAM_WEBHOOK_SECRET": "s",
+    "OPENAI_API_KEY": "k",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_APP_TOKEN": "xapp-1",
+    "SLACK_SIGNING_SECRET": "s",
+}
 ALL_OPTIONS = re.sub(r"(?m)^#(?=[a-z\[])", "", EXAMPLE.read_text())
 
 
 def fields(model: type[BaseModel], above: Key = ()) -> Iterator[tuple[Key, FieldInfo]]:
     """Every option with the key it has in the example."""
-    examples = {"teams": ("ops",), "channels": ("telegram",), "models": (0,)}
+    examples = {"teams": ("ops",), "models": (0,)}
     for name, field in model.model_fields.items():
         annotation: Any = field.annotation
+        if name == "channels":
+            for section in get_args(ChannelSection):
+                platform = get_args(section.model_fields["platform"].annotation)[0]
+                yield from fields(section, (name, platform))
+            continue
         if get_origin(annotation) is Mapping and name in examples:
             annotation = get_args(annotation)[1]
         elif get_origin(annotation) is tuple and name in examples:

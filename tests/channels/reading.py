@@ -7,7 +7,7 @@ own.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, combinations, pairwise
 
@@ -75,16 +75,17 @@ def _skip_dashes(actual: Sequence[Seen], position: int, following: Sequence[Seen
 # ---------------------------------------------------------------- from Markdown
 
 
-def seen_in_tokens(tokens: Sequence[Token]) -> list[Seen]:
-    """What the tokens of a document say should be seen."""
-    reader = _TokenReader()
+def seen_in_tokens(tokens: Sequence[Token], looks: "Looks | None" = None) -> list[Seen]:
+    """What the tokens of a document say should be seen; `looks`: how a platform shows text under all these
+    styles, Telegram if none is given."""
+    reader = _TokenReader(looks or _looks)
     reader.blocks(tokens)
     return reader.seen
 
 
 def is_address(url: str) -> bool:
     """Whether an address means something outside the document."""
-    return re.match(r"https?://\S|mailto:\S", url) is not None
+    return re.match(r"https?://\S|mailto:\S", url, re.IGNORECASE) is not None
 
 
 def opens_in_telegram(url: str) -> bool:
@@ -93,25 +94,27 @@ def opens_in_telegram(url: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Link:
+class AnyLink:
     """One link, unlike any other; `url` is empty if it leads nowhere from a chat."""
 
     url: str
 
 
-Style = str | _Link
+Style = str | AnyLink
+Looks = Callable[[Iterable[Style]], frozenset[str]]
 Run = tuple[str, tuple[Style, ...]]
 """A piece of text and the styles on it, outermost first."""
 
 
 @dataclass
 class _TokenReader:
+    looks: "Looks"
     seen: list[Seen] = field(default_factory=list)
     around: list[str] = field(default_factory=list)
     numbers: list[int | None] = field(default_factory=list)
 
     def put(self, text: str, *styles: Style) -> None:
-        shown = _looks((*self.around, *styles))
+        shown = self.looks((*self.around, *styles))
         self.seen += [Seen(char, shown) for char in _visible(text)]
 
     def blocks(self, tokens: Sequence[Token]) -> None:
@@ -163,13 +166,13 @@ class _TokenReader:
                 self.numbers[-1] = None if number is None else number + 1
 
     def table(self, rows: Sequence[Sequence[Token]]) -> None:
-        labels: dict[_Link, str] = {}
+        labels: dict[AnyLink, str] = {}
         for number, row in enumerate(rows):
             for column, cell in enumerate(row):
                 runs = list(_runs(cell.children or []))
                 self.put(("|" if column else "") + "".join(text for text, _ in runs), "pre:")
                 for text, styles in runs:
-                    for link in [style for style in styles if isinstance(style, _Link) and style.url][:1]:
+                    for link in [style for style in styles if isinstance(style, AnyLink) and style.url][:1]:
                         labels[link] = labels.get(link, "") + text
             if number == 0:
                 self.seen.append(Seen("-", frozenset(), dashes=True))
@@ -186,7 +189,7 @@ def _visible(text: str) -> str:
 
 def _looks(styles: Iterable[Style]) -> frozenset[str]:
     """How text under all these styles looks in Telegram, where some of them exclude each other."""
-    urls = [style.url for style in styles if isinstance(style, _Link) and style.url]
+    urls = [style.url for style in styles if isinstance(style, AnyLink) and style.url]
     shown = {style for style in styles if isinstance(style, str)}
     if urls and opens_in_telegram(urls[0]):
         shown = {*shown, f"link:{urls[0]}"} - {"code"}
@@ -218,9 +221,9 @@ def _runs(tokens: Sequence[Token], outer: tuple[Style, ...] = ()) -> Iterator[Ru
             yield token.content, tuple(styles)
 
 
-def _link(token: Token, attribute: str) -> _Link:
+def _link(token: Token, attribute: str) -> AnyLink:
     url = str(token.attrs[attribute])
-    return _Link(url if is_address(url) else "")
+    return AnyLink(url if is_address(url) else "")
 
 
 # ---------------------------------------------------------------- from Telegram

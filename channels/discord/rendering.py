@@ -1,0 +1,151 @@
+"""What the hub says, as the Markdown that Discord's clients read (documentation, Message Formatting):
+escaped, so that nothing but the styles meant shows as one, and no text can name anybody.
+
+Every message is within `limit_units` UTF-16 code units, which is never less than the characters Discord
+counts. Blank input gives no message. Nothing raises because of the text, whatever it is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from channels.blocks import Mark, showable
+from channels.chunking import Chunk, split
+from channels.markdown import parse, read
+from channels.runs import Code, Line, Part, Run, parts_of
+from channels.text_layout import FlatText, lay_out
+from core import messages
+
+MAX_TEXT_UNITS = 2000
+"""Create Message: "Message contents (up to 2000 characters)"."""
+
+JOINER = "\u2060"
+"""A word joiner: not seen, and keeps apart what Discord would read as one."""
+
+_BLANK = re.compile(r"[\s\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\u180e]*")
+_BARE_URL = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+_MEANING = re.compile(r"[\\`*_~|<\[\]]")
+_LINE_START = re.compile(r"(\s*)(>|#{1,3}(?=\s)|-(?=[#\s])|\+(?=\s)|\d{1,9}(?=[.)]\s))")
+_MENTION = re.compile(r"@(?=everyone|here)", re.IGNORECASE)
+_WRAPPERS = ((Mark.STRIKE, "~~"), (Mark.BOLD, "**"), (Mark.ITALIC, "*"))
+
+
+def render(said: Iterable[messages.Block], limit_units: int = MAX_TEXT_UNITS) -> tuple[str, ...]:
+    """The messages that show `said`, one block under the other. Raises ValueError if `limit_units` < 64."""
+    match blocks := tuple(said):
+        case (messages.Markdown(text),):
+            return _messages(lay_out(parse(text)), limit_units)
+        case (messages.Plain(text),):
+            return render_plain(text, limit_units)
+        case _:
+            return _messages(lay_out(read(blocks)), limit_units)
+
+
+def render_plain(text: str, limit_units: int = MAX_TEXT_UNITS) -> tuple[str, ...]:
+    """The messages that show `text` as it is."""
+    text = showable(text)
+    paragraphs = tuple(match.end() for match in re.finditer(r"\n{2,}", text))
+    return _messages(FlatText(text, block_starts=paragraphs), limit_units)
+
+
+def utf16_units(text: str) -> int:
+    """The length of `text` in UTF-16 code units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def _messages(flat: FlatText, limit_units: int) -> tuple[str, ...]:
+    if limit_units < 64:
+        raise ValueError(f"limit_units={limit_units}: a code block with its language would not fit")
+    chunks = split(flat, limit_units, lambda chunk: utf16_units(compose(chunk)) <= limit_units)
+    return tuple(text for text in map(compose, chunks) if not _BLANK.fullmatch(text))
+
+
+def compose(chunk: Chunk) -> str:
+    """The chunk as one message's content."""
+    return "\n".join(_written(part) for part in parts_of(chunk))
+
+
+def _written(part: Part) -> str:
+    match part:
+        case Code(text, language):
+            return _code_block(text, language)
+        case Line(runs, quoted):
+            line = _line(runs)
+            return f"> {line}" if quoted else line
+
+
+def _code_block(text: str, language: str) -> str:
+    # Three backticks would end it; a language is one word of what Discord takes for one.
+    inside = text.replace("```", f"``{JOINER}`")
+    if inside.endswith("`"):
+        inside += JOINER
+    word = language if re.fullmatch(r"[A-Za-z0-9_+.#-]{1,32}", language) else ""
+    return f"```{word}\n{inside}\n```"
+
+
+def _line(runs: tuple[Run, ...]) -> str:
+    titled = next((run.level for run in runs if run.level is not None), None)
+    body = "".join(_joined(runs))
+    if titled is not None:
+        return f"{'#' * min(titled, 3)} {body}" if body.strip() else body
+    return body
+
+
+def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
+    before = ""
+    for number, run in enumerate(runs):
+        written = _run(run, at_line_start=number == 0)
+        # Markers that touch would be read together: `**a****b**`.
+        if before[-1:] in tuple("*~`)_") and written[:1] in tuple("*~`[_"):
+            yield JOINER
+        yield written
+        before = written
+
+
+def _run(run: Run, *, at_line_start: bool) -> str:
+    text = run.text.strip()
+    if not text:
+        return run.text
+    lead = run.text[: len(run.text) - len(run.text.lstrip())]
+    tail = run.text[len(run.text.rstrip()) :]
+    if Mark.CODE in run.marks:
+        body = _inline_code(text)
+    else:
+        body = _escaped(text, at_line_start=at_line_start and run.url is None)
+    for mark, marker in reversed(_WRAPPERS):
+        if mark in run.marks:
+            body = f"{marker}{body}{marker}"
+    if run.url is not None and _is_linkable(run.url):
+        body = body if text == run.url else f"[{body}](<{run.url}>)"
+    return f"{lead}{body}{tail}"
+
+
+def _inline_code(text: str) -> str:
+    if "`" not in text:
+        return f"`{text}`"
+    parted = text.replace("``", f"`{JOINER}`")
+    return f"`` {parted} ``"
+
+
+def _is_linkable(url: str) -> bool:
+    """Discord opens http and https; brackets and white space would end the address early."""
+    return bool(re.fullmatch(r"https?://[^\s<>]+", url, re.IGNORECASE))
+
+
+def _escaped(text: str, *, at_line_start: bool) -> str:
+    parts: list[str] = []
+    done = 0
+    for match in _BARE_URL.finditer(text):  # an address is taken as it stands: a backslash would spoil it
+        parts += (_escaped_words(text[done : match.start()]), match.group())
+        done = match.end()
+    parts.append(_escaped_words(text[done:]))
+    escaped = "".join(parts)
+    if at_line_start and (match := _LINE_START.match(escaped)):
+        # "1." begins a numbered list: there the dot is escaped, elsewhere the sign itself.
+        end = match.end()
+        at = end if match[2][0].isdigit() else match.start(2)
+        escaped = f"{escaped[:at]}\\{escaped[at:]}"
+    return escaped
+
+
+def _escaped_words(text: str) -> str:
+    return _MENTION.sub(f"@{JOINER}", _MEANING.sub(r"\\\g<0>", text))

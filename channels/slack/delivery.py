@@ -1,0 +1,84 @@
+"""Showing one rendered part in a conversation, as a message or a file; finding one that may be shown."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from channels.channel import Payload
+from channels.slack.client import METADATA_TYPE, SlackClient
+from channels.slack.outbound import FILE, Upload
+from channels.slack.places import order_key_of, place_of, ref_of
+from core.clock import SECOND_US, Clock
+from core.errors import MessageRejected
+from core.messages import Address
+from core.ports import Posted
+
+UPLOAD_LIMIT_BYTES = 50 * 1024 * 1024
+"""Slack takes a gigabyte; this is what the hub holds in memory."""
+
+LOOK_BACK_S = 24 * 3600
+LOOK_BACK_MESSAGES = 200
+
+ReadFile = Callable[[str, int], bytes]
+"""The content of a file below the workspace, at most so many bytes. Raises ValueError, for people."""
+
+
+class Delivery:
+    """Posts to conversations. `read_file`: what gives the files that are sent, None to send none."""
+
+    def __init__(self, client: SlackClient, read_file: ReadFile | None, clock: Clock) -> None:
+        self._client = client
+        self._read_file = read_file
+        self._clock = clock
+
+    async def post(self, to: Address, payload: Payload, nonce: str, *, repeated: bool) -> Posted:
+        """Show one part, unless it was shown before. Raises ChannelError."""
+        place = place_of(to)
+        upload = payload.get(FILE)
+        if isinstance(upload, Upload):
+            return await self._upload(to, upload)
+        if repeated and (found := await self.find(to, nonce)) is not None:
+            return found
+        sent = await self._client.post(place.channel, place.thread_ts, payload, nonce)
+        return Posted(ref_of(sent.channel, sent.ts), order_key_of(sent.ts))
+
+    async def find(self, to: Address, nonce: str) -> Posted | None:
+        """The message that carries this nonce, among the newest there. Raises ChannelError."""
+        place = place_of(to)
+        if place.channel.startswith("U"):  # a person: where the conversation with them is, nobody has said
+            return None
+        oldest = f"{max(self._clock.now() // SECOND_US - LOOK_BACK_S, 0)}.000000"
+        messages = await self._client.history(
+            place.channel, oldest=oldest, thread_ts=place.thread_ts, limit=LOOK_BACK_MESSAGES, metadata=True
+        )
+        for message in reversed(messages):
+            if _nonce(message) == nonce:
+                ts = str(message["ts"])
+                return Posted(ref_of(place.channel, ts), order_key_of(ts))
+        return None
+
+    async def _upload(self, to: Address, upload: Upload) -> Posted:
+        if self._read_file is None:
+            raise MessageRejected("no files are sent here")
+        try:
+            content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
+        except ValueError as error:
+            raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
+        place = place_of(to)
+        file_id = await self._client.upload(place.channel, place.thread_ts, upload.name, content)
+        now = self._clock.now()
+        # Slack does not say under which ts it shows a file: the moment stands for it.
+        return Posted(
+            ref_of(place.channel, file_id), order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}")
+        )
+
+
+def _nonce(message: Mapping[str, Any]) -> str | None:
+    metadata = message.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return None
+    marked = cast("Mapping[str, Any]", metadata)
+    if marked.get("event_type") != METADATA_TYPE:
+        return None
+    payload = marked.get("event_payload")
+    return str(cast("Mapping[str, Any]", payload).get("nonce")) if isinstance(payload, Mapping) else None

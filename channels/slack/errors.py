@@ -1,0 +1,113 @@
+"""slack_sdk's and the transport's errors as the hub's, told apart by whether the request was taken."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from core.errors import (
+    AddressGone,
+    AuthRejected,
+    ChannelError,
+    MessageRejected,
+    RateLimited,
+    Unanswered,
+    Unavailable,
+)
+
+DEFAULT_WAIT_S = 30.0
+"""Where Slack names no time to wait."""
+
+_AUTH = frozenset(
+    {
+        "account_inactive",
+        "invalid_auth",
+        "no_permission",
+        "not_allowed_token_type",
+        "not_authed",
+        "org_login_required",
+        "team_access_not_granted",
+        "token_expired",
+        "token_revoked",
+    }
+)
+_GONE = frozenset(
+    {
+        "cannot_dm_bot",
+        "channel_not_found",
+        "is_archived",
+        "message_not_found_in_thread",
+        "messages_tab_disabled",
+        "not_in_channel",
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_locked",
+        "thread_not_found",
+        "user_disabled",
+        "user_not_found",
+    }
+)
+_DOWN = frozenset({"service_unavailable", "team_added_to_org", "accesslimited"})
+_DOUBTFUL = frozenset({"fatal_error", "internal_error", "request_timeout"})
+"""Slack says of these that part of the request may have been carried out."""
+
+_NEVER_SENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+    aiohttp.NonHttpUrlClientError,
+)
+
+
+def channel_error(error: Exception) -> ChannelError:
+    """What the caller can do about a failed request."""
+    match error:
+        case SlackApiError():
+            return _refused(error)
+        case _ if isinstance(error, _NEVER_SENT):
+            return Unavailable(f"Slack cannot be reached ({type(error).__name__})")
+        case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
+            return Unanswered(f"no answer from Slack ({type(error).__name__})")
+        case SlackClientError() | json.JSONDecodeError() | KeyError() | TypeError() | ValueError():
+            return Unanswered(f"Slack's answer could not be read ({type(error).__name__})")
+        case _:
+            raise error
+
+
+def _refused(error: SlackApiError) -> ChannelError:
+    response = cast("Any", error.response)
+    status = int(getattr(response, "status_code", None) or getattr(response, "status", None) or 0)
+    headers = cast("Mapping[str, str]", getattr(response, "headers", None) or {})
+    data = cast("object", getattr(response, "data", None))
+    body: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+    code = str(body.get("error", ""))
+    if status == 429 or code in ("ratelimited", "rate_limited"):
+        return RateLimited(_seconds(headers.get("Retry-After")))
+    if code in _AUTH:
+        return AuthRejected(f"Slack refuses the token ({code})")
+    if code in _GONE:
+        return AddressGone(f"Slack: {code}")
+    if code in _DOUBTFUL:
+        return Unanswered(f"Slack: {code}")
+    if code in _DOWN or status >= 500:
+        return Unavailable(f"Slack is not available ({code or status})")
+    return MessageRejected(f"Slack: {code or f'HTTP {status}'}{_details(body)}")
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return max(float(header or DEFAULT_WAIT_S), 1.0)
+    except ValueError:
+        return DEFAULT_WAIT_S
+
+
+def _details(body: Mapping[str, Any]) -> str:
+    """What Slack says about the blocks it refused."""
+    more = body.get("response_metadata")
+    said = cast("Mapping[str, Any]", more).get("messages") if isinstance(more, dict) else None
+    if not isinstance(said, list):
+        return ""
+    return f" ({'; '.join(str(line) for line in cast('list[object]', said))[:300]})"

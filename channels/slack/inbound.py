@@ -1,0 +1,196 @@
+"""Slack's events, presses and commands as the hub's values. Pure; whatever a payload holds, reading it does
+not raise.
+
+Event keys: `sl:<team>:m:<channel>:<ts>` for a message (a mention of the bot and the message that holds it
+are one), with `:e<ts>` for a changed text, `sl:<team>:i:<channel>:<ts>:<user>:<action ts>` for a pressed
+button, `sl:<team>:c:<trigger>` for a slash command, `sl:<team>:u:<event>` for what cannot be made out.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from channels.blocks import showable
+from channels.slack.places import address_of, micros_of, order_key_of, ref_of
+from channels.slack.wire import Command, EventPayload, File, Interaction, MessageEvent
+from core import texts
+from core.clock import SECOND_US
+from core.messages import (
+    Attachment,
+    ChoiceAnswer,
+    InboundEvent,
+    InboundMessage,
+    Sender,
+    Unreadable,
+)
+
+_SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
+"""Subtypes of `message` that a person wrote; the others tell of joins, topics, bots and the like."""
+
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
+_ANGLE = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The bot as Slack knows it."""
+
+    team_id: str
+    user_id: str
+    bot_id: str = ""
+
+
+def read_event(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
+    """The event in an Events API payload; None for what nobody here is interested in. `now`: microseconds
+    UTC."""
+    try:
+        outer = EventPayload.model_validate(payload)
+        if outer.event.get("type") not in ("message", "app_mention"):
+            return None
+        event = MessageEvent.model_validate(outer.event)
+    except ValidationError as error:
+        return Unreadable(_unreadable_key(payload, account, now), channel, _summary(error), now)
+    return read_message(event, account, channel)
+
+
+def read_message(event: MessageEvent, account: Account, channel: str) -> InboundMessage | None:
+    """A message as an event or the history brings it; None if no person wrote it, or nothing is in it."""
+    if event.subtype == "message_changed":
+        return _read_change(event, account, channel)
+    if event.subtype not in _SPOKEN or event.hidden:
+        return None
+    if event.user is None or event.bot_id is not None or event.user in (account.user_id, "USLACKBOT"):
+        return None
+    attachments = tuple(_attachment(file) for file in event.files)
+    text, mentioned = plain_text(event.text, account)
+    if not text and not attachments:
+        return None
+    direct = event.channel_type == "im" or event.channel.startswith("D")
+    # In a channel each message opens a conversation of its own, below it; a private one goes on as one.
+    thread_ts = event.thread_ts if direct else (event.thread_ts or event.ts)
+    address = address_of(event.channel, thread_ts)
+    answers_us = event.parent_user_id == account.user_id and event.thread_ts != event.ts
+    return InboundMessage(
+        key=f"sl:{account.team_id}:m:{event.channel}:{event.ts}",
+        order_key=order_key_of(event.ts),
+        channel=channel,
+        address=address,
+        scope=address,
+        sender=Sender(event.user, event.user),
+        text=text,
+        sent_at=micros_of(event.ts),
+        direct=direct,
+        addressed=direct or mentioned or answers_us or event.type == "app_mention",
+        attachments=attachments,
+        ref=ref_of(event.channel, event.ts),
+    )
+
+
+def _read_change(event: MessageEvent, account: Account, channel: str) -> InboundMessage | None:
+    """A changed text. Changes without one (a link was unfolded) come in the same shape."""
+    try:
+        inner = {"channel": event.channel, "channel_type": event.channel_type, **(event.message or {})}
+        changed = MessageEvent.model_validate(inner)
+    except ValidationError:
+        return None
+    if changed.edited is None or (read := read_message(changed, account, channel)) is None:
+        return None
+    return replace(read, key=f"{read.key}:e{changed.edited.ts}", edits=read.key)
+
+
+def read_press(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
+    """The answer in a `block_actions` payload; None for presses of anything but choices."""
+    try:
+        pressed = Interaction.model_validate(payload)
+    except ValidationError as error:
+        return Unreadable(_unreadable_key(payload, account, now), channel, _summary(error), now)
+    if pressed.type != "block_actions" or not pressed.actions:
+        return None
+    action, where = pressed.actions[0], pressed.container
+    chosen = _CHOICE.fullmatch(action.value)
+    place = where.channel_id or (pressed.channel.id if pressed.channel else None)
+    if chosen is None or place is None or where.message_ts is None:
+        return None
+    direct = place.startswith("D")
+    user = pressed.user
+    key = f"sl:{account.team_id}:i:{place}:{where.message_ts}:{user.id}:{action.action_ts}"
+    return ChoiceAnswer(
+        key=key,
+        channel=channel,
+        address=address_of(place, where.thread_ts),
+        sender=Sender(user.id, showable(user.name or user.username or user.id), user.username),
+        prompt_id=chosen[1],
+        choice=int(chosen[2]),
+        sent_at=now,
+        direct=direct,
+        ref=ref_of(place, where.message_ts),
+    )
+
+
+def read_command(form: Mapping[str, str], account: Account, channel: str, now: int) -> InboundEvent | None:
+    """`/hubbub TEXT` as a message that says TEXT; a command of the hub needs no slash of its own."""
+    try:
+        typed = Command.model_validate(form)
+    except ValidationError as error:
+        return Unreadable(_unreadable_key(form, account, now), channel, _summary(error), now)
+    direct = typed.channel_id.startswith("D")
+    address = address_of(typed.channel_id)
+    text = showable(typed.text).strip() or "/help"
+    word = text.partition(" ")[0].lower()
+    return InboundMessage(
+        key=f"sl:{account.team_id}:c:{typed.trigger_id}",
+        order_key=order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}"),
+        channel=channel,
+        address=address,
+        scope=address,
+        sender=Sender(typed.user_id, showable(typed.user_name or typed.user_id)),
+        text=f"/{text}" if word in _COMMAND_WORDS else text,
+        sent_at=now,
+        direct=direct,
+        addressed=True,
+    )
+
+
+_COMMAND_WORDS = frozenset(name for name, _ in texts.COMMANDS)
+
+
+def plain_text(text: str, account: Account) -> tuple[str, bool]:
+    """Slack's text as people read it, without the name of the bot at its ends; whether it names the bot."""
+    mentioned = False
+
+    def shown(match: re.Match[str]) -> str:
+        nonlocal mentioned
+        target, label = match[1], match[2]
+        if target == f"@{account.user_id}":
+            mentioned = True
+            return "\x00"
+        if target[:1] in "@#":
+            return f"{target[0]}{label or target[1:]}"
+        if target[:1] == "!":
+            return f"@{(label or target[1:]).lstrip('@')}"
+        return target if not label or label == target.removeprefix("mailto:") else f"{label} ({target})"
+
+    read = _ANGLE.sub(shown, text)
+    read = read.strip().strip("\x00").strip().replace("\x00", "@me")
+    unescaped = read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return showable(unescaped), mentioned
+
+
+def _attachment(file: File) -> Attachment:
+    address = file.url_private_download or file.url_private or ""
+    name = showable(file.name or "file")[:255]
+    # Without an address there is nothing to fetch: a limit of 0 says so.
+    limit = None if address else 0
+    return Attachment(address, name, file.mimetype or "application/octet-stream", max(file.size, 1), limit)
+
+
+def _unreadable_key(payload: object, account: Account, now: int) -> str:
+    found = payload.get("event_id") if isinstance(payload, Mapping) else None  # type: ignore[reportUnknownMemberType]
+    return f"sl:{account.team_id}:u:{found if isinstance(found, str) and found else now}"[:200]
+
+
+def _summary(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}"[:300]

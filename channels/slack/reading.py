@@ -1,0 +1,200 @@
+"""From payloads to the inbox: whichever way they came, with people's names, in order, one conversation at a
+time."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from channels.slack.client import SlackClient
+from channels.slack.inbound import Account, read_command, read_event, read_message, read_press
+from channels.slack.places import place_of
+from channels.slack.wire import MessageEvent
+from core.clock import Clock
+from core.errors import ChannelError
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage
+from core.ports import Acceptance, Inbox
+
+logger = logging.getLogger(__name__)
+
+NAMES_KEPT = 2_000
+NAME_TIMEOUT_S = 1.0
+"""A name is a courtesy: an event must be acknowledged within 3 s."""
+WHISPER_TIMEOUT_S = 10.0
+
+
+class People:
+    """Names by user id, asked for once."""
+
+    def __init__(self, client: SlackClient) -> None:
+        self._client = client
+        self._names: OrderedDict[str, str] = OrderedDict()
+
+    async def name(self, user_id: str) -> str:
+        """The person's name; the id where Slack does not tell it soon."""
+        if (known := self._names.get(user_id)) is not None:
+            self._names.move_to_end(user_id)
+            return known
+        try:
+            async with asyncio.timeout(NAME_TIMEOUT_S):
+                name = await self._client.person(user_id)
+        except (ChannelError, TimeoutError) as error:
+            logger.info("the name of %s stays unknown: %s", user_id, error)
+            return user_id
+        self._names[user_id] = name
+        if len(self._names) > NAMES_KEPT:
+            self._names.popitem(last=False)
+        return name
+
+
+class Lanes:
+    """Lets one at a time into each conversation, in the order they came."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    def lane(self, channel_id: str) -> "_Lane":
+        """`async with` it."""
+        return _Lane(self._locks, channel_id)
+
+
+class _Lane:
+    def __init__(self, locks: dict[str, tuple[asyncio.Lock, int]], key: str) -> None:
+        self._locks, self._key = locks, key
+
+    async def __aenter__(self) -> None:
+        lock, users = self._locks.get(self._key, (asyncio.Lock(), 0))
+        self._locks[self._key] = (lock, users + 1)
+        try:
+            await lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._locks[self._key][0].release()
+        self._leave()
+
+    def _leave(self) -> None:
+        lock, users = self._locks[self._key]
+        if users == 1:
+            del self._locks[self._key]
+        else:
+            self._locks[self._key] = (lock, users - 1)
+
+
+class Held:
+    """Conversations whose live events wait."""
+
+    def __init__(self) -> None:
+        self._released: set[str] = set()
+        self._all = False
+        self._changed = asyncio.Event()
+
+    def release(self, channel_id: str) -> None:
+        """This one has caught up."""
+        self._released.add(channel_id)
+        self._wake()
+
+    def release_all(self) -> None:
+        """There is nothing more to wait for."""
+        self._all = True
+        self._wake()
+
+    async def released(self, channel_id: str) -> None:
+        """Wait for it."""
+        while not self._all and channel_id not in self._released:
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class Reader:
+    """Hands events to the inbox. Each method returns once what it was given is durable, or nothing to us;
+    it raises InboxUnavailable where it must be given again."""
+
+    def __init__(self, client: SlackClient, name: str, account: Account, inbox: Inbox, clock: Clock) -> None:
+        self._client = client
+        self._name = name
+        self._account = account
+        self._inbox = inbox
+        self._clock = clock
+        self._people = People(client)
+        self._lanes = Lanes()
+        self._whispers: set[asyncio.Task[None]] = set()
+        self._held: Held | None = None
+
+    def hold(self) -> "Held":
+        """Let live events of every conversation wait until it is released: what was missed comes first."""
+        self._held = Held()
+        return self._held
+
+    def lane(self, channel_id: str) -> _Lane:
+        """Keeps everybody else out of a conversation while it is held."""
+        return self._lanes.lane(channel_id)
+
+    async def event(self, payload: Mapping[str, object]) -> None:
+        """What the Events API brought."""
+        await self._accept(read_event(payload, self._account, self._name, self._clock.now()))
+
+    async def command(self, form: Mapping[str, str]) -> Acceptance | None:
+        """A slash command."""
+        return await self._accept(read_command(form, self._account, self._name, self._clock.now()))
+
+    async def press(self, payload: Mapping[str, object]) -> None:
+        """A pressed button; whoever pressed it is told what became of it where that is not plain to see."""
+        event = read_press(payload, self._account, self._name, self._clock.now())
+        acceptance = await self._accept(event)
+        if acceptance is not None and acceptance.answer and isinstance(event, ChoiceAnswer):
+            self._whisper(event, acceptance.answer)
+
+    async def missed(self, channel_id: str, message: Mapping[str, object]) -> None:
+        """A message of the history; the caller holds the conversation's lane."""
+        try:
+            event = MessageEvent.model_validate({"channel": channel_id, "type": "message", **message})
+        except ValueError as error:
+            logger.warning("a missed message of %s cannot be read: %s", channel_id, error)
+            return
+        if (read := read_message(event, self._account, self._name)) is not None:
+            await self._inbox.accept(await self._named(read))
+
+    async def close(self) -> None:
+        """Let go of what is still being whispered."""
+        for task in list(self._whispers):
+            task.cancel()
+        await asyncio.gather(*self._whispers, return_exceptions=True)
+
+    async def _accept(self, event: InboundEvent | None) -> Acceptance | None:
+        if event is None:
+            return None
+        if not isinstance(event, (InboundMessage, ChoiceAnswer)):
+            return await self._inbox.accept(event)
+        channel_id = place_of(event.address).channel
+        if (held := self._held) is not None:
+            await held.released(channel_id)
+        async with self._lanes.lane(channel_id):
+            return await self._inbox.accept(await self._named(event))
+
+    async def _named(self, event: InboundEvent) -> InboundEvent:
+        if not isinstance(event, InboundMessage) or event.sender.name != event.sender.platform_user_id:
+            return event
+        name = await self._people.name(event.sender.platform_user_id)
+        return replace(event, sender=replace(event.sender, name=name))
+
+    def _whisper(self, event: ChoiceAnswer, text: str) -> None:
+        task = asyncio.create_task(self._say_aside(event, text), name=f"answer to {event.key}")
+        self._whispers.add(task)
+        task.add_done_callback(self._whispers.discard)
+
+    async def _say_aside(self, event: ChoiceAnswer, text: str) -> None:
+        place = place_of(event.address)
+        try:
+            async with asyncio.timeout(WHISPER_TIMEOUT_S):
+                await self._client.whisper(
+                    place.channel, place.thread_ts, event.sender.platform_user_id, text
+                )
+        except (ChannelError, TimeoutError) as error:
+            logger.info("the answer to %s was not shown: %s", event.key, error)
