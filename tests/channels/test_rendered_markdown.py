@@ -1,8 +1,9 @@
 """Whatever Markdown a model writes, Telegram takes it, and shows what the Markdown says."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -27,21 +28,31 @@ from tests.plugins.proof import ProofRecord
 
 SPEC = json.loads((Path(__file__).parents[1] / "payloads" / "commonmark-spec.json").read_text("utf-8"))
 LEAST_SHARE = 0.05
+ALONE_NOTHING = re.compile(
+    "[\u030a\u0333\u033f\u180e\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\ufffc\U000e0000-\U000e007f]"
+)
+"""A message of nothing else is blank to Telegram and not sent: at a few units a message, each may be one."""
 
 
 def check(source: str, limit_units: int) -> None:
     messages = render(source, limit_units)
     for message in messages:
         assert_acceptable(message, limit_units)
-    assert_same(seen_in_tokens(PARSER.parse(source)), seen_in_messages(messages))
+    assert_same(seen_in_tokens(PARSER.parse(whole(source))), seen_in_messages(messages))
 
 
-def check_documents(count: int, *phases: Phase) -> dict[str, float]:
-    """Check so many documents; the share of them that held each construct, at least LEAST_SHARE."""
+def whole(source: str) -> str:
+    """What is no text, half of a surrogate pair, is replaced before anything is read into it."""
+    return source.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def check_documents(count: int, *phases: Phase, the_same: bool = False) -> dict[str, float]:
+    """Check so many documents (`the_same` in every run); the share of them that held each construct."""
     held: Counter[str] = Counter()
     cases = 0
+    always = settings(derandomize=True, database=None) if the_same else settings()
 
-    @settings(max_examples=count, phases=(Phase.reuse, Phase.generate, *phases))
+    @settings(always, max_examples=count, phases=(Phase.reuse, Phase.generate, *phases))
     @given(documents, st.integers(20, 60))
     def run(source: str, few_units: int) -> None:
         nonlocal cases
@@ -53,14 +64,18 @@ def check_documents(count: int, *phases: Phase) -> dict[str, float]:
         check(source, few_units)
 
     run()
-    shares = {construct: held[construct] / cases for construct in sorted(CONSTRUCTS)}
-    assert not {construct: share for construct, share in shares.items() if share < LEAST_SHARE}
-    return shares
+    return {construct: held[construct] / cases for construct in sorted(CONSTRUCTS)}
 
 
+def rare(shares: Mapping[str, float], least: float = LEAST_SHARE) -> dict[str, float]:
+    """What too few documents held."""
+    return {construct: share for construct, share in shares.items() if share < least}
+
+
+@pytest.mark.timeout(240)
 def test_any_markdown_is_shown_whole_and_safe() -> None:
     """A failure is reported as it was found: to shrink one takes minutes, which the longer run spends."""
-    check_documents(80)
+    assert not rare(check_documents(80, the_same=True))
 
 
 @pytest.mark.slow
@@ -70,6 +85,8 @@ def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_reco
     shares = check_documents(documents_checked, Phase.shrink)
     percent = {construct: round(100 * share, 1) for construct, share in shares.items()}
     proof_record("markdown", documents=documents_checked, held_percent=percent)
+    # A few hundred documents of one seed are much alike: they say little about shares.
+    assert not rare(shares, profile.pick(test=LEAST_SHARE, ci=0, proof=LEAST_SHARE))
 
 
 @pytest.mark.parametrize("limit_units", [4096, 40, 20])
@@ -98,8 +115,8 @@ def test_plain_text_is_shown_as_it_is(text: str, limit_units: int) -> None:
     for message in messages:
         assert_acceptable(message, limit_units)
         assert message.entities == ()
-    written = "".join(char for char in showable(text) if not IGNORED.match(char))
-    assert "".join(seen.char for seen in seen_in_messages(messages)) == written
+    seen = "".join(seen.char for seen in seen_in_messages(messages))
+    assert ALONE_NOTHING.sub("", seen) == ALONE_NOTHING.sub("", IGNORED.sub("", showable(text)))
 
 
 # ---------------------------------------------------------------- a second opinion
