@@ -179,9 +179,12 @@ async def test_malformed_updates_are_recorded_and_those_around_them_answered(hou
     await house.channel_becomes("running")
 
 
-async def test_another_process_with_the_same_token_is_named(house: House) -> None:
+async def test_another_process_with_the_same_token_is_named(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     async with another_process_polls(house):
         assert "another process polls this token" in await house.channel_becomes("backing off")
+        assert "channel telegram: backing off because another process polls this token" in caplog.text
         status, _ = await house.readyz()
         assert status == 200
         house.telegram.user_sends_text(OWNER, "hello")
@@ -209,17 +212,24 @@ async def another_process_polls(house: House) -> AsyncIterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-async def test_a_poll_on_a_connection_gone_silent_is_given_up(tmp_path: Path) -> None:
+async def test_a_poll_on_a_connection_gone_silent_is_given_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A poll lasts 30 s; 45 s without an answer mean that there is nobody at the other end."""
+    caplog.set_level("INFO")
     async with open_house(tmp_path, start=False) as house:
         house.telegram.fail("silent", method="getUpdates", count=1)
         await house.start()
         await house.telegram.wait_requests("getUpdates", outcome="silent")
         house.telegram.user_sends_text(OWNER, "hello")
         await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=60)
+        assert "a poll of telegram was lost: no answer from Telegram" in caplog.text
+        await house.channel_becomes("running")
 
 
-async def test_an_answer_refused_for_good_fails_visibly_and_alone(house: House) -> None:
+async def test_an_answer_refused_for_good_fails_visibly_and_alone(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     house.model.fault(Hold())
     sent = house.telegram.user_sends_text(OTHER, "hello")
     await house.model.wait_requests(state="held")
@@ -232,6 +242,8 @@ async def test_an_answer_refused_for_good_fails_visibly_and_alone(house: House) 
     (delivery,) = explained["deliveries"]
     assert (explained["turn_state"], delivery["state"]) == ("done", "failed")
     assert delivery["reason"] == "Forbidden: bot was blocked by the user"
+    assert f"to {OTHER} failed: Forbidden: bot was blocked by the user" in caplog.text
+    await house.channel_becomes("running")
     assert len(house.telegram.requests("sendMessage", chat_id=OTHER)) == 1
     house.telegram.user_unblocks_bot(OTHER)
     house.telegram.user_sends_text(OTHER, "here again")

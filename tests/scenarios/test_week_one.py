@@ -1,16 +1,19 @@
 """The first week of running a bot on Telegram: what goes wrong has a name and a reason, and loses nothing."""
 
 import asyncio
+import contextlib
+import resource
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from bot.errors import StartError
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.bot.program import RunningHub
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 from tests.simulators.model import Hold
 from tests.simulators.telegram.world import Chat
 
@@ -55,7 +58,9 @@ async def all_is_well(house: House) -> None:
     await house.channel_becomes("running")
 
 
-async def test_kicked_from_a_group_fails_visibly_and_alone(house: House) -> None:
+async def test_kicked_from_a_group_fails_visibly_and_alone(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     chat = house.telegram.create_group("The team", [OWNER, BEN])
     asked = await while_thinking(house, chat)
     house.telegram.bot_is_kicked(chat.id)
@@ -63,6 +68,7 @@ async def test_kicked_from_a_group_fails_visibly_and_alone(house: House) -> None
     outcome, state, reason = await delivery_of(house, chat.id, asked)
     assert (outcome, state, reason) == ("turn 1", "failed", "Forbidden: bot was kicked from the group chat")
     assert len(house.telegram.requests("sendMessage", chat_id=chat.id)) == 1
+    assert f"to {chat.id} failed: {reason}" in caplog.text
     await all_is_well(house)
     house.telegram.bot_is_added(chat.id)
     house.telegram.user_sends_text(BEN, to_bot(house, "back"), chat_id=chat.id)
@@ -72,7 +78,9 @@ async def test_kicked_from_a_group_fails_visibly_and_alone(house: House) -> None
 @pytest.mark.parametrize(
     "what, reason", [("closed", "Topic_closed"), ("deleted", "Message thread not found")]
 )
-async def test_a_topic_that_is_no_more_fails_visibly_and_alone(house: House, what: str, reason: str) -> None:
+async def test_a_topic_that_is_no_more_fails_visibly_and_alone(
+    house: House, caplog: pytest.LogCaptureFixture, what: str, reason: str
+) -> None:
     forum = house.telegram.create_supergroup("Forum", [OWNER, BEN], is_forum=True)
     topic = house.telegram.topic_created(forum.id, "plans")
     asked = await while_thinking(house, forum, topic.id)
@@ -83,6 +91,7 @@ async def test_a_topic_that_is_no_more_fails_visibly_and_alone(house: House, wha
     house.model.release()
     outcome, state, said = await delivery_of(house, forum.id, asked)
     assert (outcome, state, (said or "").casefold()) == ("turn 1", "failed", reason.casefold())
+    assert f"to {forum.id}:{topic.id} failed: " in caplog.text
     await all_is_well(house)
     if what == "closed":
         house.telegram.topic_reopened(forum.id, topic.id)
@@ -130,6 +139,8 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hous
     refused = [one for one in explained if one.outcome == "refused: too many messages waiting"]
     assert len(explained) == 151
     assert len(refused) in (49, 50)
+    assert sum(said.startswith("I am still busy and already 100 messages wait") for said in house.says(OWNER))
+    await house.channel_becomes("running")
 
 
 @pytest.mark.parametrize("minutes", [-10, 10])
@@ -151,3 +162,44 @@ async def test_an_occupied_port_is_said_with_what_to_do(tmp_path: Path) -> None:
             with pytest.raises(StartError, match=f"cannot listen on 127.0.0.1:{port}.*set another"):
                 await house.start()
             house.task = None
+
+
+async def test_a_full_disk_stops_acceptance_and_is_recovered_from(tmp_path: Path) -> None:
+    async with open_house(tmp_path, start=False) as house, RunningHub(house.directory) as hub:
+        await house.telegram.wait_polling(TOKEN, LIMIT_S)
+        house.telegram.user_sends_text(OWNER, "before")
+        await house.telegram.wait_text(OWNER, "You said: before", timeout_s=LIMIT_S)
+        await house.telegram.wait_confirmed()
+        with nothing_can_be_written_by(hub.process.pid):
+            house.telegram.user_sends_text(OWNER, "meanwhile")
+            body = await ready_says(hub, 503)
+            assert body["store"] == "takes no writes: nothing is accepted until it does"
+            await house.telegram.wait_for(
+                lambda: "backing off because the database takes no" in hub.err, LIMIT_S
+            )
+            assert not house.telegram.all_confirmed()
+        await house.telegram.wait_text(OWNER, "You said: meanwhile", timeout_s=2 * LIMIT_S)
+        await house.telegram.wait_confirmed()
+        await ready_says(hub, 200)
+        assert house.says(OWNER) == ["You said: before", "You said: meanwhile"]
+
+
+@contextlib.contextmanager
+def nothing_can_be_written_by(pid: int) -> Iterator[None]:
+    """Files of the process do not grow any more, as on a full disk."""
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+
+async def ready_says(hub: RunningHub, status: int) -> dict[str, object]:
+    """Until `/readyz` answers with that status; its body."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            found, body = await hub.readyz()
+            if found == status:
+                return body
+            await asyncio.sleep(0.02)
