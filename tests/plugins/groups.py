@@ -58,12 +58,21 @@ def _tmux() -> str | None:
     return None if shutil.which("tmux") else "tmux is not installed"
 
 
+def _node() -> str | None:
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return "node and npm are not installed"
+    if not _answers("node", "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)"):
+        return "node is older than 20"
+    return None
+
+
 PROBES: Mapping[str, Callable[[], str | None]] = {
     "strace": cache(_strace),
     "docker": cache(_docker),
     "postgres": cache(_postgres),
     "chromium": cache(_chromium),
     "tmux": cache(_tmux),
+    "node": cache(_node),
 }
 """For each group: None if its tool works here, otherwise what is missing."""
 
@@ -140,6 +149,8 @@ class _Books:
                 terminalreporter.line(f"FAILED {line}: HUBBUB_REQUIRE names it, no test ran", red=True)
             elif self._skipped[group]:
                 advice = f"HUBBUB_REQUIRE={group} makes this a failure"
-                terminalreporter.line(f"SKIPPED {line}: {PROBES[group]()} ({advice})", yellow=True)
+                terminalreporter.line(
+                    f"SKIPPED {line}: {PROBES[group]() or 'as said above'} ({advice})", yellow=True
+                )
             else:
                 terminalreporter.line(line)

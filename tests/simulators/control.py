@@ -87,7 +87,7 @@ def _describe(function: Any) -> Json:
 
 def to_json(value: Any) -> Any:
     """Anything an operation returns, as plain JSON values."""
-    if hasattr(value, "state"):
+    if callable(getattr(value, "state", None)):
         return value.state()
     if hasattr(value, "to_json"):
         return value.to_json()

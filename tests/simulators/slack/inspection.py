@@ -107,7 +107,7 @@ class Inspection(InteractiveActions):
         """A conversation with its members and all messages, deleted ones included."""
         found = self.channel(channel)
         return {
-            "channel": found.to_json(""),
+            "channel": found.to_json(),
             "members": found.members,
             "messages": [message.state() for message in found.messages.values()],
             "ephemerals": [shown.to_json() for shown in self.ephemeral_messages if shown.channel == found.id],

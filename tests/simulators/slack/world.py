@@ -74,6 +74,17 @@ class App:
     commands_url: str = ""
     revoked: dict[str, str] = field(default_factory=dict)
 
+    def to_json(self) -> Json:
+        """What a judge may know of it: no tokens."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "bot_id": self.bot_id,
+            "user_id": self.user.id,
+            "mode": self.mode,
+            "commands": list(self.commands),
+        }
+
     def profile(self) -> Json:
         """The ``bot_profile`` of its messages."""
         return {
@@ -197,8 +208,8 @@ class Channel:
         message = self.messages.get(ts)
         return None if message is None or message.deleted else message
 
-    def to_json(self, viewer: str) -> Json:
-        """The conversation object as a member or outsider sees it."""
+    def to_json(self, viewer: str = "") -> Json:
+        """The conversation object as a member or outsider (by default) sees it."""
         body: Json = {
             "id": self.id,
             "created": self.created,

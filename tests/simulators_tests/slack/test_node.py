@@ -1,0 +1,149 @@
+"""Slack's own JavaScript clients against the simulator: nothing here may depend on the Python SDK's habits.
+
+They are installed from npm by the lock beside them, once per lock, into pytest's cache.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.groups import required_groups
+from tests.simulators.slack import SlackSimulator
+from tests.simulators_tests.slack.conftest import ANN, APP_TOKEN, BOT_TOKEN
+
+HERE = Path(__file__).parent / "node"
+FILES = ("package.json", "package-lock.json", "echo_bot.cjs", "web_calls.cjs")
+INSTALL_LIMIT_S = 50
+Json = dict[str, Any]
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
+
+
+@pytest.fixture(scope="module")
+def programs(pytestconfig: pytest.Config) -> Path:
+    """Where the programs lie beside their clients; skips (or fails, if node is required) if npm fails."""
+    digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:12]
+    assert pytestconfig.cache is not None
+    folder = pytestconfig.cache.mkdir(f"slack-clients-{digest}")
+    for name in FILES:
+        shutil.copy(HERE / name, folder / name)
+    if not (folder / "node_modules" / ".package-lock.json").exists():
+        command = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
+            )
+            failure = done.stderr[-500:] if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            failure = f"it took more than {INSTALL_LIMIT_S} s"
+        if failure:
+            shutil.rmtree(folder / "node_modules", ignore_errors=True)
+            give_up = pytest.fail if "node" in required_groups(os.environ) else pytest.skip
+            give_up(f"node: npm could not install Slack's clients: {failure}")
+    return folder
+
+
+class EchoBot:
+    """The running program and what it told."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def told(self, what: str) -> Json:
+        """Waits for the next line of a kind."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(20):
+            while line := await self._process.stdout.readline():
+                found: Json = json.loads(line)
+                if found["what"] == what:
+                    return found
+        raise AssertionError(f"the program ended without {what}")
+
+
+@asynccontextmanager
+async def node(programs: Path, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        "node", *arguments, cwd=programs, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.fixture
+async def bot(sim: SlackSimulator, programs: Path) -> AsyncIterator[EchoBot]:
+    async with node(programs, "echo_bot.cjs", sim.api_url, BOT_TOKEN, APP_TOKEN) as process:
+        bot = EchoBot(process)
+        await bot.told("connected")
+        yield bot
+
+
+async def test_a_bot_hears_answers_is_pressed_and_commanded(
+    sim: SlackSimulator, bot: EchoBot, dm: str
+) -> None:
+    sent = sim.user_sends_text(ANN, "a < b")
+    assert (await bot.told("message"))["text"] == "a &lt; b"
+    answer = await sim.wait_text(dm, "echo: a < b")
+    assert answer.metadata == {"event_type": "echo", "event_payload": {"of": sent.ts}}
+    press = sim.user_presses_button(ANN, dm, answer.ts, "Press")
+    assert (await bot.told("interactive"))["value"] == sent.ts
+    assert (await sim.wait_settled(press.id)).state == "acked"
+    assert (await sim.wait_text(dm, f"pressed by {ANN}")).ts == answer.ts
+    sim.user_runs_command(ANN, "/hubbub", "hi")
+    assert (await sim.wait_ephemeral(ANN)).text == "you said hi"
+    await sim.wait_acked()
+
+
+@pytest.mark.slow
+async def test_a_bot_comes_back_after_a_refresh_and_hears_repetitions(
+    sim: SlackSimulator, bot: EchoBot, dm: str
+) -> None:
+    await sim.close_sockets("refresh_requested", after_s=0.05)
+    await bot.told("connected")
+    await sim.wait_connected()
+    sim.user_sends_text(ANN, "once")
+    first = await bot.told("message")
+    await sim.wait_bot_messages(dm)
+    sim.redeliver(sim.deliveries(kind="events_api")[0].id)
+    second = await bot.told("message")
+    assert second["event_id"] == first["event_id"]
+    assert (first["retry_num"], second["retry_num"], second["retry_reason"]) == (0, 1, "timeout")
+
+
+async def test_the_web_api_as_the_javascript_client_understands_it(
+    sim: SlackSimulator, programs: Path, general: str
+) -> None:
+    sim.fail("rate_limit", method="users.info", retry_after_s=9)
+    async with node(programs, "web_calls.cjs", sim.api_url, BOT_TOKEN, general, ANN) as process:
+        output, _ = await process.communicate()
+    answers = json.loads(output)
+    assert answers["auth"]["user_id"] == sim.app().user.id
+    assert answers["post"]["message"]["text"] == "a &lt; b"
+    assert answers["update"]["text"] == "changed"
+    assert answers["history"]["messages"][0]["metadata"]["event_payload"] == {"n": 1}
+    assert answers["blocks"]["error"] == "invalid_blocks"
+    assert "must be less than 3001 characters" in answers["blocks"]["response_metadata"]["messages"][1]
+    assert (answers["unknown"]["code"], answers["unknown"]["error"]) == (
+        "slack_webapi_platform_error",
+        "channel_not_found",
+    )
+    assert (answers["limited"]["code"], answers["limited"]["retryAfter"]) == (
+        "slack_webapi_rate_limited_error",
+        9,
+    )
+    (file,) = answers["upload"]["files"][0]["files"]
+    assert sim.world.files[file["id"]].read() == b"hello"
+    streamed = sim.message(general, answers["stream"]["ts"])
+    assert sim.look(streamed).text == "stream"
+    assert [sim.look(m).text for m in sim.bot_messages(general)] == ["changed", "see\n[a.txt]", "stream"]
