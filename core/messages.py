@@ -52,7 +52,8 @@ class InboundMessage:
     `direct`: a private conversation; `addressed`: meant for the bot. `sent_at` is microseconds UTC.
     `ref` is the message itself, where an answer may quote it. Parts of one `album` come one by one and are
     one message; the first may be the only one that is addressed. `edits`: the key of the message whose
-    text this is from now on.
+    text this is from now on. `continues`: in a conversation with a place of its own, such as a thread below a
+    message; whoever was heard there once is meant to be heard without naming the bot again.
     """
 
     key: str
@@ -70,6 +71,7 @@ class InboundMessage:
     ref: MessageRef | None = None
     album: str | None = None
     edits: str | None = None
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ def read_message(event: MessageEvent, account: Account, channel: str) -> Inbound
         addressed=direct or mentioned or answers_us or event.type == "app_mention",
         attachments=attachments,
         ref=ref_of(event.channel, event.ts),
+        continues=not direct and event.thread_ts is not None,
     )
 
 

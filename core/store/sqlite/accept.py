@@ -27,7 +27,7 @@ from core.store.rows import ThreadRow, TurnState
 from core.store.sqlite import pairing, people, prompts, strangers
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
-from core.store.sqlite.inputs import edit, is_part_of_known
+from core.store.sqlite.inputs import edit, goes_on
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.moving import move
 from core.store.sqlite.outbox import Cause, enqueue, learn_copy
@@ -52,7 +52,7 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
     if isinstance(event, InboundMessage):
         if event.edits is not None and (edited := edit(tx, event)) is not None:
             return edited
-        if not event.addressed and is_part_of_known(tx, event):
+        if not event.addressed and goes_on(tx, event):
             event = replace(event, addressed=True)
     identity = people.identity(tx, event.channel, event.sender.platform_user_id)
     admission = judge.admit(event, identity)

@@ -11,6 +11,7 @@ from core.store.codec import event_extra_from_json, event_extra_to_json, storabl
 from core.store.rows import REJOIN_US
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.transaction import Row, Transaction
+from core.thread_key import scope_of
 from core.transcript import UserSaid
 
 EDITED_IN_TIME = "edited: it was still waiting"
@@ -108,7 +109,23 @@ def rejoin_albums(tx: Transaction) -> None:
     )
 
 
-def is_part_of_known(tx: Transaction, event: InboundMessage) -> bool:
+def goes_on(tx: Transaction, event: InboundMessage) -> bool:
+    """Whether the message, which does not name the bot, belongs to what its sender was heard to say before."""
+    return _is_part_of_known(tx, event) or (event.continues and _has_spoken_here(tx, event))
+
+
+def _has_spoken_here(tx: Transaction, event: InboundMessage) -> bool:
+    return None is not tx.one(
+        "SELECT 1 FROM identities i JOIN thread_keys k ON k.owner_id = i.user_id"
+        " WHERE i.channel = ? AND i.platform_user_id = ? AND k.channel = ? AND k.scope = ?",
+        event.channel,
+        event.sender.platform_user_id,
+        event.channel,
+        scope_of(event.scope),
+    )
+
+
+def _is_part_of_known(tx: Transaction, event: InboundMessage) -> bool:
     """Whether another part of the message's album was taken from the same person."""
     return event.album is not None and None is not tx.one(
         "SELECT 1 FROM inbox WHERE album = ? AND channel = ? AND platform_user_id = ?"

@@ -1,0 +1,194 @@
+"""Slack's payloads as the hub's values, whatever they hold."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.slack.inbound import Account, plain_text, read_command, read_event, read_press
+from channels.slack.places import address_of, micros_of, order_key_of, place_of, ref_of, spot_of, ts_of
+from channels.slack.signature import WINDOW_S, refusal
+from core.clock import SECOND_US
+from core.messages import ChoiceAnswer, InboundMessage, Unreadable
+
+US = Account("T1", "UBOT", "B1")
+NOW = 1_700_000_000 * SECOND_US
+TS = "1699999999.000100"
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    event = {"type": "message", "channel": "D1", "channel_type": "im", "user": "UANN", "text": "hi", "ts": TS}
+    return {"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": event | fields}
+
+
+def read(**fields: Any) -> InboundMessage:
+    event = read_event(message(**fields), US, "slack", NOW)
+    assert isinstance(event, InboundMessage)
+    return event
+
+
+def test_a_private_conversation_is_one() -> None:
+    event = read()
+    assert (event.key, event.order_key) == (f"sl:T1:m:D1:{TS}", "001699999999.000100")
+    assert (event.address, event.scope, event.direct, event.addressed) == ("D1", "D1", True, True)
+    assert event.sent_at == 1_699_999_999_000_100
+
+
+@pytest.mark.parametrize(
+    "fields,address,addressed,continues",
+    [
+        ({}, f"C1:{TS}", False, False),
+        ({"text": "<@UBOT> hi"}, f"C1:{TS}", True, False),
+        ({"type": "app_mention", "channel_type": None, "text": "<@UBOT> hi"}, f"C1:{TS}", True, False),
+        ({"thread_ts": "1699999990.000001"}, "C1:1699999990.000001", False, True),
+        (
+            {"thread_ts": "1699999990.000001", "parent_user_id": "UBOT"},
+            "C1:1699999990.000001",
+            True,
+            True,
+        ),
+    ],
+)
+def test_in_a_channel_every_message_stands_in_a_thread(
+    fields: dict[str, Any], address: str, addressed: bool, continues: bool
+) -> None:
+    event = read(**({"channel": "C1", "channel_type": "channel"} | fields))
+    assert (event.address, event.addressed, event.continues) == (address, addressed, continues)
+    assert event.key == f"sl:T1:m:C1:{TS}"
+    assert event.text == "hi"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": "UBOT"},
+        {"bot_id": "B2"},
+        {"user": None},
+        {"subtype": "channel_join"},
+        {"subtype": "message_deleted"},
+        {"subtype": "bot_message"},
+        {"text": "  "},
+        {"hidden": True},
+        {"type": "reaction_added"},
+    ],
+    ids=str,
+)
+def test_what_no_person_said_is_nothing(fields: dict[str, Any]) -> None:
+    assert read_event(message(**fields), US, "slack", NOW) is None
+
+
+def test_an_edit_names_what_it_changes_and_an_unfolded_link_is_none() -> None:
+    inner = {
+        "type": "message",
+        "user": "UANN",
+        "text": "better",
+        "ts": TS,
+        "edited": {"ts": "1700000001.000000"},
+    }
+    changed = read(subtype="message_changed", hidden=True, message=inner, user=None, text="")
+    assert changed.key == f"sl:T1:m:D1:{TS}:e1700000001.000000"
+    assert (changed.edits, changed.text) == (f"sl:T1:m:D1:{TS}", "better")
+    del inner["edited"]
+    assert read_event(message(subtype="message_changed", message=inner), US, "slack", NOW) is None
+
+
+@pytest.mark.parametrize(
+    "written,shown",
+    [
+        ("<@UBOT> do it", "do it"),
+        ("do it, <@UBOT>", "do it,"),
+        ("ask <@UBOT> and <@UANN|ann>", "ask @me and @ann"),
+        ("see <#C1|general> and <!channel> &amp; &lt;b&gt;", "see #general and @channel & <b>"),
+        ("<https://a.b/c|there> <https://x.y>", "there (https://a.b/c) https://x.y"),
+        ("<mailto:a@b.c|a@b.c>", "a@b.c (mailto:a@b.c)"),
+    ],
+)
+def test_text_is_read_as_people_see_it(written: str, shown: str) -> None:
+    expected = shown if not written.startswith("<mailto") else "mailto:a@b.c"
+    assert plain_text(written, US)[0] == expected
+
+
+def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
+    payload = {
+        "type": "block_actions",
+        "user": {"id": "UANN", "name": "ann"},
+        "container": {"channel_id": "C1", "message_ts": TS, "thread_ts": "1699999990.000001"},
+        "actions": [{"action_id": "choice-1", "value": "p:k3f9a7mzq2:1", "action_ts": "1700000000.000001"}],
+    }
+    event = read_press(payload, US, "slack", NOW)
+    assert isinstance(event, ChoiceAnswer)
+    assert (event.prompt_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, f"C1:{TS}")
+    assert event.address == "C1:1699999990.000001"
+    assert event.key == f"sl:T1:i:C1:{TS}:UANN:1700000000.000001"
+    payload["actions"] = [{"value": "something else"}]
+    assert read_press(payload, US, "slack", NOW) is None
+
+
+@pytest.mark.parametrize(
+    "typed,said", [("", "/help"), ("stop", "/stop"), ("status now", "/status now"), ("good day", "good day")]
+)
+def test_a_slash_command_says_what_was_typed(typed: str, said: str) -> None:
+    form = {"command": "/hubbub", "text": typed, "channel_id": "D1", "user_id": "UANN", "trigger_id": "1.2.a"}
+    event = read_command(form, US, "slack", NOW)
+    assert isinstance(event, InboundMessage)
+    assert (event.text, event.key, event.direct) == (said, "sl:T1:c:1.2.a", True)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from(
+    ["type", "subtype", "channel", "channel_type", "user", "bot_id", "text", "ts", "thread_ts", "files",
+     "edited", "hidden", "message", "parent_user_id"]
+)  # fmt: skip
+
+
+@given(st.dictionaries(FIELDS, JSON, max_size=5))
+def test_no_event_makes_the_reader_raise(fields: dict[str, Any]) -> None:
+    event = read_event(message(**fields), US, "slack", NOW)
+    assert event is None or isinstance(event, InboundMessage | Unreadable)
+
+
+@given(JSON)
+def test_nothing_at_all_makes_a_reader_raise(payload: Any) -> None:
+    read_event(payload, US, "slack", NOW)
+    read_press(payload, US, "slack", NOW)
+
+
+@given(st.integers(0, 10**11), st.integers(0, 999_999), st.integers(0, 10**11), st.integers(0, 999_999))
+def test_order_keys_sort_as_times_do(s1: int, u1: int, s2: int, u2: int) -> None:
+    one, two = f"{s1}.{u1:06d}", f"{s2}.{u2:06d}"
+    assert (order_key_of(one) < order_key_of(two)) == ((s1, u1) < (s2, u2))
+    assert ts_of(order_key_of(one)) == one
+    assert micros_of(one) == s1 * SECOND_US + u1
+
+
+def test_places_go_there_and_back() -> None:
+    assert place_of(address_of("C1", TS)) == ("C1", TS)
+    assert place_of(address_of("D1")) == ("D1", None)
+    assert spot_of(ref_of("C1", TS)) == ("C1", TS)
+
+
+SECRET, BODY = "8f742231b10e8888abcd99yyyzzz85a5", b"token=x&text=94070"
+STAMP = "1531420618"
+
+
+@pytest.mark.parametrize(
+    "late_s,body,expected",
+    [
+        (0, BODY, True),
+        (WINDOW_S, BODY, True),
+        (WINDOW_S + 1, BODY, False),
+        (-WINDOW_S - 1, BODY, False),
+        (0, b"", False),
+    ],
+)
+def test_a_signature_covers_the_raw_body_and_its_time(late_s: int, body: bytes, expected: bool) -> None:
+    """Slack's own scheme; the digest was made with another program (openssl dgst -sha256 -hmac)."""
+    digest = "28ca0c2f0047edf84869a8600db835e3e786a787e0cfe151c3b284178252c3fe"
+    headers = {"x-slack-request-timestamp": STAMP, "x-slack-signature": f"v0={digest}"}
+    why = refusal(SECRET, headers, body, (int(STAMP) + late_s) * SECOND_US)
+    assert (why is None) == expected
