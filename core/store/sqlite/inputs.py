@@ -110,7 +110,7 @@ def rejoin_albums(tx: Transaction) -> None:
 
 
 def goes_on(tx: Transaction, event: InboundMessage) -> bool:
-    """Whether the message, which does not name the bot, belongs to what its sender was heard to say before."""
+    """Whether a message that does not name the bot belongs to what its sender was heard to say before."""
     return _is_part_of_known(tx, event) or (event.continues and _has_spoken_here(tx, event))
 
 
