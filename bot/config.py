@@ -3,15 +3,15 @@
 Which file: the path given (`--config`), else HUBBUB_CONFIG, else ./hubbub.toml if it exists, else none: the
 embedded defaults of bot.settings (a demo model, no channel). Over it go variables HUBBUB__SECTION__KEY, their
 values in TOML syntax (text needs no quotes; a number steps into a list: HUBBUB__MODELS__0__API_KEY). Any text
-"env:NAME" stands for the environment variable NAME. Relative paths start at the file's directory.
+"env:NAME" stands for the environment variable NAME, a secret "vault:NAME" for what `hubbub secrets set NAME`
+kept. Variables may also stand in a file beside the configuration file (hubbub.env beside hubbub.toml); the
+process's own environment goes first. Relative paths start at the file's directory.
 
 Every refusal is a ConfigError whose lines read `FILE:LINE: KEY: problem; what to do` (the variable's name in
-place of FILE:LINE where a variable said it). Values of secrets and of "env:" variables never appear in it.
+place of FILE:LINE where a variable said it). Values of secrets and of references never appear in it.
 """
 
 import os
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,26 +21,36 @@ from typing import Any
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from bot import config_errors
-from bot.config_errors import ConfigError, Key, Problem, Where
-from bot.settings import TELEGRAM_URL, ChannelSection, Config, SlackChannel, TelegramChannel
-from bot.toml_lines import locate
+from bot.config_document import Document, apply_overrides, read
+from bot.config_errors import ConfigError, Problem, Where
+from bot.config_references import apply_references, apply_vault
+from bot.environment_file import with_file
+from bot.settings import (
+    DATABASE_NAME,
+    TELEGRAM_URL,
+    ChannelSection,
+    Config,
+    SlackChannel,
+    TelegramChannel,
+)
 
 FILE_NAME = "hubbub.toml"
-DATABASE_NAME = "hub.db"
-OVERRIDE_PREFIX = "HUBBUB__"
-_REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 
 __all__ = ["DATABASE_NAME", "Config", "ConfigError", "Loaded", "load", "secret_values"]
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A valid configuration. `source` is None on embedded defaults; `environment` is the hub's own, for
-    those who hand a harmless part of it to programs they start: it may hold secrets."""
+    """A valid configuration.
+
+    `source` is None on embedded defaults. `environment` is the hub's own, for those who hand a harmless part
+    of it to programs they start: it may hold secrets. `environment_file`: where a part of that was read.
+    """
 
     config: Config
     source: Path | None
     environment: Mapping[str, str] = field(repr=False)
+    environment_file: Path | None = None
 
     @property
     def database(self) -> Path:
@@ -49,22 +59,40 @@ class Loaded:
 
 
 def load(
-    path: Path | None = None, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    secrets: bool = True,
 ) -> Loaded:
     """The configuration in force. `environ` and `cwd` default to the process's own.
 
-    Raises ConfigError with every problem found.
+    `secrets` False is for those who need none of them: references in their places stay unopened, and need not
+    lead anywhere. Raises ConfigError with every problem found.
     """
     environ = os.environ if environ is None else environ
     cwd = Path.cwd() if cwd is None else cwd
     source = _source(path, environ, cwd)
-    document = _read(source, cwd) if source else _Document({}, Where(None, {}))
-    problems = [*_apply_overrides(document, environ), *_apply_references(document, environ)]
+    base = cwd if source is None else (cwd / source).parent
+    beside = environment_file(source)
+    environ = with_file(environ, beside, cwd)
+    document = read(source, cwd) if source else Document({}, Where(None, {}))
+    problems = [*apply_overrides(document, environ), *apply_references(document, environ, secrets=secrets)]
+    problems += apply_vault(document, _data_dir(document, base), environ, secrets=secrets)
     config = None if problems else _validate(document)
     if not isinstance(config, Config):
         raise ConfigError([document.where.line(problem) for problem in config or problems])
-    base = cwd if source is None else (cwd / source).parent
-    return Loaded(_with_absolute_paths(config, base), source, MappingProxyType(dict(environ)))
+    return Loaded(
+        _with_absolute_paths(config, base),
+        source,
+        MappingProxyType(dict(environ)),
+        cwd / beside if (cwd / beside).is_file() else None,
+    )
+
+
+def environment_file(source: Path | None) -> Path:
+    """Where variables may stand beside the configuration file: `hubbub.env` beside `hubbub.toml`."""
+    return Path(FILE_NAME if source is None else source).with_suffix(".env")
 
 
 def secret_values(config: BaseModel) -> frozenset[str]:
@@ -91,19 +119,6 @@ def _leaves(value: object) -> Iterator[object]:
             yield value
 
 
-# ------------------------------------------------------------------------------------------ the file
-
-
-@dataclass(slots=True)
-class _Document:
-    """The parsed file while variables are worked into it."""
-
-    tree: dict[str, Any]
-    where: Where
-    hidden: set[Key] = field(default_factory=lambda: set[Key]())
-    """Keys whose value came from an "env:" variable: not to be shown."""
-
-
 def _source(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path | None:
     if path is not None:
         return path
@@ -112,108 +127,10 @@ def _source(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path | 
     return Path(FILE_NAME) if (cwd / FILE_NAME).is_file() else None
 
 
-def _read(source: Path, cwd: Path) -> _Document:
-    try:
-        text = (cwd / source).read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise ConfigError([f"{source}: there is no such file; name another one or create it"]) from error
-    except OSError as error:
-        raise ConfigError([f"{source}: cannot be read ({error.strerror}); check its permissions"]) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError([f"{source}:{line}: is not UTF-8; save the file as UTF-8"]) from error
-    try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError([config_errors.syntax(source, text, str(error))]) from error
-    except (RecursionError, ValueError, OverflowError) as error:  # nested too deep; a date that is none
-        raise ConfigError([f"{source}: cannot be read as TOML ({error}); simplify the file"]) from error
-    return _Document(tree, Where(source, locate(text.replace("\r\n", "\n"))))
-
-
-# ------------------------------------------------------------------------- the environment's say in it
-
-
-def _apply_overrides(document: _Document, environ: Mapping[str, str]) -> Iterator[Problem]:
-    given = [name for name in environ if name.startswith(OVERRIDE_PREFIX)]
-    for name in sorted(given, key=lambda name: (name.count("__"), name)):  # tables before their entries
-        segments = name.removeprefix(OVERRIDE_PREFIX).lower().split("__")
-        key = _place(document.tree, segments, environ[name])
-        if key is None:
-            yield Problem((), f"{name}: does not lead to a key; write HUBBUB__SECTION__KEY", located=True)
-        else:
-            document.where.variables[key] = name
-
-
-def _place(tree: dict[str, Any], segments: list[str], raw: str) -> Key | None:
-    """Put an override where it belongs, making tables on the way; its key, or None if there is no way."""
-    at: Any = tree
-    key: Key = ()
-    for position, segment in enumerate(segments):
-        step = _step(at, segment)
-        if step is None or not segment:
-            return None
-        key = (*key, step)
-        if position == len(segments) - 1:
-            value = config_errors.typed(raw, key)
-        else:
-            value = _existing(at, step)
-            if value is None:
-                value = [] if config_errors.is_list(key) else {}
-        _put(at, step, value)
-        at = value
-    return key
-
-
-def _step(at: Any, segment: str) -> str | int | None:
-    """How a container names what a variable's segment means; None if it cannot hold it."""
-    if isinstance(at, dict):
-        same = [name for name in at if name.lower().replace("-", "_") == segment.replace("-", "_")]
-        return same[0] if same else segment
-    if isinstance(at, list) and segment.isdecimal() and int(segment) <= len(at):
-        return int(segment)
-    return None
-
-
-def _existing(at: Any, step: Any) -> Any:
-    if isinstance(at, dict):
-        return at.get(step)
-    return at[step] if step < len(at) else None
-
-
-def _put(at: Any, step: Any, value: Any) -> None:
-    if isinstance(at, list) and step == len(at):
-        at.append(value)
-    else:
-        at[step] = value
-
-
-def _apply_references(document: _Document, environ: Mapping[str, str]) -> Iterator[Problem]:
-    """Replace each "env:NAME" by the variable's value."""
-
-    def visit(value: Any, key: Key) -> Iterator[Problem]:
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
-        for step, inner in list(entries):
-            here = (*key, step)
-            if isinstance(inner, dict | list):
-                yield from visit(inner, here)
-            elif isinstance(inner, str) and (found := _REFERENCE.fullmatch(inner)):
-                name = found.group(1)
-                if name not in environ:
-                    yield Problem(
-                        here, f"the environment variable {name} is not set; set it or write the value here"
-                    )
-                else:
-                    value[step] = config_errors.typed(environ[name], here)
-                    document.hidden.add(here)
-
-    return visit(document.tree, ())
-
-
 # ---------------------------------------------------------------------------------------- what it says
 
 
-def _validate(document: _Document) -> Config | list[Problem]:
+def _validate(document: Document) -> Config | list[Problem]:
     tree = _as_tuples(document.tree)
     channels = tree.get("channels")
     if isinstance(channels, dict):
@@ -315,12 +232,20 @@ def _telegram(config: Config, name: str, channel: TelegramChannel) -> Iterator[P
 
 
 def _with_absolute_paths(config: Config, base: Path) -> Config:
-    def absolute(path: Path) -> Path:
-        return Path(os.path.normpath(base / path.expanduser()))
-
     return config.model_copy(
         update={
-            "hub": config.hub.model_copy(update={"data_dir": absolute(config.hub.data_dir)}),
-            "workspace": config.workspace.model_copy(update={"dir": absolute(config.workspace.dir)}),
+            "hub": config.hub.model_copy(update={"data_dir": _absolute(config.hub.data_dir, base)}),
+            "workspace": config.workspace.model_copy(update={"dir": _absolute(config.workspace.dir, base)}),
         }
     )
+
+
+def _absolute(path: Path, base: Path) -> Path:
+    return Path(os.path.normpath(base / path.expanduser()))
+
+
+def _data_dir(document: Document, base: Path) -> Path:
+    """Where the vault is, before the document is known to be right."""
+    hub = document.tree.get("hub")
+    written = hub.get("data_dir") if isinstance(hub, dict) else None
+    return _absolute(Path(written) if isinstance(written, str) and written else Config().hub.data_dir, base)

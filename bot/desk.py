@@ -15,7 +15,7 @@ from core.errors import HubError, InboxUnavailable, StoreUnavailable
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.ports import Inbox
-from core.prompts import Option
+from core.prompts import Option, Options
 from core.store.base import Store
 from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.users import Person, Principal, Role
@@ -81,16 +81,18 @@ class HubDesk:
         prompt = next((view.prompt for view in views if view.prompt.id == wanted), None)
         if prompt is None:
             raise DeskRefused("not_found", f"nothing that waits has the id {prompt_id}; list the approvals")
-        if option not in prompt.options:
-            offered = ", ".join(prompt.options)
-            raise DeskRefused("refused", f"{option} is no answer to this; it takes {offered}")
+        if not isinstance(prompt.offer, Options):
+            raise DeskRefused("refused", "this is a question: who was asked answers it where it was asked")
+        options = prompt.offer.options
+        if option not in options:
+            raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
         answer = ChoiceAnswer(
             key=f"api:{self._ids.row_id()}",
             channel=CONSOLE,
             address=Address(CONSOLE),
             sender=Sender(self._owner.user_id, self._owner.name),
             prompt_id=wanted,
-            choice=prompt.options.index(option),
+            choice=options.index(option),
             sent_at=self._clock.now(),
         )
         try:

@@ -18,17 +18,17 @@ def hub_key(data_dir: Path) -> bytes:
     path = data_dir / KEY_NAME
     with needed_to_start(path, "make it readable for the user the hub runs as"):
         if not path.exists():
-            _make(path)
+            write_for_its_user(path, secrets.token_hex(KEY_BYTES))
         return _read(path)
 
 
-def _make(path: Path) -> None:
-    """Whole or not at all: a hub that dies here makes another one at its next start."""
+def write_for_its_user(path: Path, text: str) -> None:
+    """Put a file in place of what was there, whole or not at all, readable by nobody else."""
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "w") as file:
-        file.write(secrets.token_hex(KEY_BYTES))
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     unfinished.rename(path)

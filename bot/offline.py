@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from bot.config import Loaded
 from bot.desk import Desk, HubDesk
-from bot.parts import build_rules, open_store
+from bot.keeping import HubKeeping, Keeping
+from bot.parts import build_rules, build_tools, open_store
+from bot.vault_keys import VaultKeyRing
 from core.clock import Clock, SystemClock
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
@@ -30,6 +32,18 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
         rules = build_rules(config, owner, ids)
         pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
         yield HubDesk(store, RestingInbox(store, rules, clock), pairing, owner, clock, ids)
+
+
+@contextlib.asynccontextmanager
+async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
+    """The same for what is laid down for the time to come; makes the database where there is none yet."""
+    config = loaded.config
+    clock, ids = SystemClock(), RandomIds()
+    async with open_store(config, clock, ids) as store:
+        await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+        names = build_tools(loaded, store, clock).names
+        yield HubKeeping(store, ring, names, clock)
 
 
 class NobodyListens:

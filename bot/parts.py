@@ -40,6 +40,7 @@ from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
+from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.files import file_tools
 from core.tools.builtin.http import http_tool
@@ -234,15 +235,7 @@ def build_chat(
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    tools = ToolRegistry(
-        [
-            time_tool(clock, config.hub.timezone),
-            *memory_tools(store),
-            *file_tools(_path_guard(configured)),
-            http_tool(_network_guard(config), _authorities),
-            shell_tool(configured.environment),
-        ]
-    )
+    tools = build_tools(configured, store, clock)
     pipeline = CallPipeline(tools, _pipeline_settings(config), clock)
     services = ChatServices(store, model, pipeline, outbox, turns, clock, ids)
     settings = _chat_settings(config)
@@ -253,10 +246,26 @@ def build_chat(
     return delegate
 
 
+def build_tools(configured: Loaded, store: Store, clock: Clock) -> ToolRegistry:
+    """Every tool of this hub."""
+    config = configured.config
+    return ToolRegistry(
+        [
+            time_tool(clock, config.hub.timezone),
+            ask_user_tool(),
+            *memory_tools(store),
+            *file_tools(_path_guard(configured)),
+            http_tool(_network_guard(config), _authorities),
+            shell_tool(configured.environment),
+        ]
+    )
+
+
 def _path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
-    config, source = configured.config, configured.source
-    return PathGuard(config.workspace.dir, [config.hub.data_dir, *([source] if source else [])])
+    config = configured.config
+    files = [file for file in (configured.source, configured.environment_file) if file is not None]
+    return PathGuard(config.workspace.dir, [config.hub.data_dir, *files])
 
 
 def _network_guard(config: Config) -> NetworkGuard:

@@ -8,9 +8,10 @@ from typing import Protocol, Self, assert_never
 
 from pydantic import BaseModel, ConfigDict
 
+from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.accept import PromptView
 from core.store.pairing import PairingRequest
-from core.store.rows import ThreadRow
+from core.store.rows import SealedSecret, ThreadRow, ToolSettingRow
 from core.transcript import AssistantSaid, Entry, Note, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Person
 
@@ -121,7 +122,7 @@ async def conversation(store: Conversations, thread_id: str, limit: int) -> Conv
 
 
 class VoteView(View):
-    """One person's answer so far."""
+    """One person's answer so far, in words."""
 
     user_id: str
     name: str
@@ -130,7 +131,10 @@ class VoteView(View):
 
 
 class ApprovalView(View):
-    """A question that waits for people. `approvers`: who may answer; empty: the requester and any owner."""
+    """Something that waits for people. `approvers`: who may answer; empty: the requester and any owner.
+
+    `options`: the answers it shows; `free_text`: any other words are one, too.
+    """
 
     id: str
     kind: str
@@ -140,6 +144,7 @@ class ApprovalView(View):
     title: str
     detail: str
     options: tuple[str, ...]
+    free_text: bool
     approvers: tuple[str, ...]
     quorum: int
     votes: tuple[VoteView, ...]
@@ -149,8 +154,10 @@ class ApprovalView(View):
     @classmethod
     def of(cls, view: PromptView) -> Self:
         """The prompt with its votes."""
-        prompt = view.prompt
-        votes = (VoteView(user_id=v.user_id, name=v.name, option=v.option.value, at=v.at) for v in view.votes)
+        prompt, (options, free_text) = view.prompt, _offered(view.prompt.offer)
+        votes = (
+            VoteView(user_id=v.user_id, name=v.name, option=_in_words(v.answer), at=v.at) for v in view.votes
+        )
         return cls(
             id=prompt.id,
             kind=prompt.kind.value,
@@ -159,13 +166,34 @@ class ApprovalView(View):
             requester_id=prompt.requester_id,
             title=prompt.title,
             detail=prompt.detail,
-            options=tuple(option.value for option in prompt.options),
+            options=options,
+            free_text=free_text,
             approvers=prompt.rule.approvers,
             quorum=prompt.rule.quorum,
             votes=tuple(votes),
             created_at=prompt.created_at,
             expires_at=prompt.expires_at,
         )
+
+
+def _offered(offer: Offer) -> tuple[tuple[str, ...], bool]:
+    match offer:
+        case Options(options):
+            return tuple(option.value for option in options), False
+        case Replies(labels, free_text):
+            return labels, free_text
+        case _:
+            assert_never(offer)
+
+
+def _in_words(answer: Answer) -> str:
+    match answer:
+        case Option():
+            return answer.value
+        case Chose(_, text) | Wrote(text):
+            return text
+        case _:
+            assert_never(answer)
 
 
 class AccountView(View):
@@ -221,6 +249,60 @@ class PairingRequestView(View):
             created_at=request.created_at,
             expires_at=request.expires_at,
         )
+
+
+class GrantView(View):
+    """What a person allowed once and for all. `pattern`: None covers the whole tool; `thread_id`: None holds
+    everywhere; `expires_at`: None until it is revoked."""
+
+    id: str
+    user_id: str
+    tool: str
+    pattern: str | None
+    thread_id: str | None
+    granted_by: str
+    created_at: int
+    expires_at: int | None
+
+    @classmethod
+    def of(cls, grant: Grant) -> Self:
+        """The grant as it is kept."""
+        return cls(
+            id=grant.id,
+            user_id=grant.user_id,
+            tool=grant.tool,
+            pattern=grant.pattern,
+            thread_id=grant.thread_id,
+            granted_by=grant.granted_by,
+            created_at=grant.created_at,
+            expires_at=grant.expires_at,
+        )
+
+
+class PermissionView(View):
+    """A person's own word on a tool: always_allow, ask_each_time or disabled."""
+
+    user_id: str
+    tool: str
+    setting: str
+    changed_at: int
+
+    @classmethod
+    def of(cls, row: ToolSettingRow) -> Self:
+        """The setting as it is kept."""
+        return cls(user_id=row.user_id, tool=row.tool, setting=row.setting.value, changed_at=row.changed_at)
+
+
+class SecretView(View):
+    """That there is a secret of this name, and since when; never its value."""
+
+    name: str
+    changed_at: int
+
+    @classmethod
+    def of(cls, secret: SealedSecret) -> Self:
+        """The name alone."""
+        return cls(name=secret.name, changed_at=secret.changed_at)
 
 
 class DecisionView(View):

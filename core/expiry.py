@@ -2,10 +2,9 @@
 
 import logging
 
-from core import texts
 from core.actors import ThreadActors
 from core.clock import Clock
-from core.consent.cards import settled_card
+from core.consent.cards import expired_text, settled_card
 from core.errors import StoreUnavailable
 from core.ports import OutboxListener
 from core.store.base import Store
@@ -39,7 +38,7 @@ class PromptExpiry:
     async def expire(self) -> None:
         """Close what has expired by now."""
         expired = await self._store.expire_prompts(
-            self._clock.now(), texts.EXPIRED_CARD, lambda prompt: settled_card(prompt, texts.EXPIRED_CARD)
+            self._clock.now(), expired_text, lambda prompt: settled_card(prompt, expired_text(prompt))
         )
         if expired.outbox:
             self._listener.outbox_ready(expired.outbox)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import assert_never
 
 
 class PromptKind(StrEnum):
@@ -17,7 +18,7 @@ class PromptKind(StrEnum):
 
 
 class Option(StrEnum):
-    """What a person can answer; a prompt offers some of these, in order."""
+    """An answer whose meaning the hub itself knows."""
 
     APPROVE = "approve"
     DENY = "deny"
@@ -27,6 +28,42 @@ class Option(StrEnum):
     SKIP = "skip"
     CONTINUE = "continue"
     STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Chose:
+    """An answer picked from a question's own, by its position; `label` is what it says."""
+
+    index: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """An answer to a question in the person's own words."""
+
+    text: str
+
+
+Answer = Option | Chose | Wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A prompt that is decided: its answers, in the order they are shown."""
+
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """A question: its answers, in the order they are shown; `free_text`: any other words are one, too."""
+
+    labels: tuple[str, ...]
+    free_text: bool
+
+
+Offer = Options | Replies
 
 
 class PromptState(StrEnum):
@@ -54,13 +91,13 @@ class Vote:
 
     user_id: str
     name: str
-    option: Option
+    answer: Answer
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question that waits in the store until people answered, it expired, or it was cancelled.
+    """Something that waits in the store until people answered, it expired, or it was cancelled.
 
     `binding` is the keyed hash of exactly what is asked (see consent.binding); `pattern` is what a grant
     by "always" would cover (None: the whole tool). Times are microseconds UTC.
@@ -74,7 +111,7 @@ class Prompt:
     requester_id: str
     title: str
     detail: str
-    options: tuple[Option, ...]
+    offer: Offer
     rule: VoteRule
     binding: str
     created_at: int
@@ -82,8 +119,30 @@ class Prompt:
     tool: str | None = None
     pattern: str | None = None
     state: PromptState = PromptState.OPEN
-    outcome: Option | None = None
+    outcome: Answer | None = None
     outcome_text: str | None = None
+
+    def answer_at(self, index: int) -> Answer | None:
+        """The answer shown at that position, from 0; None if there is none."""
+        match self.offer:
+            case Options(options):
+                return options[index] if 0 <= index < len(options) else None
+            case Replies(labels):
+                return Chose(index, labels[index]) if 0 <= index < len(labels) else None
+            case _:
+                assert_never(self.offer)
+
+    def takes(self, answer: Answer) -> bool:
+        """Whether this is one of the answers it offers."""
+        match answer, self.offer:
+            case Option(), Options(options):
+                return answer in options
+            case Chose(index, _), Replies():
+                return self.answer_at(index) == answer
+            case Wrote(), Replies(_, free_text):
+                return free_text
+            case _:
+                return False
 
 
 class GrantScope(StrEnum):

@@ -26,6 +26,10 @@ NOTHING_WAITS = "Nothing is waiting for an answer here."
 NO_SUCH_PROMPT = "I know no question with that id."
 NOT_PAIRED = "This assistant is private. Ask its owner to let you in."
 NOT_ALLOWED_HERE = "You are not allowed to decide this."
+NOT_YOUR_QUESTION = "This question is for somebody else."
+ANSWER_THE_QUESTION = (
+    "That is no answer to this question: press one of its buttons, or write what it asks for."
+)
 TRY_LATER = "This assistant is private, and many people are asking to be let in. Please try again later."
 YOU_ARE_IN = "You are in. Write to me and I will answer; /help lists the commands."
 NOT_LET_IN = "The owner of this assistant did not let you in."
@@ -47,6 +51,7 @@ REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not
 ALREADY_VOTED = "Your answer is already counted."
 STOPPED_CARD = "Stopped."
 EXPIRED_CARD = "Nobody answered in time: not approved."
+EXPIRED_QUESTION = "Nobody answered in time."
 CRASHED = (
     "I set your message aside: working on it made me crash three times in a row. "
     "Please send it again in other words, or tell my operator."
@@ -142,18 +147,31 @@ def waits_for_decision(title: str, prompt_id: str) -> str:
     )
 
 
+def waits_for_answer(title: str) -> str:
+    """Said once when text arrives that is no answer to the question that waits."""
+    return (
+        f"Your message is queued: I am waiting for your answer to: {title}\n"
+        "Answer with its buttons, or as it says; /stop gives up."
+    )
+
+
+def answer_in_words(*, choices: bool) -> str:
+    """Below a question that takes any words."""
+    return f"{'Choose, or write' if choices else 'Write'} to me: your next message is the answer."
+
+
 def status(state: str, running_s: int | None, waiting: int, open_titles: Sequence[str]) -> str:
     """What goes on in a thread, for people."""
     lines = [state if running_s is None else f"{state} (for {running_s} s)."]
     if waiting:
         lines.append(f"{waiting} message{'s' if waiting != 1 else ''} waiting.")
-    lines += [f"Waiting for a decision: {title}" for title in open_titles]
+    lines += [f"Waiting for you: {title}" for title in open_titles]
     return "\n".join(lines)
 
 
 STATUS_IDLE = "Nothing is running here."
 STATUS_RUNNING = "I am working on your message"
-STATUS_WAITING = "I am waiting for a decision."
+STATUS_WAITING = "I am waiting for an answer."
 
 
 def approval_title(tool: str, reason: str) -> str:
@@ -201,6 +219,17 @@ def outcome_line(option: str, name: str) -> str:
     return words[option]
 
 
+def chosen_line(label: str, name: str) -> str:
+    """The same, of a question's own answers."""
+    return f"{name} chose: {label}"
+
+
+def written_line(text: str, name: str) -> str:
+    """The same, of words; a long text is cut, it stands in the conversation anyway."""
+    line = " ".join(text.split())
+    return f"{name} answered: {line if len(line) <= SHOWN_ANSWER_CHARS else f'{line[:SHOWN_ANSWER_CHARS]}…'}"
+
+
 def vote_counted(missing: int) -> str:
     """A vote counts, but more are needed."""
     return f"Counted. {missing} more needed."
@@ -210,6 +239,8 @@ def already_settled(outcome_text: str) -> str:
     """Told to someone who answers a settled prompt."""
     return f"Already settled: {outcome_text}"
 
+
+SHOWN_ANSWER_CHARS = 150
 
 OPTION_LABELS = {
     "approve": "Approve",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from core.prompts import Replies
 from core.users import Principal
 
 
@@ -95,9 +96,19 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What the person a call is made for is asked, and what they may answer."""
+
+    text: str
+    replies: Replies
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as the registry holds it. `parameters` is a JSON schema object; `run` gets validated arguments.
 
+    `asks`: the call is a question, and its result what the person answers; may raise InvalidArguments. Such a
+    tool is run only where nobody can be asked.
     `rate` looks at arguments (never at state); None where arguments carry no risk. `timeout_s` None: the
     configured default. `sensitive`: argument names never shown or stored in clear.
     """
@@ -111,6 +122,7 @@ class Tool:
     effect: Effect = Effect.EFFECT
     data: Data = Data.SHARED
     rate: Callable[[Arguments], Risk] | None = None
+    asks: Callable[[Arguments], Question] | None = None
     timeout_s: float | None = None
     version: int = 1
     sensitive: frozenset[str] = field(default_factory=lambda: frozenset[str]())

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 import typer
 
-from bot.api_access import read_access
+from bot.api_access import ApiAccess, read_access
 from bot.cli.ending import USAGE, CommandFailed
 from bot.cli.looking import asked, existing_database
 from bot.cli.printing import print_json, print_table, printable, when, whole
 from bot.config import Loaded, load
 from bot.desk import Desk, DeskRefused
 from bot.errors import needed_to_start
+from bot.keeping import Keeping
 from bot.views import DecisionView, PairingRequestView
 from core.conversation.pairing import PairAs
 from core.errors import StoreLocked
@@ -25,49 +26,78 @@ T = TypeVar("T")
 
 def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
     """What the action at the operator's desk comes to. Raises CommandFailed with the reason if refused."""
-    loaded = load(path)
-    data_dir = loaded.config.hub.data_dir
+    loaded = load(path, secrets=False)
     existing_database(loaded)
+
+    async def here() -> T:
+        from bot.offline import offline_desk
+
+        async with offline_desk(loaded) as desk:
+            return await action(desk)
+
+    async def there(access: ApiAccess) -> T:
+        from bot.cli.remote import RemoteDesk
+
+        return await action(RemoteDesk(access))
+
+    return in_place(loaded, here, there)
+
+
+def at_keeping(path: Path | None, action: Callable[[Keeping], Awaitable[T]]) -> T:
+    """The same for what is laid down for the time to come, also before the first start of a hub."""
+    loaded = load(path, secrets=False)
+
+    async def here() -> T:
+        from bot.offline import offline_keeping
+
+        async with offline_keeping(loaded) as keeping:
+            return await action(keeping)
+
+    async def there(access: ApiAccess) -> T:
+        from bot.cli.remote import RemoteKeeping
+
+        return await action(RemoteKeeping(access))
+
+    return in_place(loaded, here, there)
+
+
+def in_place(
+    loaded: Loaded, here: Callable[[], Awaitable[T]], there: Callable[[ApiAccess], Awaitable[T]]
+) -> T:
+    """Do it in this process where no hub runs, else through the running one.
+
+    Raises CommandFailed with the reason if refused.
+    """
+    data_dir = loaded.config.hub.data_dir
     lock = DataDirectoryLock(data_dir)
     try:
         with needed_to_start(data_dir, "run this as the user the hub runs as"):
             lock.acquire()
     except StoreLocked as held:
-        return _at_hub(data_dir, held, action)
+        access = read_access(data_dir)
+        if access is None:
+            raise CommandFailed(
+                f"hubbub: {held}; it has not said yet where its API is: try again in a moment"
+            ) from held
+        return _settled(there(access))
     try:
-        return asyncio.run(_here(loaded, action))
-    except DeskRefused as refused:
-        raise CommandFailed(printable(str(refused))) from refused
+        return _settled(here())
     finally:
         lock.release()
 
 
-def _at_hub(data_dir: Path, held: StoreLocked, action: Callable[[Desk], Awaitable[T]]) -> T:
-    from bot.cli.remote import RemoteDesk
-
-    access = read_access(data_dir)
-    if access is None:
-        raise CommandFailed(
-            f"hubbub: {held}; it has not said yet where its API is: try again in a moment"
-        ) from held
-
-    async def act() -> T:
-        return await action(RemoteDesk(access))
+def _settled(doing: Awaitable[T]) -> T:
+    async def settle() -> T:
+        return await doing
 
     try:
-        return asyncio.run(act())
+        return asyncio.run(settle())
     except DeskRefused as refused:
         raise CommandFailed(printable(str(refused))) from refused
 
 
-async def _here(loaded: Loaded, action: Callable[[Desk], Awaitable[T]]) -> T:
-    from bot.offline import offline_desk
-
-    async with offline_desk(loaded) as desk:
-        return await action(desk)
-
-
-def _tell(decision: DecisionView, *, as_json: bool) -> None:
+def tell(decision: DecisionView, *, as_json: bool) -> None:
+    """Print what was decided."""
     if as_json:
         print_json(decision)
     else:
@@ -84,7 +114,7 @@ def decide(path: Path | None, prompt_id: str, answer: str, *, as_json: bool) -> 
     except ValueError as error:
         known = ", ".join(Option)
         raise CommandFailed(f"{printable(answer)} is no answer; use one of {known}", USAGE) from error
-    _tell(at_desk(path, lambda desk: desk.decide(prompt_id, option)), as_json=as_json)
+    tell(at_desk(path, lambda desk: desk.decide(prompt_id, option)), as_json=as_json)
 
 
 # --- people ---------------------------------------------------------------------------------------------
@@ -113,18 +143,18 @@ def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None
         role = PairAs(pair_as)
     except ValueError as error:
         raise CommandFailed(f"--as takes {', '.join(PairAs)}", USAGE) from error
-    _tell(at_desk(path, lambda desk: desk.let_in(code, role)), as_json=as_json)
+    tell(at_desk(path, lambda desk: desk.let_in(code, role)), as_json=as_json)
 
 
 def turn_down(path: Path | None, code: str, *, as_json: bool) -> None:
     """Refuse the account that has this code."""
-    _tell(at_desk(path, lambda desk: desk.turn_down(code)), as_json=as_json)
+    tell(at_desk(path, lambda desk: desk.turn_down(code)), as_json=as_json)
 
 
 def revoke(path: Path | None, account: str, *, as_json: bool) -> None:
     """Let an account in no more."""
     channel, person = account_of(account)
-    _tell(at_desk(path, lambda desk: desk.revoke(channel, person)), as_json=as_json)
+    tell(at_desk(path, lambda desk: desk.revoke(channel, person)), as_json=as_json)
 
 
 def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
@@ -149,7 +179,7 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
 def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> None:
     """Give an account to a user."""
     channel, person = account_of(account)
-    _tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
+    tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
 
 
 def account_of(text: str) -> tuple[str, str]:

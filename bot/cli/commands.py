@@ -1,9 +1,11 @@
 """Every command, parsed. What a command does is imported only when it runs, so that `--help` is quick."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from bot.cli.keeping_commands import grants_commands, permissions_commands, secrets_commands
+from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, LimitOption
 
 app = typer.Typer(
     help="A chat hub: people talk to an assistant that asks before it acts.",
@@ -24,19 +26,9 @@ threads_commands = _group("threads", "Look at conversations.")
 approvals_commands = _group("approvals", "What waits for a person's decision.")
 users_commands = _group("users", "The people who may speak to the hub.")
 pair_commands = _group("pair", "Let people in who ask.")
-
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", metavar="FILE", help="The configuration file; default: ./hubbub.toml if it exists."
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code they were given.")]
-AccountArgument = Annotated[
-    str, typer.Argument(metavar="ACCOUNT", help="A channel and an id on it, such as telegram:12345.")
-]
-LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most, the newest.")]
+app.add_typer(grants_commands, name="grants")
+app.add_typer(permissions_commands, name="permissions")
+app.add_typer(secrets_commands, name="secrets")
 
 
 @app.command()

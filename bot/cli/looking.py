@@ -35,7 +35,7 @@ def existing_database(loaded: Loaded) -> Path:
 
 def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
     """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
-    database = existing_database(load(path))
+    database = existing_database(load(path, secrets=False))
 
     async def ask() -> T:
         from core.store.sqlite import SqliteReader
@@ -195,7 +195,9 @@ def list_approvals(path: Path | None, *, as_json: bool) -> None:
 
 
 def _waiting(approval: ApprovalView) -> Sequence[str]:
-    answers = " ".join(approval.options)
+    # A question's answers are phrases, and any words may be one; the others are single words.
+    words = ("(any words)",) if approval.free_text else ()
+    answers = (" / " if approval.kind == "question" else " ").join((*approval.options, *words))
     if approval.quorum > 1:
         answers += f" ({len(approval.votes)} of {approval.quorum} agreed)"
     return (

@@ -13,7 +13,7 @@ from bot.api_access import ApiAccess
 from bot.desk import DeskRefused
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from core.conversation.pairing import PairAs
-from core.prompts import Option
+from core.prompts import Option, ToolSetting
 
 ANSWER_LIMIT_S = 15.0
 OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
@@ -21,15 +21,48 @@ OTHER_VERSION = "the hub that runs answers otherwise than this command expects; 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class RemoteDesk:
-    """See bot.desk.Desk. Goes straight to the hub, past any configured proxy."""
+class HubClient:
+    """Goes straight to the hub, past any configured proxy. Methods raise DeskRefused."""
 
     def __init__(self, access: ApiAccess) -> None:
         self._access = access
 
+    async def _post(self, path: str, **body: str | None) -> Any:
+        return await asyncio.to_thread(self._request, "POST", path, json.dumps(body))
+
+    def _request(self, method: str, path: str, body: str | None) -> Any:
+        """The answer's JSON; DeskRefused with the hub's own words if it is an error."""
+        at = urlsplit(self._access.url)
+        connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=ANSWER_LIMIT_S)
+        # The name the API answers to, also where the hub listens on one of this machine's other addresses.
+        headers = {"Host": "localhost", "Authorization": f"Bearer {self._access.token}"}
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            page = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise DeskRefused(
+                "unavailable",
+                f"the hub on {self._access.url} does not answer ({error or type(error).__name__}); "
+                "it may be starting or stopping: try again in a moment",
+            ) from error
+        finally:
+            connection.close()
+        if answer.status >= http.client.BAD_REQUEST:
+            raise _refusal(page)
+        return page
+
+
+class RemoteDesk(HubClient):
+    """See bot.desk.Desk."""
+
     async def status(self) -> StatusView:
         """The hub at a glance."""
         return _read(StatusView, await asyncio.to_thread(self._request, "GET", "/api/status", None))
+
+    async def login_link(self) -> str:
+        """A fresh link to the console, good once."""
+        return _read(LoginLink, await self._post("/api/login-links")).url
 
     async def decide(self, prompt_id: str, option: Option) -> DecisionView:
         """See Desk."""
@@ -64,30 +97,37 @@ class RemoteDesk:
         account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
         return _read(DecisionView, await self._post("/api/users/link", **account))
 
-    async def _post(self, path: str, **body: str) -> Any:
-        return await asyncio.to_thread(self._request, "POST", path, json.dumps(body))
 
-    def _request(self, method: str, path: str, body: str | None) -> Any:
-        """The answer's JSON; DeskRefused with the hub's own words if it is an error."""
-        at = urlsplit(self._access.url)
-        connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=ANSWER_LIMIT_S)
-        # The name the API answers to, also where the hub listens on one of this machine's other addresses.
-        headers = {"Host": "localhost", "Authorization": f"Bearer {self._access.token}"}
-        try:
-            connection.request(method, path, body, headers)
-            answer = connection.getresponse()
-            page = json.loads(answer.read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise DeskRefused(
-                "unavailable",
-                f"the hub on {self._access.url} does not answer ({error or type(error).__name__}); "
-                "it may be starting or stopping: try again in a moment",
-            ) from error
-        finally:
-            connection.close()
-        if answer.status >= http.client.BAD_REQUEST:
-            raise _refusal(page)
-        return page
+class RemoteKeeping(HubClient):
+    """See bot.keeping.Keeping."""
+
+    async def keep_secret(self, name: str, value: str) -> DecisionView:
+        """See Keeping."""
+        return _read(DecisionView, await self._post("/api/secrets", name=name, value=value))
+
+    async def drop_secret(self, name: str) -> DecisionView:
+        """See Keeping."""
+        return _read(DecisionView, await self._post("/api/secrets/delete", name=name))
+
+    async def change_vault_key(self) -> DecisionView:
+        """See Keeping."""
+        return _read(DecisionView, await self._post("/api/secrets/rotate"))
+
+    async def revoke_grant(self, grant_id: str) -> DecisionView:
+        """See Keeping."""
+        return _read(DecisionView, await self._post("/api/grants/revoke", id=grant_id))
+
+    async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
+        """See Keeping."""
+        word = None if setting is None else setting.value
+        page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
+        return _read(DecisionView, page)
+
+
+class LoginLink(BaseModel):
+    """The answer to a wish for a link."""
+
+    url: str
 
 
 def _read(model: type[Model], page: Any) -> Model:

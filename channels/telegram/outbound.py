@@ -16,6 +16,8 @@ OUTCOME_UNITS = 300
 """Kept free on every part of a card, so that its outcome never moves its text into another part."""
 
 CHOICES_PER_ROW = 3
+ROW_CHARS = 36
+"""A row holds as many choices as can be read on a phone: so many characters in all, shared out evenly."""
 MAX_CALLBACK_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton: "callback_data … 1-64 bytes"."""
 
@@ -89,7 +91,12 @@ def _keyboard(prompt_id: str | None, choices: Sequence[Choice]) -> list[list[dic
         {"text": choice.label, "callback_data": _callback_data(prompt_id, index)}
         for index, choice in enumerate(choices)
     ]
-    return [buttons[start : start + CHOICES_PER_ROW] for start in range(0, len(buttons), CHOICES_PER_ROW)]
+    per_row = _per_row(max((len(choice.label) for choice in choices), default=1))
+    return [buttons[start : start + per_row] for start in range(0, len(buttons), per_row)]
+
+
+def _per_row(longest_chars: int) -> int:
+    return min(CHOICES_PER_ROW, max(1, ROW_CHARS // max(1, longest_chars)))
 
 
 def _callback_data(prompt_id: str, index: int) -> str:

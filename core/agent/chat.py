@@ -10,6 +10,7 @@ from core import texts
 from core.agent.budget import LoopBudget, LoopLimits
 from core.agent.loop import Paused
 from core.agent.prompt import PromptFacts, system_prompt
+from core.agent.replies import reply_result
 from core.clock import SECOND_US, Clock
 from core.consent.cards import open_card
 from core.consent.opening import unknown_outcome_prompt
@@ -20,12 +21,12 @@ from core.ids import Ids
 from core.model.base import Model, ModelReply, ModelRequest, ToolSpec
 from core.model.streams import closing
 from core.ports import OutboxListener, OutboxRow
-from core.prompts import Option, Prompt, PromptKind, Standing, VoteRule
+from core.prompts import Offer, Option, Options, Prompt, PromptKind, Standing, VoteRule
 from core.store.base import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall
 from core.store.units import committed, patiently
 from core.tool import Effect, ProcessInfo
-from core.tools.pipeline import CallPipeline, NeedsPerson, Ready, Refused
+from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import (
     AssistantSaid,
     Entry,
@@ -99,6 +100,9 @@ class ChatDelegate:
         return None
 
     async def _settle(self, call: CallRow) -> ToolResult | Paused:
+        replied = reply_result(call)
+        if replied is not None:
+            return replied
         match call.state:
             case CallState.DENIED:
                 return _result(
@@ -122,6 +126,8 @@ class ChatDelegate:
                 return result
             case NeedsPerson():
                 return await self._ask_about(call, prepared)
+            case PutsQuestion():
+                return await self._put(call, prepared)
             case Ready():
                 if not self._budget.may_run_tool():
                     return _result(call, ResultStatus.SKIPPED, texts.budget_tools(self._budget.tools_run))
@@ -177,8 +183,8 @@ class ChatDelegate:
         settings, ask = self._settings, asked.ask
         rule = VoteRule(approvers=(settings.owner_id,)) if ask.owner_only else settings.rule
         always = (Option.ALWAYS,) if ask.allow_always and rule.quorum == 1 else ()
-        options = (Option.APPROVE, Option.DENY, *always)
-        prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name, ask.reason), options)
+        offer = Options((Option.APPROVE, Option.DENY, *always))
+        prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name, ask.reason), offer)
         await self._open(
             replace(
                 prompt,
@@ -191,6 +197,14 @@ class ChatDelegate:
             )
         )
         self._tell(Step(call.call_id, asked.tool.name, StepState.WAITING))
+        return Paused()
+
+    async def _put(self, call: CallRow, puts: PutsQuestion) -> Paused:
+        """Only who the turn is run for may answer."""
+        prompt = self._prompt(PromptKind.QUESTION, puts.question.text, puts.question.replies)
+        rule = VoteRule(approvers=(self._start.principal.user_id,))
+        await self._open(replace(prompt, call_id=call.call_id, rule=rule, tool=puts.tool.name))
+        self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
         return Paused()
 
     async def _ask_what_happened(self, call: CallRow) -> Paused:
@@ -214,11 +228,11 @@ class ChatDelegate:
         """See LoopDelegate: asks once; who did not say "go on" gets final words."""
         if self._loaded.continued not in {None, Option.CONTINUE}:
             return None
-        options = (Option.CONTINUE, Option.STOP)
-        await self._open(self._prompt(PromptKind.CONTINUE, texts.continue_title(reason), options))
+        offer = Options((Option.CONTINUE, Option.STOP))
+        await self._open(self._prompt(PromptKind.CONTINUE, texts.continue_title(reason), offer))
         return Paused()
 
-    def _prompt(self, kind: PromptKind, title: str, options: tuple[Option, ...]) -> Prompt:
+    def _prompt(self, kind: PromptKind, title: str, offer: Offer) -> Prompt:
         now = self._services.clock.now()
         return Prompt(
             id=self._services.ids.prompt_id(),
@@ -229,7 +243,7 @@ class ChatDelegate:
             requester_id=self._start.principal.user_id,
             title=title,
             detail="",
-            options=options,
+            offer=offer,
             rule=self._settings.rule,
             binding="",
             created_at=now,

@@ -1,22 +1,47 @@
 """Prompts as messages: what a person is shown while a prompt is open, and once it is settled."""
 
+from typing import assert_never
+
 from core import texts
 from core.messages import Block, Choice, Code, Message, Plain
-from core.prompts import Option, Prompt
+from core.prompts import Option, Options, Prompt, Replies
 
 DETAIL_LIMIT_CHARS = 2_000
 """Longer details are cut on the card: it must fit one message of every platform with its buttons."""
 
 
 def open_card(prompt: Prompt) -> Message:
-    """The card with one choice per option, in order."""
-    typed = f"or type /approve {prompt.id} or /deny {prompt.id}" if Option.APPROVE in prompt.options else ""
+    """The card with one choice for each answer it shows, in order."""
+    typed = _typed(prompt)
     footer: tuple[Block, ...] = (Plain(typed),) if typed else ()
-    return Message(
-        blocks=(*_body(prompt), *footer),
-        choices=tuple(Choice(texts.OPTION_LABELS[option]) for option in prompt.options),
-        prompt_id=prompt.id,
-    )
+    choices = tuple(Choice(label) for label in _labels(prompt))
+    return Message(blocks=(*_body(prompt), *footer), choices=choices, prompt_id=prompt.id)
+
+
+def expired_text(prompt: Prompt) -> str:
+    """How a prompt that nobody answered in time ended."""
+    return texts.EXPIRED_CARD if isinstance(prompt.offer, Options) else texts.EXPIRED_QUESTION
+
+
+def _labels(prompt: Prompt) -> tuple[str, ...]:
+    match prompt.offer:
+        case Options(options):
+            return tuple(texts.OPTION_LABELS[option] for option in options)
+        case Replies(labels):
+            return labels
+        case _:
+            assert_never(prompt.offer)
+
+
+def _typed(prompt: Prompt) -> str:
+    """How it can be answered in words; empty if it cannot."""
+    match prompt.offer:
+        case Options(options):
+            return f"or type /approve {prompt.id} or /deny {prompt.id}" if Option.APPROVE in options else ""
+        case Replies(labels, free_text):
+            return texts.answer_in_words(choices=bool(labels)) if free_text else ""
+        case _:
+            assert_never(prompt.offer)
 
 
 def settled_card(prompt: Prompt, outcome_text: str) -> Message:

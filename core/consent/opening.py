@@ -3,7 +3,7 @@
 from core import texts
 from core.clock import SECOND_US
 from core.ids import Ids
-from core.prompts import Option, Prompt, PromptKind, VoteRule
+from core.prompts import Option, Options, Prompt, PromptKind, VoteRule
 from core.store.rows import CallRow
 
 UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400
@@ -20,7 +20,7 @@ def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now
         requester_id=requester_id,
         title=texts.unknown_title(call.tool),
         detail=call.arguments,
-        options=(Option.HAPPENED, Option.RETRY, Option.SKIP),
+        offer=Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
         rule=VoteRule(),
         binding=call.binding or "",
         created_at=now,

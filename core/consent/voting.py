@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core import texts
-from core.prompts import Option, PromptState, Vote
+from core.prompts import Answer, Option, Prompt, PromptKind, PromptState, Vote
 from core.store.accept import PromptView
 from core.users import Principal, Role
 
@@ -26,7 +26,7 @@ class VoteCounts:
 class VoteCloses:
     """The answer settles the prompt."""
 
-    outcome: Option
+    outcome: Answer
 
 
 VoteResult = VoteRefused | VoteCounts | VoteCloses
@@ -40,13 +40,13 @@ def may_decide(view: PromptView, voter: Principal) -> str | None:
     if prompt.rule.not_requester and voter.user_id == prompt.requester_id:
         return texts.REQUESTER_EXCLUDED
     if prompt.rule.approvers:
-        return None if voter.user_id in prompt.rule.approvers else texts.NOT_ALLOWED_HERE
+        return None if voter.user_id in prompt.rule.approvers else _not_theirs(prompt)
     if voter.user_id == prompt.requester_id or voter.role is Role.OWNER:
         return None
     return texts.NOT_ALLOWED_HERE
 
 
-def judge_vote(view: PromptView, voter: Principal, option: Option) -> VoteResult:
+def judge_vote(view: PromptView, voter: Principal, answer: Answer) -> VoteResult:
     """Count one answer: any entitled refusal closes, as do enough approvals; one answer per person."""
     prompt = view.prompt
     if prompt.state is PromptState.CLOSED:
@@ -54,16 +54,26 @@ def judge_vote(view: PromptView, voter: Principal, option: Option) -> VoteResult
     refusal = may_decide(view, voter)
     if refusal is not None:
         return VoteRefused(refusal)
-    if option not in prompt.options:
-        always = option is Option.ALWAYS
-        return VoteRefused(texts.ALWAYS_NOT_OFFERED if always else texts.NO_SUCH_PROMPT)
+    if not prompt.takes(answer):
+        return VoteRefused(_not_offered(prompt, answer))
     if any(vote.user_id == voter.user_id for vote in view.votes):
         return VoteRefused(texts.ALREADY_VOTED)
-    if option not in _AGREEING:
-        return VoteCloses(option)
+    if answer not in _AGREEING:
+        return VoteCloses(answer)
     missing = prompt.rule.quorum - 1 - _approvals(view.votes)
-    return VoteCloses(option) if missing <= 0 else VoteCounts(missing)
+    return VoteCloses(answer) if missing <= 0 else VoteCounts(missing)
+
+
+def _not_theirs(prompt: Prompt) -> str:
+    question = prompt.kind is PromptKind.QUESTION
+    return texts.NOT_YOUR_QUESTION if question else texts.NOT_ALLOWED_HERE
+
+
+def _not_offered(prompt: Prompt, answer: Answer) -> str:
+    if prompt.kind is PromptKind.QUESTION:
+        return texts.ANSWER_THE_QUESTION
+    return texts.ALWAYS_NOT_OFFERED if answer is Option.ALWAYS else texts.NO_SUCH_PROMPT
 
 
 def _approvals(votes: tuple[Vote, ...]) -> int:
-    return sum(1 for vote in votes if vote.option in _AGREEING)
+    return sum(1 for vote in votes if vote.answer in _AGREEING)

@@ -12,6 +12,7 @@ from core.clock import SECOND_US
 from core.consent.cards import settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.access import Access
+from core.conversation.answering import decided_by_word, notice_while_asked, outcome_line, replied_by_text
 from core.conversation.pairing import Claim, ClaimRules
 from core.conversation.sessions import Adopt, Create, Existing, SessionManager
 from core.conversation.strangers import TOO_MANY_MESSAGES, StrangerRules
@@ -32,7 +33,7 @@ from core.conversation.submission import (
 )
 from core.ids import Ids, is_code, normalise_code
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
-from core.prompts import Grant, GrantScope, Option, PromptKind
+from core.prompts import Answer, Grant, GrantScope, Option, PromptKind
 from core.store.accept import (
     AcceptView,
     Admission,
@@ -60,6 +61,7 @@ from core.users import Identity, Principal, Role
 ALBUM_WAIT_US = 700_000
 """Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
 EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
+_NOT_ENTITLED = frozenset({texts.NOT_ALLOWED_HERE, texts.NOT_YOUR_QUESTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,9 @@ class EventJudge:
                 assert_never(submission)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        replied = replied_by_text(event, view)
+        if replied is not None:
+            return self._vote(replied.on, view, replied.answer, by_text=True)
         too_large = [file for file in event.attachments if file.out_of_reach]
         if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
             return _refused("file too large", texts.files_too_large(too_large))
@@ -169,29 +174,31 @@ class EventJudge:
             case Create(thread_id):
                 queue = QueueInput(thread_id, turn_id, wait_us=wait_us)
         said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
-        return Verdict("waiting", (queue, *said, *_notice_while_asked(view)))
+        return Verdict("waiting", (queue, *said, *notice_while_asked(view)))
 
     def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
-        prompt = _answered_by_text(event, answer, view)
+        prompt = decided_by_word(event, answer, view)
         if prompt is not None:
             return self._vote(prompt, view, answer.option, by_text=True)
         if answer.command:
-            return _refused("nothing to answer", texts.NOTHING_WAITS)
+            asked = any(on.prompt.kind is PromptKind.QUESTION for on in view.open_prompts)
+            return _refused("nothing to answer", texts.ANSWER_THE_QUESTION if asked else texts.NOTHING_WAITS)
         return self._input(event, view)
 
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
-        if view.prompt is None or not 0 <= event.choice < len(view.prompt.prompt.options):
+        answer = None if view.prompt is None else view.prompt.prompt.answer_at(event.choice)
+        if view.prompt is None or answer is None:
             return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
-        return self._vote(view.prompt, view, view.prompt.prompt.options[event.choice], by_text=False)
+        return self._vote(view.prompt, view, answer, by_text=False)
 
     def _answer(self, view: AcceptView, option: Option) -> Verdict:
         # An id of somebody else's prompt must not tell that the prompt exists.
-        if view.prompt is None or may_decide(view.prompt, view.principal) == texts.NOT_ALLOWED_HERE:
+        if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
             return _refused("unknown prompt", texts.NO_SUCH_PROMPT)
         return self._vote(view.prompt, view, option, by_text=True)
 
-    def _vote(self, on: PromptView, view: AcceptView, option: Option, *, by_text: bool) -> Verdict:
-        result = judge_vote(on, view.principal, option)
+    def _vote(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
+        result = judge_vote(on, view.principal, answer)
         prompt = on.prompt
         match result:
             case VoteRefused(reason):
@@ -200,15 +207,15 @@ class EventJudge:
             case VoteCounts(missing):
                 word = texts.vote_counted(missing)
                 said = (Say(plain(word)),) if by_text else ()
-                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, option), *said), answer=word)
+                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
             case VoteCloses(outcome):
                 return self._close(on, view, outcome, by_text=by_text)
             case _:
                 assert_never(result)
 
-    def _close(self, on: PromptView, view: AcceptView, outcome: Option, *, by_text: bool) -> Verdict:
+    def _close(self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool) -> Verdict:
         prompt = on.prompt
-        text = texts.outcome_line(outcome, view.principal.name)
+        text = outcome_line(outcome, view.principal.name)
         close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
         effects: tuple[Effect, ...] = (close,)
         # A card in another conversation changes where the typing person may not see it.
@@ -314,29 +321,3 @@ def _stop(view: AcceptView) -> Verdict:
 def _runs(view: AcceptView) -> bool:
     """Whether there is anything to stop here."""
     return view.waiting > 0 or (view.thread is not None and view.thread.active_turn_id is not None)
-
-
-def _notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
-    """One notice for the first text that queues up behind a prompt."""
-    if view.waiting or not view.open_prompts:
-        return ()
-    prompt = view.open_prompts[0].prompt
-    return (Say(plain(texts.waits_for_decision(prompt.title, prompt.id))),)
-
-
-def _answered_by_text(event: InboundMessage, answer: BareAnswer, view: AcceptView) -> PromptView | None:
-    """The prompt a bare word answers: the only open one here, shown before the word was written, and the
-    writer may decide it. Otherwise the word is plain text for ever."""
-    if len(view.open_prompts) != 1:
-        return None
-    on = view.open_prompts[0]
-    if answer.option not in {Option.APPROVE, Option.DENY, Option.ALWAYS}:
-        return None
-    if Option.APPROVE not in on.prompt.options or may_decide(on, view.principal) is not None:
-        return None
-    for card in view.cards:
-        if card.prompt_id != on.prompt.id:
-            continue
-        if event.order_key > card.order_key or (event.reply_to is not None and event.reply_to in card.refs):
-            return on
-    return None

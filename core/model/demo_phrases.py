@@ -12,7 +12,7 @@ from core.transcript import ResultStatus, ToolResult
 TEXT_LIMIT_CHARS = 1500
 """How much of a person's text or of a tool's output is repeated."""
 
-PREPARED = frozenset({"http", "write_file", "read_file"})
+PREPARED = frozenset({"http", "write_file", "read_file", "ask_user"})
 """Asked for only where the tool is on offer; without it the request is words like any other."""
 
 _PHRASES = {
@@ -23,6 +23,7 @@ _PHRASES = {
     "http": "“fetch https://…”",
     "write_file": "“write NAME: …”",
     "read_file": "“read NAME”",
+    "ask_user": "“ask: QUESTION | ANSWER | ANSWER”",
 }
 """How to ask for each tool, in the order they are explained."""
 
@@ -37,7 +38,7 @@ class Wish:
     """A request that amounts to one tool call."""
 
     tool: str
-    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    arguments: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, str | Sequence[str]])
 
 
 _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
@@ -49,6 +50,7 @@ _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     (r"write\s+(?P<path>[^\s:]+):\s*(?P<content>.*)", "write_file", {}),
     (r"read:?\s+(?P<path>\S+)", "read_file", {}),
 )
+_ASK = re.compile(r"ask:\s*(?P<asked>.+)", re.IGNORECASE | re.DOTALL)
 _PATTERNS = tuple((re.compile(form, re.IGNORECASE | re.DOTALL), tool, fixed) for form, tool, fixed in _FORMS)
 
 
@@ -57,7 +59,17 @@ def understand(text: str) -> Wish | None:
     for pattern, tool, fixed in _PATTERNS:
         if found := pattern.fullmatch(text.strip()):
             return Wish(tool, {**fixed, **{name: value or "" for name, value in found.groupdict().items()}})
-    return None
+    asked = _ASK.fullmatch(text.strip())
+    return None if asked is None else _question(asked["asked"])
+
+
+def _question(asked: str) -> Wish | None:
+    """`QUESTION | ANSWER | ANSWER`; without answers any words will do."""
+    question, *choices = (part.strip() for part in asked.split("|"))
+    choices = [choice for choice in choices if choice]
+    if not question:
+        return None
+    return Wish("ask_user", {"question": question, "choices": choices} if choices else {"question": question})
 
 
 def introduction(texts: Sequence[str], offered: Collection[str]) -> str:
@@ -106,7 +118,7 @@ def _told_success(tool: str, arguments: str, text: str) -> str:
     match tool:
         case "time":
             return f"It is {text}."
-        case "memory_write" | "write_file":
+        case "memory_write" | "write_file" | "ask_user":
             return text
         case "memory_search":
             return f"This is what I remember:\n\n{text}" if text.startswith("- ") else text
@@ -123,7 +135,13 @@ def _told_success(tool: str, arguments: str, text: str) -> str:
 
 def _what(tool: str, arguments: str) -> str:
     """A call as a person would name it."""
-    return _argument(arguments, "command") if tool == "shell" else f"the tool `{tool}`"
+    match tool:
+        case "shell":
+            return _argument(arguments, "command")
+        case "ask_user":
+            return f"my question {_argument(arguments, 'question')}"
+        case _:
+            return f"the tool `{tool}`"
 
 
 def _argument(arguments: str, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Grant, Option, Prompt, Vote
+from core.prompts import Answer, Grant, Prompt, Vote
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Identity, Principal
@@ -178,7 +178,7 @@ class CastVote:
     """A person's answer to a prompt is recorded; it does not close the prompt yet."""
 
     prompt_id: str
-    option: Option
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class ClosePrompt:
     """
 
     prompt_id: str
-    outcome: Option
+    outcome: Answer
     outcome_text: str
     card: Message
 

@@ -174,9 +174,11 @@ class Store(Outbox, Protocol):
         """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user."""
         ...
 
-    async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
-        """Close every open prompt past its time: an approval counts as denied (by nobody), a continue or
-        budget prompt as stop; an unknown outcome stays unknown, with no answer."""
+    async def expire_prompts(
+        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    ) -> Expired:
+        """Close every open prompt past its time: an approval counts as denied (by nobody), a question as
+        skipped, a continue or budget prompt as stop; an unknown outcome stays unknown, with no answer."""
         ...
 
     async def open_prompts(self) -> Sequence[PromptView]:

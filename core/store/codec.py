@@ -20,6 +20,7 @@ from core.messages import (
     MessageRef,
     Plain,
 )
+from core.prompts import Answer, Chose, Option, Wrote
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -122,6 +123,35 @@ def strings_to_json(strings: tuple[str, ...]) -> str:
 def strings_from_json(text: str) -> tuple[str, ...]:
     """A list of plain strings."""
     return () if text == "[]" else tuple(json.loads(text))
+
+
+# --- prompts --------------------------------------------------------------------------------------------
+
+
+def answer_to_text(answer: Answer) -> str:
+    """A person's answer: an option's own word, everything else as a JSON list."""
+    match answer:
+        case Option():
+            return answer.value
+        case Chose(index, label):
+            return storable(_encode(["chose", index, label]))
+        case Wrote(text):
+            return storable(_encode(["wrote", text]))
+        case _:
+            assert_never(answer)
+
+
+def answer_from_text(text: str) -> Answer:
+    """The answer that `answer_to_text` stored."""
+    if not text.startswith("["):
+        return Option(text)
+    match json.loads(text):
+        case ["chose", int(index), str(label)]:
+            return Chose(index, label)
+        case ["wrote", str(said)]:
+            return Wrote(said)
+        case _:
+            raise ValueError("unknown kind of answer")
 
 
 # --- events ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Option, ToolSetting
+from core.prompts import Answer, Option, ToolSetting
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -78,8 +78,8 @@ class TurnStart:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A tool call of a turn. `answer`: what a person decided about it, `answered_by`: their name;
-    `binding`: what they decided on."""
+    """A tool call of a turn. `answer`: what a person decided about it, or replied if it is a question;
+    `answered_by`: their name; `binding`: what they decided on."""
 
     call_id: str
     turn_id: str
@@ -90,7 +90,7 @@ class CallRow:
     effect: Effect
     binding: str | None = None
     prompt_id: str | None = None
-    answer: Option | None = None
+    answer: Answer | None = None
     answered_by: str | None = None
     process: ProcessInfo | None = None
 
@@ -111,8 +111,8 @@ class LoadedTurn:
 
     `entries`: the thread's live entries in order, back to the newest usable summary; `calls`: the turn's
     calls in order; `spent_us`: running time before this start, waiting for people not counted;
-    `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, or
-    "continue" on a continue prompt). `continued`: the outcome of the turn's newest continue prompt.
+    `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, a reply to
+    a question, or "continue" on a continue prompt). `continued`: how the turn's newest continue prompt ended.
     """
 
     start: TurnStart

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_args, get_origin,
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Risk, Tool
 from core.tools.coercion import ArgumentReader, object_schema
 
 P = ParamSpec("P")
@@ -32,6 +32,7 @@ def tool(
     data: Data = Data.SHARED,
     timeout_s: float | None = None,
     rate: Callable[[Arguments], Risk] | None = None,
+    asks: Callable[[Arguments], Question] | None = None,
     sensitive: frozenset[str] = frozenset(),
     version: int = 1,
 ) -> Callable[[Callable[Concatenate[CallContext, P], Awaitable[str]]], Tool]:
@@ -65,6 +66,7 @@ def tool(
             effect=effect,
             data=data,
             rate=rate,
+            asks=asks,
             timeout_s=timeout_s,
             version=version,
             sensitive=sensitive,

@@ -28,7 +28,7 @@ from core.prompts import Option, Standing
 from core.safety.limits import ResultLimits
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
-from core.tool import Arguments, Effect, ProcessInfo, Tool
+from core.tool import Arguments, Effect, ProcessInfo, Question, Tool
 from core.tools.execution import run_call
 from core.tools.registry import ToolRegistry
 from core.transcript import ResultStatus, ToolResult
@@ -41,6 +41,14 @@ class Ready:
 
     tool: Tool
     arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class PutsQuestion:
+    """The call is a question to the person it is made for; their answer is its result."""
+
+    tool: Tool
+    question: Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,7 @@ class Refused:
     result: ToolResult
 
 
-Prepared = Ready | NeedsPerson | Refused
+Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,7 @@ class CallPipeline:
         """What is to be done with a call now, on what a person may already have said about it."""
         try:
             tool, arguments = self._read(call)
+            ready = _ready(tool, arguments)
         except ToolNotFound as error:
             return Refused(_result(call, ResultStatus.ERROR, str(error)))
         except InvalidArguments as error:
@@ -125,10 +134,10 @@ class CallPipeline:
             case Deny():
                 return Refused(_result(call, ResultStatus.DENIED, decision.text))
             case Allow():
-                return Ready(tool, arguments)
+                return ready
             case Ask():
                 if self._agreed(call, tool, arguments, principal, thread_id):
-                    return Ready(tool, arguments)
+                    return ready
                 binding = self._binding(tool, arguments, principal, thread_id)
                 return NeedsPerson(tool, decision, binding, _detail(tool, arguments))
 
@@ -141,6 +150,8 @@ class CallPipeline:
                     return None
                 case Refused(result):
                     return result.text
+                case PutsQuestion():
+                    return "only a person can answer it"
                 case NeedsPerson():
                     return "the consent given does not cover the call as it would run now"
 
@@ -215,6 +226,11 @@ class CallPipeline:
             thread_id=thread_id,
             working_dir=self._settings.workspace,
         )
+
+
+def _ready(tool: Tool, arguments: Arguments) -> Ready | PutsQuestion:
+    """What is to be done once nothing stands against the call. Raises InvalidArguments."""
+    return Ready(tool, arguments) if tool.asks is None else PutsQuestion(tool, tool.asks(arguments))
 
 
 def _detail(tool: Tool, arguments: Arguments) -> str:

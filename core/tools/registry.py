@@ -33,6 +33,11 @@ class ToolRegistry:
             raise ToolNotFound(f"There is no tool called {name[:80]!r}.")
         return tool
 
+    @property
+    def names(self) -> Sequence[str]:
+        """What the tools are called, in order."""
+        return tuple(self._tools)
+
     def all(self) -> Sequence[Tool]:
         """Every tool, in order."""
         return tuple(self._tools.values())

@@ -36,15 +36,16 @@ class Kill:
         return before in self.trace and f"{unit}:1:after" not in self.trace and before != str(self.point)
 
 
-async def play(town: Town, point: Point | None) -> Kill | None:
-    """The whole story; with a point, the hub is killed there and started again."""
+async def play(town: Town, point: Point | None, request: str = "") -> Kill | None:
+    """The whole story; with a point, the hub is killed there and started again. `request`: what the owner
+    says instead of asking for the line."""
     kill: Kill | None = None
     hub = await town.start(point if isinstance(point, AtCommit) else None)
     held = _arm(town, point)
     if isinstance(point, InTool):
         make_gates(town)
     async with asyncio.TaskGroup() as group:
-        people = group.create_task(_people(town, blocking=isinstance(point, InTool)))
+        people = group.create_task(_people(town, request or _line(blocking=isinstance(point, InTool))))
         if point is not None:
             await _until_struck(town, point)
             hub.send(signal.SIGKILL)
@@ -99,9 +100,12 @@ def wait_for_writer(town: Town) -> None:
         pipe.read(1)
 
 
-async def _people(town: Town, *, blocking: bool) -> None:
-    command = f"echo {LINE} >> out" + (BLOCKING if blocking else "")
-    town.owner_says(f"please run: {command}")
+def _line(*, blocking: bool) -> str:
+    return f"please run: echo {LINE} >> out" + (BLOCKING if blocking else "")
+
+
+async def _people(town: Town, request: str) -> None:
+    town.owner_says(request)
 
     def news() -> bool:
         return town.has_unpressed(OWNER) or finished(town)

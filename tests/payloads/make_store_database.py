@@ -14,7 +14,7 @@ from pathlib import Path
 
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
-from core.prompts import Grant, GrantScope, Option, PromptKind, ToolSetting
+from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
 from core.store.accept import (
     CastVote,
     ClosePrompt,
@@ -31,13 +31,15 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
-from core.store.rows import SealedSecret
+from core.store.rows import SealedSecret, TurnStart
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
+from core.tool import Effect
 from core.transcript import Note, ResultStatus, ToolResult
 from core.users import Account, Principal, Role, Via
 from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
 
+COLOURED = plain("A colour was chosen.")
 DIRECTORY = Path(__file__).parent / "store"
 
 
@@ -70,7 +72,28 @@ async def fill(world: World) -> None:
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     await world.store.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
     await _part_of_an_album(world)
+    await _questions(world)
     await _asked_to_be_let_in(world)
+
+
+async def _questions(world: World) -> None:
+    """One was answered in words, the next is open."""
+    asking = await world.turn("paint it", scope="asking")
+    first, second = await world.call(asking, "ask_user", "ask_user", effect=Effect.NONE)
+    await world.rule(
+        ClosePrompt(await _question(world, asking, first), Wrote("like the sea"), "Ada answered", COLOURED)
+    )
+    await world.store.finish_calls(asking.turn_id, [ToolResult(first, ResultStatus.OK, "like the sea")])
+    await world.rule(CastVote(await _question(world, asking, second), Chose(1, "dark green")))
+
+
+async def _question(world: World, asking: TurnStart, call_id: str) -> str:
+    replies = Replies(("red", "dark green"), free_text=True)
+    prompt = replace(
+        world.prompt(asking, call_id, PromptKind.QUESTION, replies=replies), title="Which colour?"
+    )
+    await world.store.ask_person(prompt, [world.card(prompt)])
+    return prompt.id
 
 
 async def _part_of_an_album(world: World) -> None:

@@ -76,8 +76,8 @@ class Effects:
                 self._thread, self._waiting = self._new_thread(new_thread_id), 0
             case StopThread(outcome_text):
                 self._stop(outcome_text)
-            case CastVote(prompt_id, option):
-                prompts.cast_vote(self._tx, prompt_id, self._principal, option)
+            case CastVote(prompt_id, answer):
+                prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
             case ClosePrompt():
                 self._close_prompt(effect)
             case RecordGrant(grant):

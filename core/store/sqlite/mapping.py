@@ -8,16 +8,25 @@ from core.ports import OutboxRow, SendState
 from core.prompts import (
     Grant,
     GrantScope,
+    Offer,
     Option,
+    Options,
     Prompt,
     PromptKind,
     PromptState,
+    Replies,
     ToolSetting,
     Vote,
     VoteRule,
 )
 from core.store.accept import PromptView
-from core.store.codec import message_from_json, refs_from_json, said_from_columns, strings_from_json
+from core.store.codec import (
+    answer_from_text,
+    message_from_json,
+    refs_from_json,
+    said_from_columns,
+    strings_from_json,
+)
 from core.store.pairing import PairingRequest, RequestState
 from core.store.rows import CallRow, CallState, SealedSecret, ThreadRow, ToolSettingRow, TurnState
 from core.store.sqlite.transaction import Row
@@ -108,7 +117,7 @@ def call_of(row: Row) -> CallRow:
         effect=Effect(row[6]),
         binding=row[7],
         prompt_id=row[8],
-        answer=None if row[9] is None else Option(row[9]),
+        answer=None if row[9] is None else answer_from_text(row[9]),
         answered_by=row[10],
         process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13]),
     )
@@ -117,7 +126,7 @@ def call_of(row: Row) -> CallRow:
 PROMPT = (
     "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
     " p.approvers, p.quorum, p.not_requester, p.binding, p.created_at, p.expires_at, p.tool, p.pattern,"
-    " p.state, p.outcome, p.outcome_text"
+    " p.state, p.outcome, p.outcome_text, p.labels, p.free_text"
 )
 
 
@@ -132,7 +141,7 @@ def prompt_of(row: Row) -> Prompt:
         requester_id=row[5],
         title=row[6],
         detail=row[7],
-        options=tuple(Option(option) for option in row[8].split()),
+        offer=_offer_of(row[8], row[20], free_text=bool(row[21])),
         rule=VoteRule(strings_from_json(row[9]), row[10], bool(row[11])),
         binding=row[12],
         created_at=row[13],
@@ -140,9 +149,15 @@ def prompt_of(row: Row) -> Prompt:
         tool=row[15],
         pattern=row[16],
         state=PromptState(row[17]),
-        outcome=None if row[18] is None else Option(row[18]),
+        outcome=None if row[18] is None else answer_from_text(row[18]),
         outcome_text=row[19],
     )
+
+
+def _offer_of(options: str, labels: str | None, *, free_text: bool) -> Offer:
+    if labels is None:
+        return Options(tuple(Option(option) for option in options.split()))
+    return Replies(strings_from_json(labels), free_text)
 
 
 PROMPT_VIEW = f"{PROMPT}, {THREAD}, v.user_id, v.name, v.option, v.at"
@@ -157,8 +172,9 @@ def prompt_views_of(rows: Sequence[Row]) -> tuple[PromptView, ...]:
 
 
 def _prompt_view_of(rows: Sequence[Row]) -> PromptView:
-    votes = tuple(Vote(row[31], row[32], Option(row[33]), row[34]) for row in rows if row[31] is not None)
-    return PromptView(prompt_of(rows[0][:20]), votes, thread_of(rows[0][20:31]))
+    cast = (row[33:37] for row in rows if row[33] is not None)
+    votes = tuple(Vote(user_id, name, answer_from_text(answer), at) for user_id, name, answer, at in cast)
+    return PromptView(prompt_of(rows[0][:22]), votes, thread_of(rows[0][22:33]))
 
 
 GRANT = "id, user_id, tool, pattern, scope, thread_id, granted_by, created_at, expires_at"

@@ -4,13 +4,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from core.errors import StaleTurn
 from core.messages import Message
 from core.ports import OutboxRow
-from core.prompts import Option, Prompt, PromptKind
+from core.prompts import Answer, Chose, Offer, Option, Options, Prompt, PromptKind, Replies, Wrote
 from core.store.accept import PromptView
-from core.store.codec import storable, strings_to_json
+from core.store.codec import answer_to_text, storable, strings_to_json
 from core.store.rows import Draft, Expired, TurnStart
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, change_cards, enqueue
@@ -92,8 +93,8 @@ def _wait(tx: Transaction, turn_id: str) -> None:
 def _insert(tx: Transaction, prompt: Prompt) -> None:
     tx.run(
         "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
-        " options, approvers, quorum, not_requester, binding, tool, pattern, created_at, expires_at)"
-        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
+        " expires_at) VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         prompt.id,
         prompt.kind.value,
         prompt.thread_id,
@@ -102,7 +103,7 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         prompt.requester_id,
         storable(prompt.title),
         storable(prompt.detail),
-        " ".join(prompt.options),
+        *_offer_columns(prompt.offer),
         strings_to_json(prompt.rule.approvers),
         prompt.rule.quorum,
         int(prompt.rule.not_requester),
@@ -112,6 +113,17 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         prompt.created_at,
         prompt.expires_at,
     )
+
+
+def _offer_columns(offer: Offer) -> tuple[str, str | None, int]:
+    """`options`, `labels` and `free_text`."""
+    match offer:
+        case Options(options):
+            return " ".join(options), None, 0
+        case Replies(labels, free_text):
+            return "", strings_to_json(tuple(storable(label) for label in labels)), int(free_text)
+        case _:
+            assert_never(offer)
 
 
 # --- looking --------------------------------------------------------------------------------------------
@@ -136,7 +148,7 @@ def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[PromptVie
 # --- answering ------------------------------------------------------------------------------------------
 
 
-def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, option: Option) -> None:
+def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, answer: Answer) -> None:
     """Record a person's answer to an open prompt; a later answer takes the place of an earlier one."""
     tx.run(
         "INSERT INTO votes (prompt_id, user_id, name, option, at)"
@@ -144,7 +156,7 @@ def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, option: Option)
         " ON CONFLICT (prompt_id, user_id) DO UPDATE SET option = excluded.option, at = excluded.at",
         voter.user_id,
         storable(voter.name),
-        option.value,
+        answer_to_text(answer),
         tx.clock.now(),
         prompt_id,
     )
@@ -153,7 +165,7 @@ def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, option: Option)
 def close(
     tx: Transaction,
     prompt_id: str,
-    outcome: Option | None,
+    outcome: Answer | None,
     outcome_text: str,
     card: Message | None,
     closed_by: Principal | None,
@@ -162,7 +174,7 @@ def close(
     row = tx.one(
         "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?"
         " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id",
-        None if outcome is None else outcome.value,
+        None if outcome is None else answer_to_text(outcome),
         storable(outcome_text),
         None if closed_by is None else closed_by.user_id,
         tx.clock.now(),
@@ -178,7 +190,7 @@ def close(
 
 
 def _answer_call(
-    tx: Transaction, kind: PromptKind, call_id: str, outcome: Option, answered_by: Principal | None
+    tx: Transaction, kind: PromptKind, call_id: str, outcome: Answer, answered_by: Principal | None
 ) -> None:
     if kind is PromptKind.UNKNOWN_OUTCOME:
         state = "unknown"
@@ -188,18 +200,18 @@ def _answer_call(
         "UPDATE calls SET state = ?, answer = ?, answered_by = ?"
         " WHERE id = ? AND state IN ('waiting', 'unknown')",
         state,
-        outcome.value,
+        answer_to_text(outcome),
         None if answered_by is None else storable(answered_by.name),
         call_id,
     )
 
 
-def _go_on(tx: Transaction, turn_id: str, outcome: Option | None) -> TurnStart | None:
-    """Let a waiting turn run again once it has no open prompt left. "Continue" is a person's new input, so
-    the loop's budget is counted from here."""
+def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart | None:
+    """Let a waiting turn run again once it has no open prompt left. "Continue" and what is said to a question
+    are a person's new input, so the loop's budget is counted from here."""
     if tx.one("SELECT 1 FROM prompts WHERE turn_id = ? AND state = 'open' LIMIT 1", turn_id) is not None:
         return None
-    fresh = outcome is Option.CONTINUE
+    fresh = outcome is Option.CONTINUE or isinstance(outcome, Chose | Wrote)
     changed = tx.run(
         "UPDATE turns SET state = 'running', attempts = 1, running_since = ?,"
         " spent_us = iif(?, 0, spent_us), budget_from = iif(?, last_seq, budget_from)"
@@ -223,7 +235,9 @@ def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[Ou
     return tuple(rows)
 
 
-def expire(tx: Transaction, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
+def expire(
+    tx: Transaction, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+) -> Expired:
     """See Store.expire_prompts."""
     rows = tx.all(
         f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
@@ -235,7 +249,7 @@ def expire(tx: Transaction, now: int, outcome_text: str, card: Callable[[Prompt]
     for row in rows:
         prompt = prompt_of(row)
         outcome = _OUTCOME_AT_EXPIRY.get(prompt.kind)
-        closed = close(tx, prompt.id, outcome, outcome_text, card(prompt), None)
+        closed = close(tx, prompt.id, outcome, outcome_text(prompt), card(prompt), None)
         if closed is not None:
             outbox.extend(closed.outbox)
             starts.extend([closed.started] if closed.started is not None else [])

@@ -232,7 +232,9 @@ class SqliteStore:
         sender = Sender(platform_user_id, name)
         return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender))
 
-    async def expire_prompts(self, now: int, outcome_text: str, card: Callable[[Prompt], Message]) -> Expired:
+    async def expire_prompts(
+        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    ) -> Expired:
         """See Store."""
         return await self._writer.run(lambda tx: prompts.expire(tx, now, outcome_text, card))
 

@@ -101,7 +101,7 @@ async def test_a_turn_that_goes_on_after_a_question_begins_another(world: World)
     preview = await shown(world, start)
     await world.ask(start)
     late = world.clock.now() + 7_200 * SECOND
-    closed = await world.store.expire_prompts(late, "late", lambda _: Message(()))
+    closed = await world.store.expire_prompts(late, lambda _: "late", lambda _: Message(()))
     assert [started.turn_id for started in closed.started] == [start.turn_id]
     assert (await begin(world, start)).id != preview.id
 

@@ -8,7 +8,19 @@ import pytest
 from core.errors import StaleTurn
 from core.messages import Message, MessageRef, plain
 from core.ports import Posted, SendState
-from core.prompts import Grant, GrantScope, Option, Prompt, PromptKind, PromptState, Vote
+from core.prompts import (
+    Answer,
+    Chose,
+    Grant,
+    GrantScope,
+    Option,
+    Prompt,
+    PromptKind,
+    PromptState,
+    Replies,
+    Vote,
+    Wrote,
+)
 from core.store.accept import AcceptView, CastVote, ClosePrompt, RecordGrant, Verdict
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
@@ -18,8 +30,9 @@ from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World,
 SETTLED = plain("settled card")
 
 
-def closing(prompt: Prompt, option: Option) -> ClosePrompt:
-    return ClosePrompt(prompt.id, option, f"{option.value} by Ada", SETTLED)
+def closing(prompt: Prompt, answer: Answer) -> ClosePrompt:
+    said = answer.value if isinstance(answer, Option) else "answered"
+    return ClosePrompt(prompt.id, answer, f"{said} by Ada", SETTLED)
 
 
 async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: World) -> None:
@@ -207,7 +220,7 @@ async def test_votes_are_one_for_each_person(world: World) -> None:
         assert accepted.started is None
         world.clock.advance(1)
     (view,) = await world.store.open_prompts()
-    assert [(vote.user_id, vote.name, vote.option) for vote in view.votes] == [
+    assert [(vote.user_id, vote.name, vote.answer) for vote in view.votes] == [
         ("ada", "Ada", Option.APPROVE),
         ("ben", "Ben", Option.DENY),
     ]
@@ -295,7 +308,69 @@ async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
     assert (await world.store.load_turn(accepted.started)).rounds == 1
 
 
+# --- questions ------------------------------------------------------------------------------------------
+
+COLOURS = Replies(("red", "a “dark” green | blue", "赤 🚀"), free_text=True)
+
+
+async def test_a_question_keeps_its_answers_as_they_are(world: World) -> None:
+    start = await world.turn()
+    prompt = await world.ask(start, *await world.call(start), kind=PromptKind.QUESTION, replies=COLOURS)
+    (view,) = await world.store.open_prompts()
+    assert view.prompt == prompt
+    assert view.prompt.answer_at(1) == Chose(1, "a “dark” green | blue")
+    for outside in (-1, 3):
+        assert view.prompt.answer_at(outside) is None
+
+
+@pytest.mark.parametrize(
+    "answer", [Chose(2, "赤 🚀"), Wrote('rather\n["chose",0,"red"]'), Wrote("deny"), Wrote("[")]
+)
+async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: World, answer: Answer) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS)
+    accepted = await world.rule(closing(prompt, answer))
+    assert accepted.started is not None
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.answer, call.answered_by) == (CallState.APPROVED, answer, "Ada")
+    view = (await world.look(prompt_id=prompt.id)).prompt
+    assert view is not None
+    assert (view.prompt.state, view.prompt.outcome) == (PromptState.CLOSED, answer)
+    assert [vote.answer for vote in view.votes] == [answer]
+    assert (await world.rule(closing(prompt, Wrote("something else")), by=BEN)).started is None
+    assert (await world.call_row(start, call_id)).answer == answer
+
+
+async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS)
+    world.clock.advance(3600)
+    accepted = await world.rule(closing(prompt, Chose(0, "red")))
+    assert accepted.started is not None
+    loaded = await world.store.load_turn(accepted.started)
+    assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
+
+
+async def test_a_question_nobody_answers_is_skipped_by_nobody(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS, expires_in_s=1)
+    late = await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)
+    assert len(late.started) == 1
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.answer, call.answered_by) == (CallState.DENIED, Option.SKIP, None)
+    prompt = (await world.look(prompt_id=call.prompt_id)).prompt
+    assert prompt is not None
+    assert prompt.prompt.outcome_text == "question expired"
+
+
 # --- expiry ---------------------------------------------------------------------------------------------
+
+
+def expired(prompt: Prompt) -> str:
+    return f"{prompt.kind} expired"
 
 
 def expired_card(prompt: Prompt) -> Message:
@@ -307,16 +382,16 @@ async def test_an_expired_approval_counts_as_denied_by_nobody(world: World) -> N
     (call_id,) = await world.call(start)
     prompt = world.prompt(start, call_id, expires_in_s=60)
     (card,) = await world.store.ask_person(prompt, [world.card(prompt)])
-    early = await world.store.expire_prompts(world.clock.now() + 59 * SECOND, "Expired.", expired_card)
+    early = await world.store.expire_prompts(world.clock.now() + 59 * SECOND, expired, expired_card)
     assert (early.started, early.outbox) == ((), ())
 
     world.clock.advance(60)
-    late = await world.store.expire_prompts(world.clock.now(), "Expired.", expired_card)
+    late = await world.store.expire_prompts(world.clock.now(), expired, expired_card)
     assert [started.turn_id for started in late.started] == [start.turn_id]
     assert [(row.edit_of, row.message) for row in late.outbox] == [(card.id, plain("expired: Run shell?"))]
     call = await world.call_row(start, call_id)
     assert (call.state, call.answered_by) == (CallState.DENIED, None)
-    again = await world.store.expire_prompts(world.clock.now(), "Expired.", expired_card)
+    again = await world.store.expire_prompts(world.clock.now(), expired, expired_card)
     assert (again.started, again.outbox) == ((), ())
     assert (await world.rule(closing(prompt, Option.APPROVE))).started is None
 
@@ -327,8 +402,8 @@ async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Wor
     await world.store.mark_running(start.turn_id, call_id, go)
     prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.RETRY,), expires_in_s=1)
     await world.store.mark_unknown(call_id, prompt, [])
-    expired = await world.store.expire_prompts(world.clock.now() + SECOND, "Expired.", expired_card)
-    assert len(expired.started) == 1
+    late = await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)
+    assert len(late.started) == 1
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer) == (CallState.UNKNOWN, None)
 
@@ -336,9 +411,7 @@ async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Wor
 async def test_an_expired_continue_prompt_means_no(world: World) -> None:
     start = await world.turn()
     await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
-    (resumed,) = (
-        await world.store.expire_prompts(world.clock.now() + SECOND, "Expired.", expired_card)
-    ).started
+    (resumed,) = (await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)).started
     assert (await world.store.load_turn(resumed)).continued is Option.STOP
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from core.ids import CODE_ALPHABET
 from core.messages import Address, ChoiceAnswer, InboundEvent, InboundMessage, Message, Sender, plain
 from core.ports import OutboxRow
-from core.prompts import Option, Prompt, PromptKind, VoteRule
+from core.prompts import Option, Options, Prompt, PromptKind, Replies, VoteRule
 from core.store.accept import (
     Accepted,
     AcceptView,
@@ -246,6 +246,7 @@ class World:
         call_id: str | None = None,
         kind: PromptKind = PromptKind.APPROVAL,
         options: Sequence[Option] = (Option.APPROVE, Option.DENY, Option.ALWAYS),
+        replies: Replies | None = None,
         expires_in_s: int = 3600,
     ) -> Prompt:
         return Prompt(
@@ -257,7 +258,7 @@ class World:
             requester_id=start.principal.user_id,
             title="Run shell?",
             detail="echo hi",
-            options=tuple(options),
+            offer=replies or Options(tuple(options)),
             rule=VoteRule(approvers=("ada",), quorum=1),
             binding="hash of what was shown",
             created_at=self.clock.now(),

@@ -4,7 +4,18 @@ import pytest
 
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote
 from core.messages import Address
-from core.prompts import Option, Prompt, PromptKind, PromptState, Vote, VoteRule
+from core.prompts import (
+    Chose,
+    Option,
+    Options,
+    Prompt,
+    PromptKind,
+    PromptState,
+    Replies,
+    Vote,
+    VoteRule,
+    Wrote,
+)
 from core.store.accept import PromptView
 from core.store.rows import ThreadRow
 from core.users import Principal, Role
@@ -19,18 +30,19 @@ def view(
     rule: VoteRule,
     *votes: tuple[str, Option],
     options: tuple[Option, ...] = CHOICES,
+    replies: Replies | None = None,
     outcome: Option | None = None,
 ) -> PromptView:
     prompt = Prompt(
         id="p",
-        kind=PromptKind.APPROVAL,
+        kind=PromptKind.APPROVAL if replies is None else PromptKind.QUESTION,
         thread_id="t",
         turn_id="n",
         call_id="c",
         requester_id="ann",
         title="May I?",
         detail="",
-        options=options,
+        offer=replies or Options(options),
         rule=rule,
         binding="b",
         created_at=0,
@@ -88,3 +100,30 @@ def test_any_entitled_refusal_closes() -> None:
 def test_always_must_be_offered() -> None:
     plain = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
     assert isinstance(judge_vote(plain, ANN, Option.ALWAYS), VoteRefused)
+
+
+COLOURS = Replies(("red", "blue"), free_text=False)
+ASKED_ANN = VoteRule(approvers=("ann",))
+
+
+def test_a_question_takes_its_own_answers_and_no_others() -> None:
+    asked = view(ASKED_ANN, replies=COLOURS)
+    assert judge_vote(asked, ANN, Chose(1, "blue")) == VoteCloses(Chose(1, "blue"))
+    for other in (Chose(2, "green"), Chose(0, "blue"), Wrote("blue"), *Option):
+        assert isinstance(judge_vote(asked, ANN, other), VoteRefused), other
+
+
+def test_a_question_may_take_any_words() -> None:
+    asked = view(ASKED_ANN, replies=Replies((), free_text=True))
+    assert judge_vote(asked, ANN, Wrote("approve")) == VoteCloses(Wrote("approve"))
+    assert isinstance(judge_vote(asked, ANN, Option.APPROVE), VoteRefused)
+
+
+@pytest.mark.parametrize("voter", [BOB, OWNER])
+def test_only_who_is_asked_answers_a_question_and_others_see_why(voter: Principal) -> None:
+    refused = judge_vote(view(ASKED_ANN, replies=COLOURS), voter, Chose(0, "red"))
+    assert refused == VoteRefused("This question is for somebody else.")
+
+
+def test_a_decision_takes_no_words() -> None:
+    assert isinstance(judge_vote(view(VoteRule()), ANN, Wrote("approve")), VoteRefused)

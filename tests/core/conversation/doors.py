@@ -8,7 +8,7 @@ from core.conversation.access import Access, ChannelAccess
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.conversation.sessions import SessionManager
-from core.messages import Address, InboundMessage, Sender
+from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, MessageRef, Sender
 from core.ports import OutboxRow
 from core.store.accept import Accepted
 from core.store.sqlite import SqliteStore
@@ -65,12 +65,21 @@ class Front:
         )
         return cls(store, clock, ids, access)
 
-    async def says(self, person: str, text: str = "hello", *, direct: bool = True) -> Accepted:
-        """A person writes."""
+    async def says(
+        self,
+        person: str,
+        text: str = "hello",
+        *,
+        direct: bool = True,
+        order: int | None = None,
+        reply_to: MessageRef | None = None,
+        attachments: tuple[Attachment, ...] = (),
+    ) -> Accepted:
+        """A person writes; `order`: the message's place in the conversation, if it comes out of order."""
         self._events += 1
         event = InboundMessage(
             key=f"{CHANNEL}:{self._events}",
-            order_key=f"{self._events:09}",
+            order_key=f"{self._events if order is None else order:09}",
             channel=CHANNEL,
             address=Address(person if direct else "group"),
             scope=person if direct else "group",
@@ -78,7 +87,26 @@ class Front:
             text=text,
             sent_at=self.clock.now(),
             direct=direct,
+            reply_to=reply_to,
+            attachments=attachments,
         )
+        return await self._accept(event)
+
+    async def presses(self, person: str, prompt_id: str, choice: int) -> Accepted:
+        """A person presses a button of a card."""
+        self._events += 1
+        event = ChoiceAnswer(
+            key=f"{CHANNEL}:{self._events}",
+            channel=CHANNEL,
+            address=Address(person),
+            sender=Sender(person, person.title()),
+            prompt_id=prompt_id,
+            choice=choice,
+            sent_at=self.clock.now(),
+        )
+        return await self._accept(event)
+
+    async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
         judge = EventJudge(self._rules, event, self.clock.now())
         accepted = await self.store.accept_event(event, judge, send_now=False)
         self.sent.rows += accepted.outbox

@@ -22,7 +22,7 @@ from core.transcript import (
 from tests.core.model.support import collect
 
 BASE = ("time", "memory_write", "memory_search", "shell")
-EVERYTHING = (*BASE, "http", "write_file", "read_file")
+EVERYTHING = (*BASE, "http", "write_file", "read_file", "ask_user")
 
 
 def tools(*names: str) -> list[ToolSpec]:
@@ -34,7 +34,7 @@ def request(*said: Said | str, offered: tuple[str, ...] = BASE) -> ModelRequest:
     return ModelRequest("Be kind.", conversation, tools(*offered))
 
 
-def asked_for(text: str, *offered: str) -> tuple[str, dict[str, str]] | None:
+def asked_for(text: str, *offered: str) -> tuple[str, dict[str, object]] | None:
     reply = answer(request(text, offered=offered or BASE))
     if not reply.calls:
         return None
@@ -81,10 +81,12 @@ def test_requests_it_understands(text: str, tool: str, arguments: dict[str, str]
         ("fetch https://example.org/a", "http", {"method": "GET", "url": "https://example.org/a"}),
         ("write notes.txt: one\ntwo", "write_file", {"path": "notes.txt", "content": "one\ntwo"}),
         ("read notes.txt", "read_file", {"path": "notes.txt"}),
+        ("ask: Which one? | a |b c| ", "ask_user", {"question": "Which one?", "choices": ["a", "b c"]}),
+        ("Ask:\nwhy?\n", "ask_user", {"question": "why?"}),
     ],
 )
 def test_requests_it_understands_only_with_their_tool(
-    text: str, tool: str, arguments: dict[str, str]
+    text: str, tool: str, arguments: dict[str, object]
 ) -> None:
     assert asked_for(text, *BASE, tool) == (tool, arguments)
     reply = answer(request(text))
@@ -139,6 +141,7 @@ def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
         ),
         ("write a.txt: x", "write_file", "Wrote 1 byte to a.txt (new).", "Wrote 1 byte to a.txt (new)."),
         ("read a.txt", "read_file", "x", "I read `a.txt`:\n\n```\nx\n```"),
+        ("ask: Which? | a | b", "ask_user", "Ann chose: b", "Ann chose: b"),
         ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. It ended with:\n\n````\n```\n````"),
     ],
 )

@@ -17,7 +17,10 @@ from core.messages import (
     Plain,
     Sender,
 )
+from core.prompts import Answer, Chose, Option, Wrote
 from core.store.codec import (
+    answer_from_text,
+    answer_to_text,
     event_extra_to_json,
     message_from_json,
     message_to_json,
@@ -119,3 +122,15 @@ def test_most_messages_carry_nothing_beside_their_text() -> None:
     assert event_extra_to_json(rich) == (
         '{"reply_to":"7","attachments":[["handle","plan.pdf","application/pdf",12]]}'
     )
+
+
+answers: st.SearchStrategy[Answer] = st.one_of(
+    st.sampled_from(Option), st.builds(Chose, st.integers(0, 9), text), st.builds(Wrote, text)
+)
+
+
+@given(answers)
+@example(Wrote("approve"))
+@example(Wrote('["chose",0,"x"]'))
+def test_an_answer_comes_back(answer: Answer) -> None:
+    assert answer_from_text(answer_to_text(answer)) == answer

@@ -75,7 +75,9 @@ async def a_busy_hour(world: World) -> None:
     following = await world.finish(start, "answer", world.draft(), send_now=True)
     assert following is not None
     await world.ask(following, *await world.call(following))
-    await store.expire_prompts(world.clock.now() + 7_200 * SECOND, "Expired", lambda _: plain("expired"))
+    await store.expire_prompts(
+        world.clock.now() + 7_200 * SECOND, lambda _: "Expired", lambda _: plain("expired")
+    )
     await world.rule(StopThread("Stopped"))
     for row in await store.pending_outbox(CHANNEL):
         await store.claim_outbox(row.id)

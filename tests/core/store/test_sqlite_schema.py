@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from core.errors import SchemaTooNew, StoreUnavailable
-from core.prompts import ToolSetting
+from core.prompts import Chose, PromptKind, Replies, ToolSetting, Wrote
+from core.store.accept import ClosePrompt
 from core.store.rows import CallState
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
 from core.transcript import UserSaid
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
+from tests.payloads.make_store_database import COLOURED
 
 STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
 
@@ -51,6 +53,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
             await _the_album_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0002":
             await _those_who_asked_are_there(World(store, clock, ids))
+        if stored.name >= "sqlite-0006":
+            await _the_questions_are_there(World(store, clock, ids))
         await _everything_is_there(World(store, clock, ids))
     finally:
         await store.close()
@@ -63,6 +67,19 @@ async def _what_was_said_once_and_for_all_is_there(world: World) -> None:
     assert (said.user_id, said.tool, said.setting) == ("ada", "shell", ToolSetting.DISABLED)
     (secret,) = await world.store.secrets()
     assert (secret.name, secret.key_id, secret.sealed) == ("token", "key-1", b"sealed")
+
+
+async def _the_questions_are_there(world: World) -> None:
+    (view,) = [view for view in await world.store.open_prompts() if view.prompt.kind is PromptKind.QUESTION]
+    assert view.prompt.offer == Replies(("red", "dark green"), free_text=True)
+    assert [vote.answer for vote in view.votes] == [Chose(1, "dark green")]
+    close = ClosePrompt(view.prompt.id, Chose(1, "dark green"), "dark green", COLOURED)
+    event = world.message("dark green", key="chat:closing")
+    accepted = await world.store.accept_event(event, world.ruling(close), send_now=False)
+    assert accepted.started is not None
+    answers = [call.answer for call in (await world.store.load_turn(accepted.started)).calls]
+    assert answers == [Wrote("like the sea"), Chose(1, "dark green")]
+    await world.finish(accepted.started)
 
 
 async def _the_album_is_there(world: World) -> None:
@@ -120,7 +137,7 @@ async def _everything_is_there(world: World) -> None:
     assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
         "部署服务器在周五 deploy on Friday"
     ]
-    answers = ("a code", "You are in.", "welcome", "used")
+    answers = ("a code", "You are in.", "welcome", "used", "Which colour?", text_of(COLOURED))
     pending = await store.pending_outbox(CHANNEL)
     assert len([row for row in pending if text_of(row.message) not in answers]) == 5
     (unfinished,) = (await store.recover()).turns

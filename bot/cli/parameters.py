@@ -1,0 +1,22 @@
+"""Options and arguments that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="The configuration file; default: ./hubbub.toml if it exists."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code they were given.")]
+AccountArgument = Annotated[
+    str, typer.Argument(metavar="ACCOUNT", help="A channel and an id on it, such as telegram:12345.")
+]
+LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most, the newest.")]
+UserOption = Annotated[
+    str | None, typer.Option("--user", metavar="USER", help="The user's id, see `users list`.")
+]

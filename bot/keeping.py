@@ -1,0 +1,113 @@
+"""What an operator lays down for the time to come: secrets, and what people are (not) asked about.
+
+The same in a running hub (behind its API) and in a command, where no hub runs; see bot.desk.
+"""
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Protocol
+
+from bot.desk import DeskRefused
+from bot.errors import StartError
+from bot.vault_keys import VaultKeyRing
+from bot.views import DecisionView
+from core.clock import Clock
+from core.errors import StoreUnavailable, VaultError
+from core.prompts import ToolSetting
+from core.store.base import Store
+
+
+class Keeping(Protocol):
+    """All methods raise DeskRefused, and then nothing has changed."""
+
+    async def keep_secret(self, name: str, value: str) -> DecisionView:
+        """Keep a secret in the vault, in the place of what had its name."""
+        ...
+
+    async def drop_secret(self, name: str) -> DecisionView:
+        """Forget a secret."""
+        ...
+
+    async def change_vault_key(self) -> DecisionView:
+        """Seal every secret with a new key; the old one opens nothing any more."""
+        ...
+
+    async def revoke_grant(self, grant_id: str) -> DecisionView:
+        """Ask again about what somebody had allowed once and for all."""
+        ...
+
+    async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
+        """Write down a person's word on a tool; None takes it back."""
+        ...
+
+
+class HubKeeping:
+    """On the store itself. `tools`: the names of all tools of this hub."""
+
+    def __init__(self, store: Store, ring: VaultKeyRing, tools: Collection[str], clock: Clock) -> None:
+        self._store = store
+        self._ring = ring
+        self._tools = tools
+        self._clock = clock
+
+    async def keep_secret(self, name: str, value: str) -> DecisionView:
+        """See Keeping."""
+        from core.vault import Vault
+
+        try:
+            await Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(name, value)
+        except VaultError as error:
+            raise DeskRefused("refused", str(error)) from error
+        except (StartError, StoreUnavailable) as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=name, outcome="kept; what uses it reads it at the next start")
+
+    async def drop_secret(self, name: str) -> DecisionView:
+        """See Keeping."""
+        try:
+            if not await self._store.drop_secret(name):
+                raise DeskRefused("not_found", f"there is no secret {name}; list the secrets")
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=name, outcome="forgotten")
+
+    async def change_vault_key(self) -> DecisionView:
+        """See Keeping. Cut short anywhere, every secret can still be read: both keys stay until all are
+        sealed anew. A key given by the environment is changed there, with the old one behind it."""
+        from core.vault import Vault
+
+        try:
+            if not self._ring.from_environment:
+                self._ring.keys_to_seal()
+                self._ring.add_newest()
+            sealed = await Vault(self._store, self._ring.keys_to_seal(), self._clock).reseal()
+            if not self._ring.from_environment:
+                self._ring.drop_older()
+        except VaultError as error:
+            raise DeskRefused("refused", str(error)) from error
+        except (StartError, StoreUnavailable) as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        where = "HUBBUB_VAULT_KEY" if self._ring.from_environment else str(self._ring.path)
+        return DecisionView(id=where, outcome=f"{sealed} secrets are sealed with the newest key")
+
+    async def revoke_grant(self, grant_id: str) -> DecisionView:
+        """See Keeping."""
+        try:
+            if not await self._store.revoke_grant(grant_id):
+                raise DeskRefused("not_found", f"no grant has the id {grant_id}; list the grants")
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=grant_id, outcome="revoked")
+
+    async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
+        """See Keeping. A word on a tool that this hub has no more can be taken back."""
+        if setting is not None and tool not in self._tools:
+            near = get_close_matches(tool, self._tools, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self._tools))}"
+            raise DeskRefused("not_found", f"there is no tool {tool}; {advice}")
+        try:
+            if not await self._store.set_tool_setting(user_id, tool, setting):
+                raise DeskRefused("not_found", f"no user has the id {user_id}; list the users")
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")

@@ -1,0 +1,80 @@
+"""The vault's keys: in the environment (HUBBUB_VAULT_KEY), else in a file of the data directory.
+
+Written as 64 hexadecimal digits each, several of them with the newest first, separated by commas or lines.
+The file is made with the first secret, for its user alone. Without it the secrets are lost.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.errors import StartError, needed_to_start
+from bot.keys import write_for_its_user
+
+if TYPE_CHECKING:
+    from core.vault import VaultKeys
+
+VAULT_KEY_NAME = "vault.key"
+VAULT_KEY_VARIABLE = "HUBBUB_VAULT_KEY"
+KEY_BYTES = 32
+
+_HEX = re.compile(r"[0-9A-Fa-f]{64}")
+
+
+class VaultKeyRing:
+    """Where the keys of one data directory's vault are. Methods raise StartError if they cannot be used."""
+
+    def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
+        self.path = data_dir / VAULT_KEY_NAME
+        self._given = environ.get(VAULT_KEY_VARIABLE, "")
+
+    @property
+    def from_environment(self) -> bool:
+        """Whether somebody else keeps the keys."""
+        return bool(self._given)
+
+    def keys(self) -> "VaultKeys | None":
+        """The keys as they are; None if there is none yet."""
+        from core.vault import VaultKeys
+
+        keys = self._read()
+        return VaultKeys(keys) if keys else None
+
+    def keys_to_seal(self) -> "VaultKeys":
+        """The keys; the first one is made if there is none. Whoever asks holds the directory's lock."""
+        if not self._read():
+            self._write([secrets.token_bytes(KEY_BYTES)])
+        found = self.keys()
+        assert found is not None  # noqa: S101 - it was just made
+        return found
+
+    def add_newest(self) -> None:
+        """Put a new key before the others, in the file."""
+        self._write([secrets.token_bytes(KEY_BYTES), *self._read()])
+
+    def drop_older(self) -> None:
+        """Leave only the newest key in the file: what was sealed with another one is lost."""
+        self._write(self._read()[:1])
+
+    def _read(self) -> Sequence[bytes]:
+        if self._given:
+            return _parsed(self._given, VAULT_KEY_VARIABLE)
+        with needed_to_start(self.path, "make it readable for the user the hub runs as"):
+            with contextlib.suppress(FileNotFoundError):
+                return _parsed(self.path.read_text(errors="replace"), str(self.path))
+            return ()
+
+    def _write(self, keys: Sequence[bytes]) -> None:
+        with needed_to_start(self.path, "make the directory writable for the user the hub runs as"):
+            write_for_its_user(self.path, "".join(f"{key.hex()}{os.linesep}" for key in keys))
+
+
+def _parsed(text: str, where: str) -> Sequence[bytes]:
+    words = [word for word in re.split(r"[\s,]+", text) if word]
+    if not words or not all(_HEX.fullmatch(word) for word in words):
+        raise StartError(f"{where} does not hold keys of 64 hexadecimal digits; restore it from a backup")
+    return [bytes.fromhex(word) for word in words]

@@ -1,0 +1,31 @@
+"""What a call that is a question comes to: the person's answer, or that there is none.
+
+A person's own words are no output of a tool: the model reads them as it reads their messages, unfenced.
+"""
+
+from core.prompts import Chose, Option, Wrote
+from core.store.rows import CallRow, CallState
+from core.transcript import ResultStatus, ToolResult
+
+NOT_ANSWERED = "Not answered: nobody replied to the question in time. Do not assume any answer."
+
+
+def reply_result(call: CallRow) -> ToolResult | None:
+    """The result of an answered or expired question; None for any other call, and one still to be asked."""
+    match call.state, call.answer:
+        case CallState.APPROVED, Chose(_, label):
+            return _replied(call, f"{_who(call)} chose: {label}")
+        case CallState.APPROVED, Wrote(text):
+            return _replied(call, f"{_who(call)} answered: {text}")
+        case CallState.DENIED, Option.SKIP:
+            return ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_ANSWERED)
+        case _:
+            return None
+
+
+def _replied(call: CallRow, text: str) -> ToolResult:
+    return ToolResult(call.call_id, ResultStatus.OK, text)
+
+
+def _who(call: CallRow) -> str:
+    return " ".join((call.answered_by or "").split()) or "The person"
