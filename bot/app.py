@@ -14,6 +14,7 @@ from bot.api_access import ApiAccess, published
 from bot.config import Loaded
 from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
+from bot.log_file import log_file
 from bot.parts import (
     Certificates,
     build_channels,
@@ -138,6 +139,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
     async with contextlib.AsyncExitStack() as opened:
         with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
             opened.enter_context(DataDirectoryLock(config.hub.data_dir))
+            opened.enter_context(log_file(config))
         sock = listen(config.http.host, config.http.port)
         opened.callback(sock.close)
         certificates = Certificates()

@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,16 @@ class Certificates:
 
 @contextlib.asynccontextmanager
 async def open_models(config: Config, clock: Clock, certificates: Certificates) -> AsyncIterator[Model]:
-    """The configured models in order, each retried, on one HTTP client."""
+    """The configured models in order, each retried, as one that falls back."""
+    async with open_each_model(config, clock, certificates) as models:
+        yield models[0] if len(models) == 1 else FailoverModel("models", models)
+
+
+@contextlib.asynccontextmanager
+async def open_each_model(
+    config: Config, clock: Clock, certificates: Certificates
+) -> AsyncIterator[Sequence[Model]]:
+    """The configured models in order, on one HTTP client."""
     remote = [settings for settings in config.models if settings.provider != "demo"]
     async with contextlib.AsyncExitStack() as opened:
         client = None
@@ -98,8 +107,7 @@ async def open_models(config: Config, clock: Clock, certificates: Certificates) 
             client = await opened.enter_async_context(
                 model_client(tls=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
             )
-        models = [_model(settings, client, clock) for settings in config.models]
-        yield models[0] if len(models) == 1 else FailoverModel("models", models)
+        yield [_model(settings, client, clock) for settings in config.models]
 
 
 def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: Clock) -> Model:

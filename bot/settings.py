@@ -101,6 +101,8 @@ def _telegram_id(text: str) -> str:
 
 def _slack_token(prefix: str, what: str) -> Callable[[SecretStr], SecretStr]:
     def check(secret: SecretStr) -> SecretStr:
+        if isinstance(secret, Unopened):
+            return secret
         if not re.fullmatch(rf"{prefix}[A-Za-z0-9-]+", secret.get_secret_value()):
             raise ValueError(f"is not a {what}; copy it from api.slack.com/apps, it begins with {prefix}")
         return secret
@@ -251,10 +253,12 @@ class Workspace(Section):
 
 
 class Log(Section):
-    """What the hub writes to standard error."""
+    """What the hub writes to standard error, and to a file in the data directory."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(default="info", json_schema_extra=RESTART)
     format: Literal["plain", "json"] = Field(default="plain", json_schema_extra=RESTART)
+    file_limit_mb: Limit = Field(default=10, json_schema_extra=RESTART)
+    files_kept: Count = Field(default=5, json_schema_extra=RESTART)
 
 
 class _ChannelSection(Section):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pty
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,6 +56,11 @@ class Terminal:
     def types(self, line: str) -> None:
         """A line and Enter."""
         os.write(self._leader, f"{line}\n".encode())
+
+    def interrupts(self) -> None:
+        """Ctrl-C."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)
 
     async def shows(self, wanted: str) -> str:
         """Until it shows that, after what was waited for before; everything shown up to there."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.config import Config, ConfigError, Loaded, load, secret_values
+from bot.settings import TelegramChannel
 
 TOKEN = "123456:ABC-def_ghi"
 SECRET = "sk-very-secret"
@@ -81,6 +82,12 @@ def problems(folder: Path, text: str | bytes, **environ: str) -> list[str]:
 # ------------------------------------------------------------------------------------- where it comes from
 
 
+def telegram_channel(config: Config, name: str) -> TelegramChannel:
+    channel = config.channels[name]
+    assert isinstance(channel, TelegramChannel)
+    return channel
+
+
 def test_without_a_file_the_hub_has_a_demo_model_and_no_channel(folder: Path) -> None:
     loaded = load(environ={}, cwd=folder)
     assert loaded.source is None
@@ -102,7 +109,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     assert config.approvals.tool_timeouts == {"shell": 60, "http": 5.5}
     assert config.teams["ops"].users == ("anna", "bo")
     assert config.roles.guest.tools == ("time",)
-    telegram = config.channels["telegram"]
+    telegram = telegram_channel(config, "telegram")
     assert (telegram.platform, telegram.direct, telegram.groups) == ("telegram", "allowlist", "off")
     assert telegram.token.get_secret_value() == TOKEN
     assert config.channels["second-bot"].mode == "webhook"
@@ -173,8 +180,8 @@ def test_variables_override_every_kind_of_value(folder: Path) -> None:
     assert config.agent.stream is False
     assert config.hub.owner_identities == ("telegram:1", "telegram:2")
     assert config.approvals.tool_timeouts == {"shell": 7, "http": 8}
-    assert config.channels["telegram"].token.get_secret_value() == "1:over"
-    assert config.channels["second-bot"].token.get_secret_value() == TOKEN
+    assert telegram_channel(config, "telegram").token.get_secret_value() == "1:over"
+    assert telegram_channel(config, "second-bot").token.get_secret_value() == TOKEN
     assert config.models[0].model == "12345"
     assert config.roles.member.ask_owner is True
 

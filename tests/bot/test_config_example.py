@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.config import Config, load
-from bot.settings import ChannelSection
+from bot.settings import ChannelSection, TelegramChannel
 from bot.toml_lines import Path as Key
 from bot.toml_lines import locate
 
@@ -77,7 +77,9 @@ def test_as_it_stands_it_changes_nothing(tmp_path: Path) -> None:
 def test_with_every_option_taken_it_is_valid(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text(ALL_OPTIONS)
     config = load(environ=VARIABLES, cwd=tmp_path).config
-    assert config.channels["telegram"].token.get_secret_value() == "1:a"
+    telegram = config.channels["telegram"]
+    assert isinstance(telegram, TelegramChannel)
+    assert telegram.token.get_secret_value() == "1:a"
     assert config.models[0].provider == "openai"
     assert config.approvals == Config().approvals
 

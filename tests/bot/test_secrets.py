@@ -9,7 +9,7 @@ import pytest
 
 from bot.config import load
 from bot.config_errors import ConfigError
-from bot.settings import Unopened
+from bot.settings import TelegramChannel, Unopened
 from bot.vault_keys import VaultKeyRing
 from tests.bot.in_process import command
 from tests.bot.program import Ended, RunningHub
@@ -132,9 +132,12 @@ def test_only_secrets_come_from_the_vault(tmp_path: Path) -> None:
 
 
 def test_who_needs_no_secrets_opens_none(tmp_path: Path) -> None:
-    uses(tmp_path, model_with("env:NOT_SET") + '[channels.telegram]\ntoken = "vault:nowhere"\n')
+    channels = '[channels.telegram]\ntoken = "vault:nowhere"\n[channels.slack]\nbot_token = "vault:nowhere"\n'
+    uses(tmp_path, model_with("env:NOT_SET") + channels + 'app_token = "env:NOT_SET"\n')
     config = load(environ={}, cwd=tmp_path, secrets=False).config
-    token = config.channels["telegram"].token
+    telegram = config.channels["telegram"]
+    assert isinstance(telegram, TelegramChannel)
+    token = telegram.token
     assert isinstance(token, Unopened)
     assert "nowhere" not in repr(config)
     with pytest.raises(LookupError):

@@ -26,13 +26,18 @@ def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
         raise
 
 
+def require_known(version: int) -> None:
+    """Raises SchemaTooNew for a schema of a later version."""
+    _refuse_newer(version, len(schema_scripts()))
+
+
 def require_current(version: int) -> None:
     """For those who only read: raises SchemaTooNew, or StoreUnavailable where an upgrade is due."""
     current = len(schema_scripts())
     _refuse_newer(version, current)
     if version < current:
         raise StoreUnavailable(
-            f"the database has schema {version}, this version needs {current}: start the hub once to upgrade"
+            f"the database has schema {version}, this version needs {current}: run: hubbub db upgrade"
         )
 
 

@@ -165,7 +165,7 @@ async def test_those_who_only_read_make_and_upgrade_nothing(tmp_path: Path) -> N
         await SqliteReader(path).open()
     assert not path.exists()
     path.touch()
-    with pytest.raises(StoreUnavailable, match="start the hub once"):
+    with pytest.raises(StoreUnavailable, match="hubbub db upgrade"):
         await SqliteReader(path).open()
     assert schema_of(path) == []
 

@@ -1,0 +1,131 @@
+"""`hubbub db`: is the database sound, copy it, put a copy back, bring it up to date."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from bot.cli.ending import USAGE, CommandFailed
+from bot.cli.looking import existing_database
+from bot.cli.printing import print_json, printable
+from bot.config import load
+from bot.errors import needed_to_start
+from core.errors import StoreLocked
+from core.store.lock import DataDirectoryLock
+from core.store.sqlite import maintenance
+from core.store.sqlite.maintenance import Progress
+from core.store.sqlite.migrations import schema_scripts
+
+
+def check(path: Path | None, *, as_json: bool) -> None:
+    """Whether the database is sound; beside a running hub too."""
+    database = existing_database(load(path, secrets=False))
+    found = maintenance.check(database)
+    current = len(schema_scripts())
+    if as_json:
+        page = {"database": str(database), "schema": found.schema, "current_schema": current}
+        print_json({**page, "size_bytes": found.size_bytes, "problems": list(found.problems)})
+    else:
+        for problem in found.problems:
+            typer.echo(printable(problem))
+        older = "" if found.schema == current else f" of {current}: run `hubbub db upgrade`, then check again"
+        size = f"{found.size_bytes / 1024**2:.1f} MB"
+        if not found.problems:
+            typer.echo(f"{database}: sound, {size}, schema {found.schema}{older}.")
+    if found.problems:
+        advice = "stop the hub and restore a backup: hubbub db restore FILE"
+        raise CommandFailed(f"{database} is not sound; {advice}")
+
+
+def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
+    """Copy the database to a new file; beside a running hub too."""
+    database = existing_database(load(path, secrets=False))
+    copy = target / f"hub-{_now()}.db" if target.is_dir() else target
+    try:
+        with _progress("Copying") as progress:
+            maintenance.back_up(database, copy, progress)
+    except FileExistsError as error:
+        raise CommandFailed(f"{copy} is there already; name another file", USAGE) from error
+    except OSError as error:
+        raise CommandFailed(f"{copy} cannot be written: {error.strerror}; name another file") from error
+    size_bytes = copy.stat().st_size
+    if as_json:
+        print_json({"database": str(database), "backup": str(copy), "size_bytes": size_bytes})
+    else:
+        size = f"{size_bytes / 1024**2:.1f} MB"
+        typer.echo(f"{copy}: {size}. It holds no key: keep hub.key and vault.key elsewhere.")
+
+
+def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
+    """Put a copy in the place of the database. Raises CommandFailed over a running hub."""
+    loaded = load(path, secrets=False)
+    database = loaded.database
+    if not backup_file.is_file():
+        raise CommandFailed(f"there is no file {backup_file}", USAGE)
+    kept_as = database.with_name(f"{database.name}.before-{_now()}")
+    with _alone(loaded.config.hub.data_dir), _progress("Restoring") as progress:
+        replaced = database.exists()
+        try:
+            maintenance.restore(backup_file, database, kept_as, progress)
+        except OSError as error:
+            raise CommandFailed(f"{database} cannot be replaced: {error.strerror or error}") from error
+    if as_json:
+        print_json({"database": str(database), "kept_as": str(kept_as) if replaced else None})
+    else:
+        kept = f" What was there is kept as {kept_as}." if replaced else ""
+        typer.echo(f"{database} is as it was in {backup_file}.{kept}")
+
+
+def upgrade(path: Path | None, *, as_json: bool) -> None:
+    """Bring the schema up to date, after a copy of what is there."""
+    loaded = load(path, secrets=False)
+    database = existing_database(loaded)
+    with _alone(loaded.config.hub.data_dir):
+        before, current = maintenance.version_of(database), len(schema_scripts())
+        copy = database.with_name(f"{database.name}.schema-{before}")
+        if before < current:
+            with _progress("Copying") as progress, contextlib.suppress(FileExistsError):
+                maintenance.back_up(database, copy, progress)
+        maintenance.upgrade(database)
+    if as_json:
+        kept_as = str(copy) if before < current else None
+        print_json({"database": str(database), "before": before, "schema": current, "kept_as": kept_as})
+    elif before < current:
+        typer.echo(f"{database}: schema {before} became {current}. What was there is kept as {copy}.")
+    else:
+        typer.echo(f"{database} is up to date: schema {current}.")
+
+
+@contextlib.contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    lock = DataDirectoryLock(data_dir)
+    try:
+        with needed_to_start(data_dir, "run this as the user the hub runs as"):
+            lock.acquire()
+    except StoreLocked as held:
+        raise CommandFailed(f"hubbub: {held}") from held
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[Progress]:
+    """A bar on standard error, for people."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _pages: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, pages: bar.update(task, completed=done, total=pages)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

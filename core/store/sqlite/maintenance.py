@@ -1,0 +1,191 @@
+"""Looking after the database file: is it sound, copy it, put a copy back, bring it up to date.
+
+Plain functions that take as long as the file is large; none needs a running event loop.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import StoreUnavailable
+from core.store.sqlite.connection import connect_reader, connect_writer, database_uri
+from core.store.sqlite.migrations import migrate, require_known, schema_scripts, schema_version
+
+Progress = Callable[[int, int], None]
+"""Told how many pages are done, of how many."""
+
+PAGES_AT_ONCE = 512
+"""2 MB: a writer waits no longer than it takes to copy these."""
+SHOWN_PROBLEMS = 20
+
+INVARIANTS = (
+    ("a thread's last position is behind its entries", "SELECT t.id FROM threads t"
+     " WHERE t.last_seq < (SELECT max(e.seq) FROM entries e WHERE e.thread_id = t.id)"),
+    ("an entry lies outside its turn", "SELECT e.thread_id || ' ' || e.seq FROM entries e"
+     " JOIN turns tn ON tn.id = e.turn_id WHERE tn.thread_id <> e.thread_id"),
+    ("a waiting turn waits for nothing", "SELECT tn.id FROM turns tn WHERE tn.state = 'waiting'"
+     " AND NOT EXISTS (SELECT 1 FROM prompts p WHERE p.turn_id = tn.id AND p.state = 'open')"),
+    ("an open question belongs to no waiting turn", "SELECT p.id FROM prompts p JOIN turns tn"
+     " ON tn.id = p.turn_id WHERE p.state = 'open' AND tn.state <> 'waiting'"),
+    ("a call runs in a turn that does not", "SELECT c.id FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+     " WHERE c.state = 'running' AND tn.state <> 'running'"),
+    ("a call has an outcome and no result", "SELECT c.id FROM calls c WHERE c.state = 'ended' AND NOT EXISTS"
+     " (SELECT 1 FROM entries e WHERE e.thread_id = c.thread_id AND e.call_id = c.id AND e.kind = 'result')"),
+    ("a call has two results", "SELECT call_id FROM entries WHERE kind = 'result'"
+     " GROUP BY thread_id, call_id HAVING count(*) > 1"),
+    ("a message went out and left no trace", "SELECT id FROM outbox"
+     " WHERE state = 'sent' AND edit_of IS NULL AND json_array_length(refs) = 0"),
+    ("a message cannot be read", "SELECT id FROM outbox WHERE NOT json_valid(message)"),
+    ("input waits in no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
+)  # fmt: skip
+"""What every commit keeps true, beside what the schema itself enforces; and what finds an exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found; nothing is wrong if there are no `problems`."""
+
+    schema: int
+    size_bytes: int
+    problems: tuple[str, ...]
+
+
+def check(path: Path) -> Checked:
+    """Read the whole database, as it is at one moment, and see whether it is sound.
+
+    Raises SchemaTooNew, and StoreUnavailable if it is no database.
+    """
+    connection = connect_reader(path)
+    try:
+        connection.execute("BEGIN")
+        version = schema_version(connection)
+        require_known(version)
+        problems = [*_damage(connection)]
+        if not problems and version == len(schema_scripts()):
+            problems += _broken_rules(connection)
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"{path} is no sound database: {error}") from error
+    finally:
+        connection.close()
+    return Checked(version, path.stat().st_size, tuple(problems))
+
+
+def _damage(connection: sqlite3.Connection) -> Iterator[str]:
+    for (said,) in connection.execute(f"PRAGMA integrity_check({SHOWN_PROBLEMS})"):
+        if said != "ok":
+            yield f"damaged: {said}"
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(SHOWN_PROBLEMS):
+        yield f"row {row} of {table} refers to a row of {parent} that is not there"
+
+
+def _broken_rules(connection: sqlite3.Connection) -> Iterator[str]:
+    for rule, exceptions in INVARIANTS:
+        for (name,) in connection.execute(exceptions).fetchmany(SHOWN_PROBLEMS):
+            yield f"{rule}: {name}"
+
+
+# --- copies ---------------------------------------------------------------------------------------------
+
+
+def back_up(path: Path, target: Path, progress: Progress) -> None:
+    """Copy the database as it is at one moment to a new file, for its user alone, beside a running hub.
+
+    Raises FileExistsError, OSError, StoreUnavailable; no half of a copy is left.
+    """
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        _copy(path, target, progress)
+        _sync(target)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def restore(backup: Path, path: Path, kept_as: Path, progress: Progress) -> None:
+    """Put a copy in the place of the database, which is kept under another name.
+
+    Whoever asks holds the data directory's lock. Raises SchemaTooNew, StoreUnavailable, OSError; then the
+    database is as it was.
+    """
+    unsound = check(backup).problems
+    if unsound:
+        raise StoreUnavailable(f"{backup} is not sound: {unsound[0]}")
+    fresh = path.with_name(f"{path.name}.restoring")
+    fresh.unlink(missing_ok=True)
+    back_up(backup, fresh, progress)
+    if path.exists():
+        _empty_log(path)
+        os.link(path, kept_as)
+    for log in ("-wal", "-shm"):
+        path.with_name(f"{path.name}{log}").unlink(missing_ok=True)
+    fresh.rename(path)
+    _sync(path.parent)
+
+
+def _copy(path: Path, target: Path, progress: Progress) -> None:
+    source = connect_reader(path)
+    try:
+        copy = sqlite3.connect(database_uri(target, read_only=False), uri=True)
+        try:
+            source.backup(
+                copy, pages=PAGES_AT_ONCE, progress=lambda _, left, pages: progress(pages - left, pages)
+            )
+            # A copy is one file: whoever opens it as a database goes back to a write-ahead log.
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"{path} cannot be copied: {error}") from error
+    finally:
+        source.close()
+
+
+def _empty_log(path: Path) -> None:
+    """Everything into the file itself, as far as that is possible."""
+    connection = sqlite3.connect(database_uri(path, read_only=False), uri=True)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.DatabaseError:
+        return  # damaged: what there is is kept as it is
+    finally:
+        connection.close()
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+# --- upgrades -------------------------------------------------------------------------------------------
+
+
+def version_of(path: Path) -> int:
+    """The schema of a database. Raises StoreUnavailable if it is none."""
+    try:
+        connection = connect_reader(path)
+        try:
+            return schema_version(connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"{path} is no database: {error}") from error
+
+
+def upgrade(path: Path) -> None:
+    """Bring the schema up to date, as a starting hub does; all or nothing. Raises SchemaTooNew.
+
+    Whoever asks holds the data directory's lock.
+    """
+    try:
+        connection = connect_writer(path)
+        try:
+            migrate(connection, schema_scripts())
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"{path} cannot be upgraded: {error}") from error
