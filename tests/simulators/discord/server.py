@@ -1,0 +1,244 @@
+"""HTTP in front of the world: `/api/v10/…`, `/gateway`, `/attachments/…`, and the faults between."""
+
+import asyncio
+import json
+import logging
+import time
+from typing import Any
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from tests.simulators.control import ControlApi
+from tests.simulators.discord import (
+    errors,
+    rates,
+    routes_account,
+    routes_channels,
+    routes_interactions,
+    routes_messages,
+)
+from tests.simulators.discord.bodies import MAX_BODY_BYTES, Body, read_body
+from tests.simulators.discord.errors import ApiError
+from tests.simulators.discord.faults import Fault
+from tests.simulators.discord.gateway import Connection
+from tests.simulators.discord.interactions import Interactions
+from tests.simulators.discord.log import RequestRecord
+from tests.simulators.discord.registry import NO_CONTENT, Call, Created, Route, Router
+from tests.simulators.discord.world import Bot, User
+from tests.simulators.exchange import play_fault, send_answer
+from tests.simulators.listener import Listener
+
+Json = dict[str, Any]
+_log = logging.getLogger(__name__)
+ROUTER = Router(routes_account, routes_channels, routes_interactions, routes_messages)
+API = "/api/v10"
+_NGINX_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body><h1>{0}</h1></body>\r\n</html>\r\n"
+NOBODY = Bot("", User(0, "nobody", is_bot=True))
+"""Who asks when no bot's token is needed."""
+
+
+class ApiServer:
+    """Answers the bots. ``go_down`` refuses connections on the port until ``come_up``."""
+
+    def __init__(self, sim: Interactions, control: ControlApi, host: str, port: int) -> None:
+        self._sim = sim
+        self._control = control
+        self.listener = Listener(self._handle, host, port, request_factory=_request)
+
+    async def start(self) -> None:
+        """Reserves the port for good and listens on it."""
+        await self.listener.start()
+        self._sim.base_url = self.listener.url
+
+    async def _gateway(self, request: web.BaseRequest) -> web.StreamResponse:
+        closed_until = self._sim.gateway_closed_until
+        if closed_until is not None and time.monotonic() < closed_until and request.transport is not None:
+            request.transport.abort()
+            return web.Response()
+        if request.query.get("v", "10") != "10" or request.query.get("encoding", "json") != "json":
+            return web.Response(status=400, text="this simulator speaks v=10 and encoding=json")
+        if request.query.get("compress", "zlib-stream") != "zlib-stream":
+            return web.Response(status=400, text="this simulator knows zlib-stream only")
+        connection = Connection(self._sim, request)
+        self._sim.wires.add(connection)
+        try:
+            return await connection.serve()
+        finally:
+            self._sim.wires.discard(connection)
+
+    # -- one request
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path
+        if path.startswith("/_control"):
+            return await self._control.handle(request)
+        if path == "/gateway" or path.startswith("/gateway/") or "Upgrade" in request.headers:
+            return await self._gateway(request)
+        if path.startswith("/attachments/"):
+            return await self._download(request)
+        if path.startswith(API + "/"):
+            # the raw path: an emoji in it is percent-encoded and must stay one part
+            return await self._api(request, request.rel_url.raw_path.removeprefix(API))
+        return web.json_response(errors.no_such_route().body(), status=404)
+
+    async def _api(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        sim = self._sim
+        found, parts, known = ROUTER.find(request.method, path)
+        bot = _authorized(sim, request)
+        refusal: ApiError | None = None
+        body = Body()
+        try:
+            if found is None:
+                raise errors.wrong_method() if known else errors.no_such_route()
+            if bot is None and found.needs_token:
+                raise errors.unauthorized()
+            body = await read_body(request)
+        except ApiError as error:
+            refusal = error
+        name = found.name if found is not None else f"{request.method} {path}"
+        record = sim.log.open(0 if bot is None else bot.id, name, path, body.logged(), sim.clock())
+        channel = parts.get("channel_id", "")
+        record.channel_id = int(channel) if channel.isdecimal() else None
+        sim.changed()
+        parts = {key: unquote(value) for key, value in parts.items()}
+        call = Call(sim, bot or NOBODY, record, body, dict(request.query), parts)
+        return await self._guarded(request, call, found, refusal)
+
+    async def _guarded(
+        self, request: web.BaseRequest, call: Call, found: Route | None, refusal: ApiError | None
+    ) -> web.StreamResponse:
+        record = call.record
+        try:
+            return await self._execute(request, call, found, refusal)
+        except asyncio.CancelledError:
+            if record.outcome in {"pending", "held"}:
+                record.outcome = "gone"
+            raise
+        finally:
+            record.finished_at = self._sim.clock()
+            self._sim.changed()
+
+    async def _execute(
+        self, request: web.BaseRequest, call: Call, found: Route | None, refusal: ApiError | None
+    ) -> web.StreamResponse:
+        record = call.record
+        fault = self._sim.faults.hit(record)
+        if fault is not None:
+            record.fault = fault.id
+            made_up = _made_up_answer(fault, record)
+            if made_up is not None:
+                return await send_answer(request, record, made_up)
+            if fault.when == "before" and not await play_fault(request, record, fault, self._sim.changed):
+                return web.Response()
+        answer = self._take(call, found, refusal)
+        if fault is not None and fault.when == "after":
+            if fault.kind == "garbage":
+                answer = web.Response(text="<!doctype html>", content_type="text/html")
+            elif not await play_fault(request, record, fault, self._sim.changed):
+                return web.Response()
+        return await send_answer(request, record, answer)
+
+    def _take(self, call: Call, found: Route | None, refusal: ApiError | None) -> web.Response:
+        """Runs the operation; its answer."""
+        record = call.record
+        headers: dict[str, str] = {}
+        try:
+            if refusal is not None or found is None:
+                raise refusal or errors.no_such_route()
+            verdict = self._sim.rates.check(record.bot_id, found.name, _major(call))
+            headers = verdict.headers
+            if verdict.retry_after_s is not None:
+                record.status, record.error = 429, "rate limited"
+                return _limited(verdict.scope, verdict.retry_after_s, headers)
+            result = found.function(call)
+        except ApiError as error:
+            record.code, record.error = error.code, error.message
+            answer = web.json_response(error.body(), status=error.status, headers=headers)
+        except Exception as error:
+            _log.exception("the simulator failed in %s", record.method)
+            record.error = f"{type(error).__name__}: {error}"
+            answer = web.json_response(
+                ApiError(500, 0, "500: Internal Server Error (the simulator failed)").body(), status=500
+            )
+        else:
+            answer = _answer(result, headers)
+        record.taken, record.status = True, answer.status
+        self._sim.changed()
+        return answer
+
+    async def _download(self, request: web.BaseRequest) -> web.StreamResponse:
+        """https://docs.discord.com/developers/reference#signed-attachment-cdn-urls."""
+        sim, path = self._sim, request.rel_url.path
+        record = sim.log.open(0, "downloadAttachment", path, {}, sim.clock())
+        fault = sim.faults.hit(record)
+        if fault is not None:
+            made_up = _made_up_answer(fault, record)
+            if made_up is not None:
+                return await send_answer(request, record, made_up)
+            if not await play_fault(request, record, fault, sim.changed):
+                return web.Response()
+        _, _, channel_id, attachment_id, _ = [*path.split("/"), "", "", "", ""][:5]
+        expires = int(request.query.get("ex") or "0", 16)
+        places = sim.world.channels
+        channel = places.get(int(channel_id)) if channel_id.isdecimal() else None
+        held = [a for m in channel.messages.values() for a in m.attachments] if channel is not None else []
+        wanted = next((a for a in held if str(a.id) == attachment_id), None)
+        signed = request.query.get("hm") == sim.signature(path, expires) and sim.clock() < expires
+        record.taken = True
+        if wanted is None or not signed:
+            gone = web.Response(status=404, text="This content is no longer available.")
+            return await send_answer(request, record, gone)
+        kind = (wanted.media_type or "application/octet-stream").partition(";")[0]
+        answer = web.Response(body=wanted.content, content_type=kind)
+        return await send_answer(request, record, answer)
+
+
+def _authorized(sim: Interactions, request: web.BaseRequest) -> Bot | None:
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return sim.world.bot_of_token(token) if kind == "Bot" else None
+
+
+def _major(call: Call) -> str:
+    """What buckets are kept apart by: the channel, guild or webhook in the path."""
+    names = ("channel_id", "guild_id", "token")
+    return next((call.path[name] for name in names if name in call.path), "")
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    """A request with room for the largest body; aiohttp's own limit is 1 MB."""
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+
+
+def _answer(result: Any, headers: dict[str, str]) -> web.Response:
+    if result is NO_CONTENT:
+        return web.Response(status=204, headers=headers)
+    if isinstance(result, Created):
+        return web.json_response(result.body, status=201, headers=headers)
+    return web.json_response(result, headers=headers)
+
+
+def _limited(scope: str, retry_after_s: float, headers: dict[str, str]) -> web.Response:
+    headers, body = rates.refusal(scope, retry_after_s, headers)
+    return web.json_response(body, status=429, headers=headers)
+
+
+def _made_up_answer(fault: Fault, record: RequestRecord) -> web.Response | None:
+    """The answer of faults that need no world."""
+    if fault.kind == "rate_limit":
+        wait_s = float(fault.retry_after)
+        shared = fault.scope == "shared"
+        headers = rates.bucket_headers(record.method, 5, 4 if shared else 0, wait_s)
+        return _limited(fault.scope, wait_s, {} if fault.scope == "global" else headers)
+    if fault.kind == "server_error" and fault.html:
+        page = _NGINX_PAGE.format(f"{fault.status} Bad Gateway")
+        return web.Response(status=fault.status, text=page, content_type="text/html")
+    if fault.kind in {"server_error", "error"}:
+        record.code = fault.code
+        return web.Response(
+            status=fault.status, text=json.dumps(fault.refusal().body()), content_type="application/json"
+        )
+    if fault.kind == "garbage" and fault.when == "before":
+        return web.Response(text="<!doctype html>", content_type="text/html")
+    return None

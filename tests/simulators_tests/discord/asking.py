@@ -1,0 +1,28 @@
+"""Requests without a library: what is sent is what the test says, and the answer is what came."""
+
+import io
+from typing import Any
+
+import aiohttp
+
+from tests.simulators.discord import DiscordSimulator
+from tests.simulators_tests.discord.conftest import TOKEN
+
+Json = dict[str, Any]
+
+
+async def ask(
+    sim: DiscordSimulator, verb: str, path: str, body: Any = None, files: dict[str, bytes] | None = None
+) -> tuple[int, Any, dict[str, str]]:
+    """Status, JSON (None for an empty answer) and headers of a request to ``/api/v10{path}``."""
+    headers = {"Authorization": f"Bot {TOKEN}", "User-Agent": "DiscordBot (https://example.com, 1)"}
+    sent: dict[str, Any] = {} if body is None else {"json": body}
+    if files is not None:
+        form = aiohttp.FormData()
+        for n, (name, content) in enumerate(files.items()):
+            form.add_field(f"files[{n}]", io.BytesIO(content), filename=name)
+        sent = {"data": form}
+    async with aiohttp.ClientSession(headers=headers) as client:
+        async with client.request(verb, sim.api_base_url + path, **sent) as response:
+            read = await response.read()
+            return response.status, await response.json() if read else None, dict(response.headers)

@@ -1,0 +1,435 @@
+"""Every limit of the platform: what is taken at the limit, and what is refused one step beyond.
+
+Each case names the page of https://docs.discord.com/developers/ that states its limit.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import hikari
+import pytest
+from hikari.api import RESTClient
+
+from tests.simulators.discord import DiscordSimulator
+from tests.simulators.discord.limits import MAX_FILE_BYTES, MAX_REQUEST_BYTES
+from tests.simulators.discord.world import Channel
+from tests.simulators_tests.discord.asking import ask
+from tests.simulators_tests.discord.conftest import ANN, BOT_ID
+
+Json = dict[str, Any]
+Body = Callable[[int], Any]
+
+
+def embed(**fields: Any) -> Json:
+    return {"embeds": [{"description": "d"} | fields]}
+
+
+def button(**fields: Any) -> Json:
+    return {"type": 2, "style": 1, "label": "l", "custom_id": "c"} | fields
+
+
+def rows(count: int, per_row: int = 1) -> list[Json]:
+    numbered = [[button(custom_id=f"{row}.{n}") for n in range(per_row)] for row in range(count)]
+    return [{"type": 1, "components": row} for row in numbered]
+
+
+def said(**fields: Any) -> Json:
+    return {"content": "x"} | fields
+
+
+def select(**fields: Any) -> Json:
+    menu = {"type": 3, "custom_id": "c", "options": [{"label": "l", "value": "v"}]} | fields
+    return said(components=[{"type": 1, "components": [menu]}])
+
+
+def large_embeds(size: int) -> Json:
+    return {"embeds": [{"description": "x" * 4096}, {"description": "x" * (size - 4096)}]}
+
+
+FEWER, BETWEEN = "BASE_TYPE_MAX_LENGTH", "BASE_TYPE_BAD_LENGTH"
+BUTTON_PATH = "components.0.components.0"
+FIELD_PATH = "embeds.0.fields.0"
+MESSAGE_LIMITS: list[tuple[str, Body, int, str, str]] = [
+    ("resources/message#create-message content", lambda n: {"content": "x" * n}, 2000, "content", FEWER),
+    ("resources/message#create-message content", lambda n: {"content": "🏟" * n}, 2000, "content", FEWER),
+    ("resources/message#create-message nonce", lambda n: said(nonce="n" * n), 25, "nonce", FEWER),
+    (
+        "resources/message#create-message embeds",
+        lambda n: {"embeds": [{"title": "t"}] * n},
+        10,
+        "embeds",
+        FEWER,
+    ),
+    ("…#embed-object-embed-limits title", lambda n: embed(title="x" * n), 256, "embeds.0.title", FEWER),
+    (
+        "…#embed-object-embed-limits description",
+        lambda n: embed(description="x" * n),
+        4096,
+        "embeds.0.description",
+        FEWER,
+    ),
+    (
+        "…#embed-object-embed-limits fields",
+        lambda n: embed(fields=[{"name": "n", "value": "v"}] * n),
+        25,
+        "embeds.0.fields",
+        FEWER,
+    ),
+    (
+        "…#embed-object-embed-limits name",
+        lambda n: embed(fields=[{"name": "x" * n, "value": "v"}]),
+        256,
+        f"{FIELD_PATH}.name",
+        BETWEEN,
+    ),
+    (
+        "…#embed-object-embed-limits value",
+        lambda n: embed(fields=[{"name": "n", "value": "x" * n}]),
+        1024,
+        f"{FIELD_PATH}.value",
+        BETWEEN,
+    ),
+    (
+        "…#embed-object-embed-limits footer",
+        lambda n: embed(footer={"text": "x" * n}),
+        2048,
+        "embeds.0.footer.text",
+        BETWEEN,
+    ),
+    (
+        "…#embed-object-embed-limits author",
+        lambda n: embed(author={"name": "x" * n}),
+        256,
+        "embeds.0.author.name",
+        BETWEEN,
+    ),
+    ("…#embed-object-embed-limits total", large_embeds, 6000, "embeds", "MAX_EMBED_SIZE_EXCEEDED"),
+    (
+        "resources/message#allowed-mentions-object users",
+        lambda n: said(allowed_mentions={"users": [str(one) for one in range(n)]}),
+        100,
+        "allowed_mentions.users",
+        FEWER,
+    ),
+    (
+        "components/reference#action-row rows",
+        lambda n: said(components=rows(n)),
+        5,
+        "components",
+        FEWER,
+    ),
+    (
+        "components/reference#action-row buttons",
+        lambda n: said(components=rows(1, n)),
+        5,
+        "components.0.components",
+        BETWEEN,
+    ),
+    (
+        "components/reference#button label",
+        lambda n: said(components=[{"type": 1, "components": [button(label="x" * n)]}]),
+        80,
+        f"{BUTTON_PATH}.label",
+        FEWER,
+    ),
+    (
+        "components/reference#custom-id",
+        lambda n: said(components=[{"type": 1, "components": [button(custom_id="x" * n)]}]),
+        100,
+        f"{BUTTON_PATH}.custom_id",
+        BETWEEN,
+    ),
+    (
+        "components/reference#button url",
+        lambda n: said(
+            components=[
+                {"type": 1, "components": [{"type": 2, "style": 5, "label": "l", "url": "https://".ljust(n, "x")}]}
+            ]
+        ),
+        512,
+        f"{BUTTON_PATH}.url",
+        BETWEEN,
+    ),
+    (
+        "components/reference#string-select options",
+        lambda n: select(options=[{"label": "l", "value": str(one)} for one in range(n)]),
+        25,
+        f"{BUTTON_PATH}.options",
+        BETWEEN,
+    ),
+    (
+        "components/reference#string-select option label",
+        lambda n: select(options=[{"label": "x" * n, "value": "v"}]),
+        100,
+        f"{BUTTON_PATH}.options.0.label",
+        BETWEEN,
+    ),
+    (
+        "components/reference#string-select placeholder",
+        lambda n: select(placeholder="x" * n),
+        150,
+        f"{BUTTON_PATH}.placeholder",
+        FEWER,
+    ),
+]
+
+
+def mistakes(body: Json, path: str) -> list[str]:
+    """The codes of the mistakes at a place such as ``embeds.0.title``."""
+    assert (body["code"], body["message"]) == (50035, "Invalid Form Body")
+    node = body["errors"]
+    for step in path.split("."):
+        node = node[step]
+    return [mistake["code"] for mistake in node["_errors"]]
+
+
+@pytest.mark.parametrize("page,body,limit,path,code", MESSAGE_LIMITS, ids=[case[0] for case in MESSAGE_LIMITS])
+async def test_a_message_at_and_beyond_its_limit(
+    sim: DiscordSimulator, hall: Channel, page: str, body: Body, limit: int, path: str, code: str
+) -> None:
+    where = f"/channels/{hall.id}/messages"
+    status, sent, _ = await ask(sim, "POST", where, body(limit))
+    assert (status, page) == (200, page)
+    if path in {"content", "embeds"} or path.startswith("components"):
+        edited, _, _ = await ask(sim, "PATCH", f"{where}/{sent['id']}", body(limit))
+        assert edited == 200
+        refused, told, _ = await ask(sim, "PATCH", f"{where}/{sent['id']}", body(limit + 1))
+        assert (refused, mistakes(told, path)) == (400, [code])
+    status, refusal, _ = await ask(sim, "POST", where, body(limit + 1))
+    assert (status, mistakes(refusal, path)) == (400, [code])
+    assert len(sim.bot_messages(hall.id)) == 1
+
+
+async def test_a_library_reads_the_refusal(rest: RESTClient, hall: Channel) -> None:
+    with pytest.raises(hikari.BadRequestError) as refusal:
+        await rest.create_message(hall.id, "x" * 2001)
+    assert refusal.value.errors == {
+        "content": {
+            "_errors": [{"code": "BASE_TYPE_MAX_LENGTH", "message": "Must be 2000 or fewer in length."}]
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "body,path,code",
+    [
+        (
+            said(components=[{"type": 1, "components": [button(), button()]}]),
+            f"{'components.0.components.1'}.custom_id",
+            "COMPONENT_CUSTOM_ID_DUPLICATED",
+        ),
+        (said(components=[{"type": 1, "components": []}]), "components.0.components", BETWEEN),
+        (said(components=[{"type": 1, "components": [{"type": 2, "style": 1, "label": "l"}]}]), BUTTON_PATH, ""),
+        (said(components=[button()]), "components.0.type", "BASE_TYPE_CHOICES"),
+        (
+            said(allowed_mentions={"parse": ["users"], "users": [str(ANN)]}),
+            "allowed_mentions",
+            "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
+        ),
+        ({"content": 5}, "content", "STRING_TYPE_CONVERT"),
+        ({"embeds": "x"}, "embeds", "LIST_TYPE_CONVERT"),
+        ({"embeds": ["x"]}, "embeds.0", "DICT_TYPE_CONVERT"),
+    ],
+)
+async def test_other_mistakes_in_a_message(
+    sim: DiscordSimulator, hall: Channel, body: Json, path: str, code: str
+) -> None:
+    status, refusal, _ = await ask(sim, "POST", f"/channels/{hall.id}/messages", body)
+    if not code:
+        path, code = f"{path}.custom_id", "BASE_TYPE_REQUIRED"
+    assert (status, code in mistakes(refusal, path)) == (400, True)
+
+
+async def test_files_by_number_and_size(sim: DiscordSimulator, hall: Channel) -> None:
+    """reference#uploading-files; opcodes-and-status-codes#json 30015, 40005; create-message 25 MiB."""
+    where = f"/channels/{hall.id}/messages"
+    ten = {f"{n}.txt": b"1" for n in range(10)}
+    assert (await ask(sim, "POST", where, files=ten))[0] == 200
+    status, refusal, _ = await ask(sim, "POST", where, files=ten | {"11.txt": b"1"})
+    assert (status, refusal["code"]) == (400, 30015)
+    assert (await ask(sim, "POST", where, files={"a": bytes(MAX_FILE_BYTES)}))[0] == 200
+    status, refusal, _ = await ask(sim, "POST", where, files={"a": bytes(MAX_FILE_BYTES + 1)})
+    assert (status, refusal) == (413, {"message": "Request entity too large", "code": 40005})
+    three = {name: bytes(MAX_REQUEST_BYTES // 3) for name in "abc"}
+    assert (await ask(sim, "POST", where, files=three))[0] == 413  # with the form around them
+
+
+async def test_how_many_messages_are_listed(sim: DiscordSimulator, hall: Channel) -> None:
+    """resources/message#get-channel-messages: limit 1-100, default 50."""
+    for n in range(101):
+        sim.user_sends_text(ANN, str(n), hall.id)
+    where = f"/channels/{hall.id}/messages"
+    assert len((await ask(sim, "GET", where))[1]) == 50
+    assert len((await ask(sim, "GET", f"{where}?limit=100"))[1]) == 100
+    status, refusal, _ = await ask(sim, "GET", f"{where}?limit=101")
+    assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MAX"])
+    status, refusal, _ = await ask(sim, "GET", f"{where}?limit=0")
+    assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MIN"])
+
+
+async def test_twenty_reactions(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
+    """opcodes-and-status-codes#json 30010."""
+    message = sim.user_sends_text(ANN, "?", hall.id)
+    for n in range(20):
+        await rest.add_reaction(hall.id, message.id, chr(0x1F600 + n))
+    with pytest.raises(hikari.BadRequestError) as refusal:
+        await rest.add_reaction(hall.id, message.id, "🏟")
+    assert refusal.value.code == 30010
+
+
+def command(**fields: Any) -> Json:
+    return {"name": "n", "description": "d"} | fields
+
+
+def option(**fields: Any) -> Json:
+    return {"type": 3, "name": "o", "description": "d"} | fields
+
+
+COMMAND_LIMITS: list[tuple[str, Body, int, str, str]] = [
+    ("interactions/application-commands name", lambda n: [command(name="x" * n)], 32, "0.name", BETWEEN),
+    (
+        "interactions/application-commands description",
+        lambda n: [command(description="x" * n)],
+        100,
+        "0.description",
+        BETWEEN,
+    ),
+    (
+        "interactions/application-commands options",
+        lambda n: [command(options=[option(name=f"o{one}") for one in range(n)])],
+        25,
+        "0.options",
+        FEWER,
+    ),
+    (
+        "interactions/application-commands option name",
+        lambda n: [command(options=[option(name="x" * n)])],
+        32,
+        "0.options.0.name",
+        BETWEEN,
+    ),
+    (
+        "interactions/application-commands choices",
+        lambda n: [command(options=[option(choices=[{"name": str(one), "value": "v"} for one in range(n)])])],
+        25,
+        "0.options.0.choices",
+        FEWER,
+    ),
+    (
+        "interactions/application-commands choice",
+        lambda n: [command(options=[option(choices=[{"name": "x" * n, "value": "v"}])])],
+        100,
+        "0.options.0.choices.0.name",
+        BETWEEN,
+    ),
+]
+
+
+@pytest.mark.parametrize("page,body,limit,path,code", COMMAND_LIMITS, ids=[case[0] for case in COMMAND_LIMITS])
+async def test_a_command_at_and_beyond_its_limit(
+    sim: DiscordSimulator, page: str, body: Body, limit: int, path: str, code: str
+) -> None:
+    where = f"/applications/{BOT_ID}/commands"
+    status, kept, _ = await ask(sim, "PUT", where, body(limit))
+    assert (status, page) == (200, page)
+    status, refusal, _ = await ask(sim, "PUT", where, body(limit + 1))
+    assert (status, code in mistakes(refusal, path)) == (400, True)
+    assert sim.commands() == kept
+
+
+async def test_a_hundred_commands_of_eight_thousand_characters(sim: DiscordSimulator) -> None:
+    """interactions/application-commands#registering-a-command and #application-command-object."""
+    where = f"/applications/{BOT_ID}/commands"
+    hundred = [command(name=f"c{n}") for n in range(100)]
+    assert (await ask(sim, "PUT", where, hundred))[0] == 200
+    status, refusal, _ = await ask(sim, "PUT", where, [*hundred, command(name="one-more")])
+    assert (status, refusal["code"]) == (400, 30032)
+    choices = [{"name": "x" * 100, "value": "v" * 100} for _ in range(20)]
+    full = command(options=[option(name="a", choices=choices), option(name="b", choices=choices[:-1])])
+    size = 2 + 2 * 2 + 39 * 200
+    full["options"][1]["choices"] = [*choices[:-1], {"name": "x" * 100, "value": "v" * (8000 - size - 100)}]
+    assert (await ask(sim, "PUT", where, [full]))[0] == 200
+    status, refusal, _ = await ask(sim, "PUT", where, [full | {"description": "dd"}])
+    assert (status, mistakes(refusal, "0")) == (400, ["APPLICATION_COMMAND_TOO_LARGE"])
+
+
+@pytest.mark.parametrize("name", ["Upper", "two words", "dot.ted", ""])
+async def test_names_a_command_cannot_have(sim: DiscordSimulator, name: str) -> None:
+    status, refusal, _ = await ask(sim, "PUT", f"/applications/{BOT_ID}/commands", [command(name=name)])
+    assert (status, bool(mistakes(refusal, "0.name"))) == (400, True)
+
+
+MODAL_LIMITS: list[tuple[str, Body, int, str, str]] = [
+    (
+        "interactions/receiving-and-responding#interaction-response-object-modal title",
+        lambda n: {"title": "x" * n},
+        45,
+        "data.title",
+        BETWEEN,
+    ),
+    ("…#interaction-response-object-modal custom_id", lambda n: {"custom_id": "x" * n}, 100, "data.custom_id", BETWEEN),
+    (
+        "…#interaction-response-object-modal components",
+        lambda n: {"components": [text_input(custom_id=str(one)) for one in range(n)]},
+        5,
+        "data.components",
+        BETWEEN,
+    ),
+    (
+        "components/reference#text-input label",
+        lambda n: {"components": [text_input(label="x" * n)]},
+        45,
+        "data.components.0.components.0.label",
+        BETWEEN,
+    ),
+    (
+        "components/reference#text-input placeholder",
+        lambda n: {"components": [text_input(placeholder="x" * n)]},
+        100,
+        "data.components.0.components.0.placeholder",
+        FEWER,
+    ),
+    (
+        "components/reference#text-input value",
+        lambda n: {"components": [text_input(value="x" * n)]},
+        4000,
+        "data.components.0.components.0.value",
+        FEWER,
+    ),
+]
+
+
+def text_input(**fields: Any) -> Json:
+    return {"type": 1, "components": [{"type": 4, "style": 1, "custom_id": "c", "label": "l"} | fields]}
+
+
+@pytest.mark.parametrize("page,body,limit,path,code", MODAL_LIMITS, ids=[case[0] for case in MODAL_LIMITS])
+async def test_a_modal_at_and_beyond_its_limit(
+    sim: DiscordSimulator,
+    hall: Channel,
+    live: hikari.GatewayBot,
+    page: str,
+    body: Body,
+    limit: int,
+    path: str,
+    code: str,
+) -> None:
+    sent = (await ask(sim, "POST", f"/channels/{hall.id}/messages", said(components=rows(1))))[1]
+    pressed = sim.user_presses_button(ANN, sent["id"], 0)
+    modal = {"title": "t", "custom_id": "c", "components": [text_input()]}
+    where = f"/interactions/{pressed.id}/{pressed.token}/callback"
+    status, refusal, _ = await ask(sim, "POST", where, {"type": 9, "data": modal | body(limit + 1)})
+    assert (status, mistakes(refusal, path)) == (400, [code])
+    status, _, _ = await ask(sim, "POST", where, {"type": 9, "data": modal | body(limit)})
+    assert (status, pressed.modal is not None, page) == (204, True, page)
+
+
+async def test_names_of_threads(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
+    """resources/channel#start-thread-from-message: name, 1-100 characters."""
+    question = sim.user_sends_text(ANN, "?", hall.id)
+    with pytest.raises(hikari.BadRequestError) as refusal:
+        await rest.create_message_thread(hall.id, question.id, "x" * 101)
+    assert refusal.value.errors is not None
+    assert refusal.value.errors["name"]["_errors"][0]["code"] == BETWEEN  # type: ignore[index, call-overload]
+    thread = await rest.create_message_thread(hall.id, question.id, "x" * 100)
+    assert thread.id == question.id
