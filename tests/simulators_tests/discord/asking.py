@@ -22,7 +22,19 @@ async def ask(
         for n, (name, content) in enumerate(files.items()):
             form.add_field(f"files[{n}]", io.BytesIO(content), filename=name)
         sent = {"data": form}
-    async with aiohttp.ClientSession(headers=headers) as client:
-        async with client.request(verb, sim.api_base_url + path, **sent) as response:
-            read = await response.read()
-            return response.status, await response.json() if read else None, dict(response.headers)
+    url = sim.api_base_url + path
+    async with (
+        aiohttp.ClientSession(headers=headers) as client,
+        client.request(verb, url, **sent) as response,
+    ):
+        read = await response.read()
+        return response.status, await response.json() if read else None, dict(response.headers)
+
+
+def mistakes(body: Json, path: str) -> list[str]:
+    """The codes of a 50035's mistakes at a place such as ``embeds.0.title``."""
+    assert (body["code"], body["message"]) == (50035, "Invalid Form Body")
+    node = body["errors"]
+    for step in path.split("."):
+        node = node[step]
+    return [mistake["code"] for mistake in node["_errors"]]

@@ -39,12 +39,12 @@ def hall(sim: DiscordSimulator, guild: Guild) -> Channel:
 
 
 @asynccontextmanager
-async def rest_client(sim: DiscordSimulator, token: str | None = TOKEN) -> AsyncIterator[RESTClient]:
+async def rest_client(sim: DiscordSimulator, token: str = TOKEN) -> AsyncIterator[RESTClient]:
     """hikari's REST client, which does not try again by itself."""
     app = hikari.RESTApp(url=sim.api_base_url, max_retries=0)
     await app.start()
     try:
-        async with app.acquire(token, "Bot" if token else None) as client:
+        async with app.acquire(token, "Bot") as client:
             yield client
     finally:
         await app.close()

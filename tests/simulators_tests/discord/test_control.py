@@ -38,6 +38,4 @@ async def test_a_process_is_driven_and_judged_over_http() -> None:
         with pytest.raises(LookupError, match="no user 8"):
             await control.call("user_sends_text", user_id=8, text="hello")
         with pytest.raises(ControlError, match="is no forum"):
-            await control.call(
-                "user_posts_in_forum", user_id=ANN, channel_id=hall["id"], title="t", text="x"
-            )
+            await control.call("user_posts_in_forum", user_id=ANN, channel_id=hall["id"], title="t", text="x")

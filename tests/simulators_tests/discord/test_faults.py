@@ -19,7 +19,9 @@ def last(sim: DiscordSimulator) -> RequestRecord:
     return sim.requests()[-1]
 
 
-async def test_a_429_is_waited_for_by_a_library(rest: RESTClient, sim: DiscordSimulator, hall: Channel) -> None:
+async def test_a_429_is_waited_for_by_a_library(
+    rest: RESTClient, sim: DiscordSimulator, hall: Channel
+) -> None:
     sim.fail("rate_limit", method="createMessage", retry_after_s=0.02, count=1)
     await rest.create_message(hall.id, "later")
     assert [(r.status, r.taken) for r in sim.requests("createMessage")] == [(429, False), (200, True)]
@@ -27,7 +29,8 @@ async def test_a_429_is_waited_for_by_a_library(rest: RESTClient, sim: DiscordSi
 
 
 @pytest.mark.parametrize(
-    "scope,message", [("user", "You are being"), ("shared", "The resource is being"), ("global", "You are being")]
+    "scope,message",
+    [("user", "You are being"), ("shared", "The resource is being"), ("global", "You are being")],
 )
 async def test_what_a_429_says(sim: DiscordSimulator, hall: Channel, scope: str, message: str) -> None:
     """https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit."""
@@ -167,4 +170,7 @@ async def test_the_log_counts_every_request(rest: RESTClient, sim: DiscordSimula
     assert [r.number for r in sim.requests(channel_id=hall.id)] == [2]
     assert all(r.finished_at is not None and r.finished_at >= r.received_at for r in records)
     assert (await ask(sim, "GET", "/nowhere"))[:2] == (404, {"message": "404: Not Found", "code": 0})
-    assert (await ask(sim, "DELETE", "/users/@me"))[:2] == (405, {"message": "405: Method Not Allowed", "code": 0})
+    assert (await ask(sim, "DELETE", "/users/@me"))[:2] == (
+        405,
+        {"message": "405: Method Not Allowed", "code": 0},
+    )

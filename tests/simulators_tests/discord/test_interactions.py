@@ -99,9 +99,14 @@ async def test_a_command_with_options_is_deferred_and_followed_up(
     )
     await live.rest.set_application_commands(BOT_ID, [command.add_option(option)])
     used = await next_interaction(
-        live, lambda: sim.user_uses_command(ANN, "/hub", {"text": "hello"}, hall.id), hikari.CommandInteraction
+        live,
+        lambda: sim.user_uses_command(ANN, "/hub", {"text": "hello"}, hall.id),
+        hikari.CommandInteraction,
     )
-    assert (used.command_name, [(o.name, o.value) for o in used.options or []]) == ("hub", [("text", "hello")])
+    assert (used.command_name, [(o.name, o.value) for o in used.options or []]) == (
+        "hub",
+        [("text", "hello")],
+    )
     await used.create_initial_response(hikari.ResponseType.DEFERRED_MESSAGE_CREATE)
     (loading,) = sim.bot_messages(hall.id)
     assert loading.flags & 128
@@ -114,7 +119,9 @@ async def test_a_command_with_options_is_deferred_and_followed_up(
     assert [m.text for m in sim.bot_messages(hall.id)] == ["second"]
 
 
-async def test_commands_are_offered_as_declared(rest: RESTClient, sim: DiscordSimulator, hall: Channel) -> None:
+async def test_commands_are_offered_as_declared(
+    rest: RESTClient, sim: DiscordSimulator, hall: Channel
+) -> None:
     tool = rest.slash_command_builder("hub", "the hub")
     listing = hikari.CommandOption(type=hikari.OptionType.SUB_COMMAND, name="list", description="shows them")
     tool.add_option(listing)

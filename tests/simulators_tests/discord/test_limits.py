@@ -13,8 +13,8 @@ from hikari.api import RESTClient
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.limits import MAX_FILE_BYTES, MAX_REQUEST_BYTES
 from tests.simulators.discord.world import Channel
-from tests.simulators_tests.discord.asking import ask
-from tests.simulators_tests.discord.conftest import ANN, BOT_ID
+from tests.simulators_tests.discord.asking import ask, mistakes
+from tests.simulators_tests.discord.conftest import ANN
 
 Json = dict[str, Any]
 Body = Callable[[int], Any]
@@ -40,6 +40,10 @@ def said(**fields: Any) -> Json:
 def select(**fields: Any) -> Json:
     menu = {"type": 3, "custom_id": "c", "options": [{"label": "l", "value": "v"}]} | fields
     return said(components=[{"type": 1, "components": [menu]}])
+
+
+def url_of(size: int) -> str:
+    return "https://".ljust(size, "x")
 
 
 def large_embeds(size: int) -> Json:
@@ -143,7 +147,10 @@ MESSAGE_LIMITS: list[tuple[str, Body, int, str, str]] = [
         "components/reference#button url",
         lambda n: said(
             components=[
-                {"type": 1, "components": [{"type": 2, "style": 5, "label": "l", "url": "https://".ljust(n, "x")}]}
+                {
+                    "type": 1,
+                    "components": [{"type": 2, "style": 5, "label": "l", "url": "https://".ljust(n, "x")}],
+                }
             ]
         ),
         512,
@@ -174,16 +181,10 @@ MESSAGE_LIMITS: list[tuple[str, Body, int, str, str]] = [
 ]
 
 
-def mistakes(body: Json, path: str) -> list[str]:
-    """The codes of the mistakes at a place such as ``embeds.0.title``."""
-    assert (body["code"], body["message"]) == (50035, "Invalid Form Body")
-    node = body["errors"]
-    for step in path.split("."):
-        node = node[step]
-    return [mistake["code"] for mistake in node["_errors"]]
+PAGES = [case[0] for case in MESSAGE_LIMITS]
 
 
-@pytest.mark.parametrize("page,body,limit,path,code", MESSAGE_LIMITS, ids=[case[0] for case in MESSAGE_LIMITS])
+@pytest.mark.parametrize("page,body,limit,path,code", MESSAGE_LIMITS, ids=PAGES)
 async def test_a_message_at_and_beyond_its_limit(
     sim: DiscordSimulator, hall: Channel, page: str, body: Body, limit: int, path: str, code: str
 ) -> None:
@@ -215,11 +216,15 @@ async def test_a_library_reads_the_refusal(rest: RESTClient, hall: Channel) -> N
     [
         (
             said(components=[{"type": 1, "components": [button(), button()]}]),
-            f"{'components.0.components.1'}.custom_id",
+            "components.0.components.1.custom_id",
             "COMPONENT_CUSTOM_ID_DUPLICATED",
         ),
         (said(components=[{"type": 1, "components": []}]), "components.0.components", BETWEEN),
-        (said(components=[{"type": 1, "components": [{"type": 2, "style": 1, "label": "l"}]}]), BUTTON_PATH, ""),
+        (
+            said(components=[{"type": 1, "components": [{"type": 2, "style": 1, "label": "l"}]}]),
+            f"{BUTTON_PATH}.custom_id",
+            "BASE_TYPE_REQUIRED",
+        ),
         (said(components=[button()]), "components.0.type", "BASE_TYPE_CHOICES"),
         (
             said(allowed_mentions={"parse": ["users"], "users": [str(ANN)]}),
@@ -235,8 +240,6 @@ async def test_other_mistakes_in_a_message(
     sim: DiscordSimulator, hall: Channel, body: Json, path: str, code: str
 ) -> None:
     status, refusal, _ = await ask(sim, "POST", f"/channels/{hall.id}/messages", body)
-    if not code:
-        path, code = f"{path}.custom_id", "BASE_TYPE_REQUIRED"
     assert (status, code in mistakes(refusal, path)) == (400, True)
 
 
@@ -277,159 +280,11 @@ async def test_twenty_reactions(sim: DiscordSimulator, hall: Channel, rest: REST
     assert refusal.value.code == 30010
 
 
-def command(**fields: Any) -> Json:
-    return {"name": "n", "description": "d"} | fields
-
-
-def option(**fields: Any) -> Json:
-    return {"type": 3, "name": "o", "description": "d"} | fields
-
-
-COMMAND_LIMITS: list[tuple[str, Body, int, str, str]] = [
-    ("interactions/application-commands name", lambda n: [command(name="x" * n)], 32, "0.name", BETWEEN),
-    (
-        "interactions/application-commands description",
-        lambda n: [command(description="x" * n)],
-        100,
-        "0.description",
-        BETWEEN,
-    ),
-    (
-        "interactions/application-commands options",
-        lambda n: [command(options=[option(name=f"o{one}") for one in range(n)])],
-        25,
-        "0.options",
-        FEWER,
-    ),
-    (
-        "interactions/application-commands option name",
-        lambda n: [command(options=[option(name="x" * n)])],
-        32,
-        "0.options.0.name",
-        BETWEEN,
-    ),
-    (
-        "interactions/application-commands choices",
-        lambda n: [command(options=[option(choices=[{"name": str(one), "value": "v"} for one in range(n)])])],
-        25,
-        "0.options.0.choices",
-        FEWER,
-    ),
-    (
-        "interactions/application-commands choice",
-        lambda n: [command(options=[option(choices=[{"name": "x" * n, "value": "v"}])])],
-        100,
-        "0.options.0.choices.0.name",
-        BETWEEN,
-    ),
-]
-
-
-@pytest.mark.parametrize("page,body,limit,path,code", COMMAND_LIMITS, ids=[case[0] for case in COMMAND_LIMITS])
-async def test_a_command_at_and_beyond_its_limit(
-    sim: DiscordSimulator, page: str, body: Body, limit: int, path: str, code: str
-) -> None:
-    where = f"/applications/{BOT_ID}/commands"
-    status, kept, _ = await ask(sim, "PUT", where, body(limit))
-    assert (status, page) == (200, page)
-    status, refusal, _ = await ask(sim, "PUT", where, body(limit + 1))
-    assert (status, code in mistakes(refusal, path)) == (400, True)
-    assert sim.commands() == kept
-
-
-async def test_a_hundred_commands_of_eight_thousand_characters(sim: DiscordSimulator) -> None:
-    """interactions/application-commands#registering-a-command and #application-command-object."""
-    where = f"/applications/{BOT_ID}/commands"
-    hundred = [command(name=f"c{n}") for n in range(100)]
-    assert (await ask(sim, "PUT", where, hundred))[0] == 200
-    status, refusal, _ = await ask(sim, "PUT", where, [*hundred, command(name="one-more")])
-    assert (status, refusal["code"]) == (400, 30032)
-    choices = [{"name": "x" * 100, "value": "v" * 100} for _ in range(20)]
-    full = command(options=[option(name="a", choices=choices), option(name="b", choices=choices[:-1])])
-    size = 2 + 2 * 2 + 39 * 200
-    full["options"][1]["choices"] = [*choices[:-1], {"name": "x" * 100, "value": "v" * (8000 - size - 100)}]
-    assert (await ask(sim, "PUT", where, [full]))[0] == 200
-    status, refusal, _ = await ask(sim, "PUT", where, [full | {"description": "dd"}])
-    assert (status, mistakes(refusal, "0")) == (400, ["APPLICATION_COMMAND_TOO_LARGE"])
-
-
-@pytest.mark.parametrize("name", ["Upper", "two words", "dot.ted", ""])
-async def test_names_a_command_cannot_have(sim: DiscordSimulator, name: str) -> None:
-    status, refusal, _ = await ask(sim, "PUT", f"/applications/{BOT_ID}/commands", [command(name=name)])
-    assert (status, bool(mistakes(refusal, "0.name"))) == (400, True)
-
-
-MODAL_LIMITS: list[tuple[str, Body, int, str, str]] = [
-    (
-        "interactions/receiving-and-responding#interaction-response-object-modal title",
-        lambda n: {"title": "x" * n},
-        45,
-        "data.title",
-        BETWEEN,
-    ),
-    ("…#interaction-response-object-modal custom_id", lambda n: {"custom_id": "x" * n}, 100, "data.custom_id", BETWEEN),
-    (
-        "…#interaction-response-object-modal components",
-        lambda n: {"components": [text_input(custom_id=str(one)) for one in range(n)]},
-        5,
-        "data.components",
-        BETWEEN,
-    ),
-    (
-        "components/reference#text-input label",
-        lambda n: {"components": [text_input(label="x" * n)]},
-        45,
-        "data.components.0.components.0.label",
-        BETWEEN,
-    ),
-    (
-        "components/reference#text-input placeholder",
-        lambda n: {"components": [text_input(placeholder="x" * n)]},
-        100,
-        "data.components.0.components.0.placeholder",
-        FEWER,
-    ),
-    (
-        "components/reference#text-input value",
-        lambda n: {"components": [text_input(value="x" * n)]},
-        4000,
-        "data.components.0.components.0.value",
-        FEWER,
-    ),
-]
-
-
-def text_input(**fields: Any) -> Json:
-    return {"type": 1, "components": [{"type": 4, "style": 1, "custom_id": "c", "label": "l"} | fields]}
-
-
-@pytest.mark.parametrize("page,body,limit,path,code", MODAL_LIMITS, ids=[case[0] for case in MODAL_LIMITS])
-async def test_a_modal_at_and_beyond_its_limit(
-    sim: DiscordSimulator,
-    hall: Channel,
-    live: hikari.GatewayBot,
-    page: str,
-    body: Body,
-    limit: int,
-    path: str,
-    code: str,
-) -> None:
-    sent = (await ask(sim, "POST", f"/channels/{hall.id}/messages", said(components=rows(1))))[1]
-    pressed = sim.user_presses_button(ANN, sent["id"], 0)
-    modal = {"title": "t", "custom_id": "c", "components": [text_input()]}
-    where = f"/interactions/{pressed.id}/{pressed.token}/callback"
-    status, refusal, _ = await ask(sim, "POST", where, {"type": 9, "data": modal | body(limit + 1)})
-    assert (status, mistakes(refusal, path)) == (400, [code])
-    status, _, _ = await ask(sim, "POST", where, {"type": 9, "data": modal | body(limit)})
-    assert (status, pressed.modal is not None, page) == (204, True, page)
-
-
 async def test_names_of_threads(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
     """resources/channel#start-thread-from-message: name, 1-100 characters."""
     question = sim.user_sends_text(ANN, "?", hall.id)
     with pytest.raises(hikari.BadRequestError) as refusal:
         await rest.create_message_thread(hall.id, question.id, "x" * 101)
-    assert refusal.value.errors is not None
-    assert refusal.value.errors["name"]["_errors"][0]["code"] == BETWEEN  # type: ignore[index, call-overload]
+    assert "name" in (refusal.value.errors or {})
     thread = await rest.create_message_thread(hall.id, question.id, "x" * 100)
     assert thread.id == question.id

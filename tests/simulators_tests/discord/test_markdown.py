@@ -11,14 +11,20 @@ from tests.simulators.discord.markdown import Run, fences, links, mentions, read
     "content,text",
     [
         ("plain", "plain"),
-        ("**bold** *italic* _italic_ __under__ ~~gone~~ ||spoiler||", "bold italic italic under gone spoiler"),
+        (
+            "**bold** *italic* _italic_ __under__ ~~gone~~ ||spoiler||",
+            "bold italic italic under gone spoiler",
+        ),
         ("***both*** and __*nested **deep***__", "both and nested deep"),
         ("snake_case_name and 2*3*4 * 5", "snake_case_name and 234 * 5"),
         ("**not closed and *neither", "**not closed and *neither"),
         (r"\*kept\* \_too\_ \\ \` \n", r"*kept* _too_ \ ` \n"),
         ("`code **stays**` and ``a ` b``", "code **stays** and a ` b"),
         ("`` `ticks` ``", "`ticks`"),
-        ("# Title\n## Second ##\n### Third\n#no heading\n-# small", "Title\nSecond\nThird\n#no heading\nsmall"),
+        (
+            "# Title\n## Second ##\n### Third\n#no heading\n-# small",
+            "Title\nSecond\nThird\n#no heading\nsmall",
+        ),
         ("a # no heading", "a # no heading"),
         ("- one\n  - two\n* three\n1. first\n2. second", "• one\n  • two\n• three\n1. first\n2. second"),
         ("> quoted\n> **more**\nafter", "quoted\nmore\nafter"),
@@ -51,7 +57,10 @@ def test_styles_links_and_languages() -> None:
         ("a", "https://x.y/1"),
         ("https://x.y/(2)", "https://x.y/(2)"),
     ]
-    assert fences("```python\nprint()\n```\n> ```\n> quoted\n> ```") == [("python", "print()"), (None, "quoted")]
+    assert fences("```python\nprint()\n```\n> ```\n> quoted\n> ```") == [
+        ("python", "print()"),
+        (None, "quoted"),
+    ]
 
 
 def test_mentions_count_only_outside_code_and_unescaped() -> None:

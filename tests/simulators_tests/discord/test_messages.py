@@ -8,7 +8,8 @@ from hikari.api import RESTClient
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.permissions import SEND_MESSAGES, VIEW_CHANNEL
 from tests.simulators.discord.world import Channel, Guild
-from tests.simulators_tests.discord.conftest import ANN, BOB, BOT_ID, TOKEN, rest_client
+from tests.simulators_tests.discord.asking import ask
+from tests.simulators_tests.discord.conftest import ANN, BOB, BOT_ID, rest_client
 
 
 async def test_a_bot_knows_its_name_and_a_wrong_token_is_unauthorized(
@@ -25,7 +26,9 @@ async def test_a_bot_knows_its_name_and_a_wrong_token_is_unauthorized(
         await rest.fetch_my_user()
 
 
-async def test_a_message_in_a_direct_conversation(rest: RESTClient, sim: DiscordSimulator, guild: Guild) -> None:
+async def test_a_message_in_a_direct_conversation(
+    rest: RESTClient, sim: DiscordSimulator, guild: Guild
+) -> None:
     dm = await rest.create_dm_channel(ANN)
     assert dm.recipient.id == ANN
     sent = await rest.create_message(dm.id, "  hello **Ann**\n")
@@ -96,10 +99,9 @@ async def test_history_is_listed_newest_first_around_before_and_after(
     said = [sim.user_sends_text(ANN, str(n), hall.id) for n in range(7)]
 
     async def listed(**query: str) -> list[str]:
-        url = f"{sim.api_base_url}/channels/{hall.id}/messages"
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bot {TOKEN}"}) as client:
-            async with client.get(url, params=query) as response:
-                return [message["content"] for message in await response.json()]
+        asked = "&".join(f"{name}={value}" for name, value in query.items())
+        _, found, _ = await ask(sim, "GET", f"/channels/{hall.id}/messages?{asked}")
+        return [message["content"] for message in found]
 
     assert await listed() == ["6", "5", "4", "3", "2", "1", "0"]
     assert await listed(limit="2") == ["6", "5"]

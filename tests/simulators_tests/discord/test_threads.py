@@ -27,7 +27,9 @@ async def test_a_thread_on_a_message_has_its_id_and_is_opened_once(
     assert [t.id for t in active] == [thread.id]
 
 
-async def test_a_thread_alone_tells_its_channel(rest: RESTClient, sim: DiscordSimulator, hall: Channel) -> None:
+async def test_a_thread_alone_tells_its_channel(
+    rest: RESTClient, sim: DiscordSimulator, hall: Channel
+) -> None:
     thread = await rest.create_thread(hall.id, hikari.ChannelType.GUILD_PUBLIC_THREAD, "aside")
     (told,) = sim.messages(hall.id)
     assert (told.type, told.content) == (18, "aside")
