@@ -65,7 +65,8 @@ judging (fields in ``log``, ``world.Message.state`` and ``interactions.Interacti
     ``channel_state``; ``all_interactions``; ``commands(guild_id=None)``; ``is_connected``; ``last_number``
 waiting (each ends with ``TimeoutError``, HTTP 408, after ``timeout_s``, 10 by default)
     ``wait_bot_messages(channel_id, count=1)``; ``wait_text(channel_id, contains)``; ``wait_requests(…)``;
-    ``wait_number``; ``wait_held``; ``wait_connected``; ``wait_disconnected``; ``wait_gateway(what, count=1)``;
+    ``wait_number``; ``wait_held``; ``wait_connected``; ``wait_disconnected``;
+    ``wait_gateway(what, count=1)``;
     ``wait_interaction(interaction_id)``. In Python also ``wait_for(predicate, timeout_s)``.
 
 How to read the log
