@@ -1,0 +1,121 @@
+"""The suite's stage on Slack, by Socket Mode or by signed requests."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from bot.app import App
+from core.messages import Attachment
+from tests.contracts.channel.stage import Shown
+from tests.scenarios.workspace import BOT_TOKEN, LIMIT_S, OWNER, Workspace, open_workspace
+
+STRANGER = "U0STRANGER"
+
+
+class SlackStage:
+    """See Stage."""
+
+    name = "slack"
+    limit = 3000
+
+    def __init__(self, place: Workspace) -> None:
+        self._place = place
+        self._slack = place.slack
+        self._room: str | None = None
+        self.model = place.model
+
+    @property
+    def app(self) -> App:
+        assert self._place.app is not None
+        return self._place.app
+
+    async def start(self) -> None:
+        await self._place.start()
+        await self.becomes("running")
+
+    async def stop(self) -> None:
+        await self._place.stop()
+
+    @property
+    def _here(self) -> str:
+        return self._room or self._place.direct()
+
+    def in_company(self) -> None:
+        self._room = self._slack.create_channel("friends", [OWNER, STRANGER], apps=["hub"]).id
+
+    def says(self, text: str) -> None:
+        if self._room is None:
+            self._slack.user_sends_text(OWNER, text)
+        else:
+            self._slack.user_mentions(OWNER, text, self._room)
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        await self._slack.wait_for(is_so, LIMIT_S)
+
+    def sends_file(self, name: str, content: bytes) -> None:
+        self._slack.user_sends_file(OWNER, name, content)
+
+    def received_file(self) -> Attachment:
+        sent = [m for m in self._slack.messages(self._place.direct()) if m.body.get("files")]
+        file = sent[-1].body["files"][0]
+        return Attachment(file["url_private_download"], file["name"], file["mimetype"], file["size"])
+
+    def delivered_again(self) -> None:
+        self._slack.redeliver()
+
+    def shown(self) -> Sequence[Shown]:
+        messages = self._slack.bot_messages(self._here)
+        looks = [(message.ts, self._slack.look(message)) for message in messages]
+        return [
+            Shown(ts, look.text, tuple(label for label, _ in look.buttons), len(look.text))
+            for ts, look in looks
+        ]
+
+    async def hears(self, text: str) -> Shown:
+        message = await self._place.hears(self._here, text)
+        return next(shown for shown in self.shown() if shown.id == message.ts)
+
+    async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
+        person = STRANGER if stranger else OWNER
+        told_before = len(self._slack.ephemerals(person))
+        value = self._value(shown, button)
+        pressed = self._slack.user_presses_button(person, self._here, shown.id, value=value)
+        await self._slack.wait_settled(pressed.id, LIMIT_S)
+        if not stranger:
+            return ""
+        await self._slack.wait_for(lambda: len(self._slack.ephemerals(person)) > told_before, LIMIT_S)
+        return self._slack.look(self._slack.ephemerals(person)[-1]).text
+
+    def _value(self, shown: Shown, button: int) -> str:
+        message = next(m for m in self._slack.messages(self._here) if m.ts == shown.id)
+        return self._slack.look(message).buttons[button][1]
+
+    async def settled(self) -> None:
+        await self._slack.wait_acked(timeout_s=LIMIT_S)
+
+    def is_acknowledged(self) -> bool:
+        return all(delivery.state == "acked" for delivery in self._slack.deliveries())
+
+    def limit_rate(self, times: int) -> None:
+        self._slack.fail("rate_limit", method="chat.postMessage", count=times, retry_after_s=1)
+
+    async def cut(self, seconds: float) -> None:
+        await self._slack.go_down()
+        await asyncio.sleep(seconds)  # how long the trouble lasts, not a wait of the test
+        await self._slack.come_up()
+
+    def revoke(self) -> None:
+        self._slack.revoke_token(BOT_TOKEN)
+
+    async def becomes(self, state: str) -> str:
+        return await self._place.becomes(state)
+
+
+@contextlib.asynccontextmanager
+async def slack(directory: Path, mode: str) -> AsyncIterator[SlackStage]:
+    """Up and running."""
+    async with open_workspace(directory, mode=mode, extra='groups = "addressed"') as place:
+        place.slack.add_user(STRANGER, name="sam")
+        place.slack.configure(retry_delays_s=[0.0, 0.5, 1.0])
+        yield SlackStage(place)

@@ -1,0 +1,104 @@
+"""What the suite needs of a platform: one bot, its owner, a stranger, and switches for trouble.
+
+A new channel is a folder under `channels/` and one Stage: a hub between the platform's simulator and a model,
+driven and judged from the platform's side alone. Register it in `conftest.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.app import App
+from core.messages import Attachment
+from tests.simulators.model import ModelSimulator
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message of the bot as people read it. `size`: as the platform counts its text."""
+
+    id: str
+    text: str
+    buttons: tuple[str, ...]
+    size: int
+
+
+class Stage(Protocol):
+    """One running hub on one platform. `name`: of its channel; `limit`: of a message's text."""
+
+    name: str
+    limit: int
+    model: ModelSimulator
+
+    @property
+    def app(self) -> App:
+        """The hub that runs now."""
+        ...
+
+    async def start(self) -> None:
+        """Start a hub on the stage's data; returns when its channel runs."""
+        ...
+
+    async def stop(self) -> None:
+        """End it as Ctrl-C does."""
+        ...
+
+    def in_company(self) -> None:
+        """From now on the owner speaks where the stranger is, too, and names the bot."""
+        ...
+
+    def says(self, text: str) -> None:
+        """The owner writes, in private unless in company."""
+        ...
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        """Until something is so. Raises TimeoutError."""
+        ...
+
+    def sends_file(self, name: str, content: bytes) -> None:
+        """The owner sends a file."""
+        ...
+
+    def received_file(self) -> Attachment:
+        """The file the owner sent last, as the channel would name it."""
+        ...
+
+    def delivered_again(self) -> None:
+        """The platform brings its newest event once more."""
+        ...
+
+    def shown(self) -> Sequence[Shown]:
+        """What the bot shows the owner, in order, changes made."""
+        ...
+
+    async def hears(self, text: str) -> Shown:
+        """The bot's message with that text, once it is there."""
+        ...
+
+    async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
+        """Somebody presses; the word that answers them, if there is one."""
+        ...
+
+    async def settled(self) -> None:
+        """Until the platform knows everything it delivered to be taken."""
+        ...
+
+    def is_acknowledged(self) -> bool:
+        """Whether it does now."""
+        ...
+
+    def limit_rate(self, times: int) -> None:
+        """The next so many messages are refused for a second."""
+        ...
+
+    async def cut(self, seconds: float) -> None:
+        """No connection to the platform for so long."""
+        ...
+
+    def revoke(self) -> None:
+        """The bot's token is good no more."""
+        ...
+
+    async def becomes(self, state: str) -> str:
+        """Until `/readyz` names that state of the channel; the reason it gives."""
+        ...

@@ -1,0 +1,124 @@
+"""The suite's stage on Telegram, by polling or by webhook."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from bot.app import App
+from core.messages import Attachment
+from tests.contracts.channel.stage import Shown
+from tests.ports import free_port
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+
+STRANGER = 66
+
+
+class TelegramStage:
+    """See Stage."""
+
+    name = "telegram"
+    limit = 4096
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._telegram = house.telegram
+        self._chat_id = OWNER
+        self.model = house.model
+
+    @property
+    def app(self) -> App:
+        assert self._house.app is not None
+        return self._house.app
+
+    async def start(self) -> None:
+        await self._house.start()
+        await self.becomes("running")
+
+    async def stop(self) -> None:
+        await self._house.stop()
+
+    def in_company(self) -> None:
+        self._chat_id = self._telegram.create_group("Friends", [OWNER, STRANGER]).id
+
+    def says(self, text: str) -> None:
+        if self._chat_id == OWNER:
+            self._telegram.user_sends_text(OWNER, text)
+        else:
+            named = f"@{self._telegram.bot().user.username} {text}"
+            self._telegram.user_sends_text(OWNER, named, chat_id=self._chat_id)
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        await self._telegram.wait_for(is_so, LIMIT_S)
+
+    def sends_file(self, name: str, content: bytes) -> None:
+        self._telegram.user_sends_document(OWNER, name, content)
+
+    def received_file(self) -> Attachment:
+        message = next(m for m in reversed(self._telegram.messages(OWNER)) if "document" in m.content)
+        file = message.content["document"]
+        return Attachment(file["file_id"], file["file_name"], file["mime_type"], file["file_size"])
+
+    def delivered_again(self) -> None:
+        self._telegram.redeliver()
+
+    def shown(self) -> Sequence[Shown]:
+        return [
+            Shown(
+                str(message.id),
+                message.text,
+                tuple(b["text"] for row in (message.keyboard or {}).get("inline_keyboard", []) for b in row),
+                len(message.text.encode("utf-16-le")) // 2,
+            )
+            for message in self._telegram.bot_messages(self._chat_id)
+        ]
+
+    async def hears(self, text: str) -> Shown:
+        await self._telegram.wait_text(self._chat_id, text, timeout_s=LIMIT_S)
+        return next(shown for shown in reversed(self.shown()) if text in shown.text)
+
+    async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
+        person = STRANGER if stranger else OWNER
+        message = self._telegram.message(self._chat_id, int(shown.id))
+        rows = (message.keyboard or {}).get("inline_keyboard", [])
+        data = [b["callback_data"] for row in rows for b in row][button]
+        query = self._telegram.user_presses_button(person, message.id, data=data, chat_id=self._chat_id)
+        answered = await self._telegram.wait_callback_answer(query.id, LIMIT_S)
+        return answered.answers[0].get("text", "")
+
+    async def settled(self) -> None:
+        await self._telegram.wait_confirmed(timeout_s=LIMIT_S)
+
+    def is_acknowledged(self) -> bool:
+        return self._telegram.all_confirmed()
+
+    def limit_rate(self, times: int) -> None:
+        self._telegram.fail("rate_limit", method="sendMessage", count=times, retry_after_s=1)
+
+    async def cut(self, seconds: float) -> None:
+        await self._telegram.go_down()
+        await asyncio.sleep(seconds)  # how long the trouble lasts, not a wait of the test
+        await self._telegram.come_up()
+
+    def revoke(self) -> None:
+        bots = self._telegram.world.bots
+        bots["123456:another"] = bots.pop(TOKEN)
+
+    async def becomes(self, state: str) -> str:
+        return await self._house.channel_becomes(state)
+
+
+@contextlib.asynccontextmanager
+async def telegram(directory: Path, mode: str) -> AsyncIterator[TelegramStage]:
+    """Up and running."""
+    http, extra = "port = 0", 'groups = "addressed"'
+    if mode == "webhook":
+        port = free_port()
+        http = f'port = {port}\npublic_url = "http://127.0.0.1:{port}"'
+        extra += '\nmode = "webhook"\nwebhook_secret = "a-secret_word"'
+    async with open_house(directory, http=http, extra=extra, start=False) as house:
+        house.telegram.add_user(STRANGER, first_name="Sam")
+        stage = TelegramStage(house)
+        await stage.start()
+        house.telegram.bot().started_by.add(OWNER)
+        yield stage

@@ -1,0 +1,155 @@
+"""What every channel keeps, whatever its platform is like."""
+
+import asyncio
+
+import pytest
+
+from core.errors import AttachmentTooLarge
+from core.messages import Address, Message, plain
+from tests.contracts.channel.stage import Stage
+
+
+async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(stage: Stage) -> None:
+    stage.says("one")
+    await stage.hears("You said: one")
+    stage.says("two")
+    await stage.hears("You said: two")
+    await stage.settled()
+    assert [shown.text for shown in stage.shown()] == ["You said: one", "You said: two"]
+
+
+async def test_what_is_delivered_again_is_part_of_one_turn(stage: Stage) -> None:
+    stage.says("only once")
+    await stage.hears("You said: only once")
+    stage.delivered_again()
+    await stage.settled()
+    stage.says("and this")
+    await stage.hears("You said: and this")
+    assert [shown.text for shown in stage.shown()] == ["You said: only once", "You said: and this"]
+
+
+async def test_nothing_is_acknowledged_that_was_not_accepted(stage: Stage) -> None:
+    stage.app.hub.shut()
+    stage.says("keep this")
+    await asyncio.sleep(0.3)  # long enough to be acknowledged by mistake; nothing is waited for
+    assert not stage.is_acknowledged()
+    stage.app.hub.open()
+    await stage.hears("You said: keep this")
+    await stage.settled()
+    assert [shown.text for shown in stage.shown()] == ["You said: keep this"]
+
+
+async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: Stage) -> None:
+    stage.says("write 9000 characters")
+    await stage.until(lambda: sum(shown.size for shown in stage.shown()) > 8900)
+    shown = stage.shown()
+    assert len(shown) > 1
+    assert all(0 < one.size <= stage.limit for one in shown)
+
+
+async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Stage) -> None:
+    stage.says("please run: echo ran >> log")
+    card = await stage.hears("May I run")
+    assert card.buttons[:2] == ("Approve", "Deny")
+    await stage.presses(card, 0)
+    await stage.hears("Done:")
+    await stage.until(lambda: not stage.shown()[0].buttons)
+    assert "pproved" in stage.shown()[0].text
+
+
+async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Stage) -> None:
+    stage.says("please run: echo ran >> log")
+    card = await stage.hears("May I run")
+    await stage.presses(card, 1)
+    await stage.hears("denied")
+
+
+async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Stage) -> None:
+    stage.in_company()
+    stage.says("please run: echo ran >> log")
+    card = await stage.hears("May I run")
+    assert await stage.presses(card, 0, stranger=True)
+    assert stage.shown()[0].buttons
+    await stage.presses(card, 0)
+    await stage.hears("Done:")
+
+
+async def test_a_prompt_works_after_a_restart(stage: Stage) -> None:
+    stage.says("please run: echo ran >> log")
+    card = await stage.hears("May I run")
+    await stage.settled()
+    await stage.stop()
+    await stage.start()
+    await stage.presses(card, 0)
+    await stage.hears("Done:")
+
+
+async def test_a_rate_limit_costs_no_message_and_no_order(stage: Stage) -> None:
+    stage.limit_rate(2)
+    for number in range(3):
+        stage.says(f"number {number}")
+        await stage.settled()
+    await stage.hears("number 2")
+    said = "\n".join(shown.text for shown in stage.shown())
+    places = [said.index(f"number {number}") for number in range(3)]
+    assert places == sorted(places)
+    assert [said.count(f"number {number}") for number in range(3)] == [1, 1, 1]
+
+
+async def test_a_file_is_named_and_fetched_within_a_limit(stage: Stage) -> None:
+    stage.sends_file("notes.txt", b"twelve bytes")
+    await stage.hears("notes.txt")
+    channel, file = stage.app.manager.channel(stage.name), stage.received_file()
+    assert (file.name, file.size_bytes) == ("notes.txt", 12)
+    assert await channel.fetch(file, 12) == b"twelve bytes"
+    with pytest.raises(AttachmentTooLarge):
+        await channel.fetch(file, 11)
+
+
+async def test_addresses_and_refs_outlive_a_restart(stage: Stage) -> None:
+    """What a channel mints is plain text: the store keeps it, another process reads it."""
+    stage.says("hello")
+    await stage.hears("You said: hello")
+    (thread,) = await stage.app.store.threads(10)
+    channel = stage.app.manager.channel(stage.name)
+    posted = await channel.post(Address(str(thread.address)), channel.render(plain("before"))[0], nonce="n")
+    await stage.stop()
+    await stage.start()
+    channel = stage.app.manager.channel(stage.name)
+    await channel.edit(posted.ref, channel.render(plain("after"))[0])
+    assert [shown.text for shown in stage.shown()] == ["You said: hello", "after"]
+    assert await channel.retract(posted.ref)
+    assert [shown.text for shown in stage.shown()] == ["You said: hello"]
+
+
+async def test_a_lost_connection_comes_back_by_itself(stage: Stage) -> None:
+    stage.says("before")
+    await stage.hears("You said: before")
+    await stage.cut(1.0)
+    stage.says("after")
+    await stage.hears("You said: after")
+
+
+async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> None:
+    stage.says("slow 60: never")
+    await stage.model.wait_requests(1)
+    async with asyncio.timeout(3.0):
+        await stage.stop()
+
+
+async def test_a_refused_token_is_that_channels_state_alone(stage: Stage) -> None:
+    stage.says("before")
+    await stage.hears("You said: before")
+    stage.says("slow 60: after")
+    await stage.model.wait_requests(2)
+    stage.revoke()
+    stage.model.release()
+    assert "token" in await stage.becomes("failed")
+    assert stage.app.hub.is_open
+    assert await stage.app.store.healthy()
+
+
+def test_rendering_is_pure(stage: Stage) -> None:
+    channel = stage.app.manager.channel(stage.name)
+    message = Message(plain("same").blocks)
+    assert channel.render(message) == channel.render(message)
