@@ -24,12 +24,19 @@ from bot.parts import (
     open_store,
 )
 from bot.web.api import ApiParts, api_routes
+from bot.web.callers import Gate
 from bot.web.channels import channel_routes
+from bot.web.console import Console
 from bot.web.health import ChannelHealth, Readiness, health_routes
+from bot.web.live import Live
+from bot.web.login import LoginDesk
+from bot.web.people import login_url
 from bot.web.server import WebServer, listen, url_of
 from bot.web.status import status
+from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.channel import Channel
 from channels.manager import ChannelManager
+from channels.webchat import WEB, WebChannel
 from core.actors import ThreadActors
 from core.agent.runner import ChatTurnRunner
 from core.clock import SECOND_US, Clock, SystemClock
@@ -71,6 +78,8 @@ class App:
     """The running parts, for the web side and the program's end."""
 
     url: str
+    login_url: Callable[[], str]
+    live: Live
     store: Store
     hub: Hub
     actors: ThreadActors
@@ -128,6 +137,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
         await stop.wait()
         logger.info("stopping")
         app.hub.shut()
+        app.live.close()
         for task in running:
             task.cancel()
 
@@ -161,9 +171,13 @@ async def _assemble(
     sock: socket.socket,
 ) -> App:
     clock, ids = seams.clock, seams.ids
-    manager = ChannelManager(channels, store, clock)
-    previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream)
-    turns = TurnListeners(seams.turns, previews)
+    live = Live()
+    store.watch(live)
+    uploads = FileUploads(loaded.config.hub.data_dir / UPLOADS_NAME, ids)
+    webchat = WebChannel(uploads, clock)
+    manager = ChannelManager([*channels, webchat], store, clock, on_state=live.channel_changed)
+    previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
+    turns = TurnListeners(seams.turns, previews, live)
     delegates = build_chat(loaded, store, models, manager, turns, clock, ids)
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
@@ -177,11 +191,32 @@ async def _assemble(
 
     access = ApiAccess.new(url_of(sock))
     desk = HubDesk(store, hub, pairing, owner, clock, ids)
-    api = api_routes(ApiParts(store, desk, lambda: status(store, readiness)), access.token)
-    web = WebServer(sock, [*health_routes(readiness), *api, *channel_routes(manager.routes(hub))])
+    public_url = loaded.config.http.public_url
+    login = LoginDesk(store, owner, clock)
+    parts = ApiParts(
+        store=store,
+        hub=hub,
+        desk=desk,
+        web=webchat,
+        live=live,
+        login=login,
+        uploads=uploads,
+        states=manager.states,
+        platforms={name: channel.platform for name, channel in loaded.config.channels.items()},
+        status=lambda: status(store, readiness),
+        sensitive=lambda _: (),
+        url=public_url or access.url,
+        clock=clock,
+        ids=ids,
+    )
+    api = api_routes(parts, Gate(access.token, owner, store, public_url))
+    routes = [*health_routes(readiness), *api, *channel_routes(manager.routes(hub)), *Console().routes()]
+    web = WebServer(sock, routes)
     opened.enter_context(published(loaded.config.hub.data_dir, access))
     return App(
         url=web.url,
+        login_url=lambda: login_url(parts.url, login),
+        live=live,
         store=store,
         hub=hub,
         actors=actors,

@@ -35,6 +35,7 @@ from bot.settings import (
 )
 
 FILE_NAME = "hubbub.toml"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 __all__ = ["DATABASE_NAME", "Config", "ConfigError", "Loaded", "load", "secret_values"]
 
@@ -155,12 +156,22 @@ def _as_tuples(value: Any) -> Any:
 
 def _across_sections(config: Config) -> Iterator[Problem]:
     """What no single section can judge."""
+    yield from _http(config)
     yield from _models(config)
     yield from _approvers(config)
     for name, channel in config.channels.items():
         yield from _channel(config, name, channel)
     if config.agent.reserve_tokens >= config.agent.context_tokens:
         yield Problem(("agent", "reserve_tokens"), "must be less than context_tokens; lower it")
+
+
+def _http(config: Config) -> Iterator[Problem]:
+    if config.http.host not in LOOPBACK and not config.http.public_url:
+        yield Problem(
+            ("http", "public_url"),
+            f"missing, and [http] host {config.http.host} is reached from other machines; write the address"
+            ' people use, for example public_url = "https://hub.example", or listen on 127.0.0.1',
+        )
 
 
 def _models(config: Config) -> Iterator[Problem]:

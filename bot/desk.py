@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bot.views import DecisionView, PairingRequestView, UserView
+from channels.webchat import WEB
 from core.clock import Clock
 from core.conversation.access import CONSOLE
 from core.conversation.pairing import PairAs, PairingDesk
@@ -22,11 +23,13 @@ from core.users import Person, Principal, Role
 
 
 class DeskRefused(HubError):
-    """Nothing was changed. `code` is for programs: `not_found`, `refused` or `unavailable`."""
+    """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable` or `invalid`;
+    `field`: the part of what was asked that it is about."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.field = field
 
 
 class Desk(Protocol):
@@ -74,8 +77,10 @@ class HubDesk:
         self._clock = clock
         self._ids = ids
 
-    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
-        """See Desk."""
+    async def decide(self, prompt_id: str, option: Option, *, by: Principal | None = None) -> DecisionView:
+        """See Desk. `by`: in whose name, if not the owner's."""
+        person = by or self._owner
+        channel = CONSOLE if person.role is Role.OWNER else WEB
         wanted = normalise_prompt_id(prompt_id)
         views = await self._store.open_prompts()
         prompt = next((view.prompt for view in views if view.prompt.id == wanted), None)
@@ -88,9 +93,9 @@ class HubDesk:
             raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
         answer = ChoiceAnswer(
             key=f"api:{self._ids.row_id()}",
-            channel=CONSOLE,
-            address=Address(CONSOLE),
-            sender=Sender(self._owner.user_id, self._owner.name),
+            channel=channel,
+            address=Address(channel),
+            sender=Sender(person.user_id, person.name),
             prompt_id=wanted,
             choice=options.index(option),
             sent_at=self._clock.now(),

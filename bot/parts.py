@@ -14,6 +14,7 @@ from bot.settings import ChannelSection, Config, SlackChannel, TelegramChannel
 from bot.settings import Model as ModelSettings
 from bot.web.channels import CHANNELS_PATH
 from channels.channel import Channel
+from channels.webchat import WEB
 from core import texts
 from core.agent.budget import LoopLimits
 from core.agent.chat import ChatDelegate, ChatServices, ChatSettings
@@ -218,7 +219,9 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,
-        owner_identities=frozenset((channel, person) for channel, person in identities),
+        owner_identities=frozenset(
+            [*((channel, person) for channel, person in identities), (WEB, owner.user_id)]
+        ),
         channels={
             name: ChannelAccess(
                 DirectMode(channel.direct), GroupMode(channel.groups), frozenset(channel.allow)

@@ -12,7 +12,16 @@ from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, 
 from core.store.accept import PromptView
 from core.store.pairing import PairingRequest
 from core.store.rows import SealedSecret, ThreadRow, ToolSettingRow
-from core.transcript import AssistantSaid, Entry, Note, Summary, ToolCalled, ToolResult, UserSaid
+from core.transcript import (
+    AssistantSaid,
+    Entry,
+    Note,
+    OperatorSaid,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
 from core.users import Person
 
 
@@ -50,12 +59,12 @@ class ThreadView(View):
 class EntryView(View):
     """One line of a conversation.
 
-    `kind`: user, assistant, call, result, summary, note. `name`: who speaks (user) or the tool (call);
-    `text` of a call: its arguments as the model gave them; `status`: of a result.
+    `kind`: user, assistant, call, result, summary, note, operator. `name`: who speaks (user, operator) or the
+    tool (call); `text` of a call: its arguments as the model gave them; `status`: of a result.
     """
 
     seq: int
-    turn_id: str
+    turn_id: str | None
     at: int
     kind: str
     text: str
@@ -75,6 +84,8 @@ class EntryView(View):
                 pass
             case ToolResult(call_id, result, text):
                 status = result.value
+            case OperatorSaid(text, name):
+                pass
             case AssistantSaid(text) | Summary(text) | Note(text):
                 pass
             case _:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from channels.channel import Channel, HttpRequest, HttpResponse, Route
@@ -32,14 +32,22 @@ class _Slot:
 class ChannelManager:
     """All configured channels: hands what they receive to the hub, and sends what the hub enqueued.
 
-    It is the core's OutboxListener and shows its Previews. Channels are independent: one that fails neither
+    It is the core's OutboxListener and shows its Previews; `on_state` hears of each channel that
+    does better or worse. Channels are independent: one that fails neither
     stops nor delays another.
     """
 
     def __init__(
-        self, channels: Sequence[Channel], outbox: Outbox, clock: Clock, *, grace_s: float = DEFAULT_GRACE_S
+        self,
+        channels: Sequence[Channel],
+        outbox: Outbox,
+        clock: Clock,
+        *,
+        grace_s: float = DEFAULT_GRACE_S,
+        on_state: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._clock = clock
+        self._on_state = on_state
         self._inbox: Inbox | None = None
         self._receivers: asyncio.TaskGroup | None = None
         self._slots: dict[str, _Slot] = {}
@@ -49,7 +57,7 @@ class ChannelManager:
             dispatcher = Dispatcher(
                 channel, outbox, clock, lambda error, name=channel.name: self._rejected(name, error), grace_s
             )
-            self._slots[channel.name] = _Slot(channel, Supervisor(channel, clock), dispatcher)
+            self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
 
     # --- running -----------------------------------------------------------------------------------------
     async def run(self, inbox: Inbox) -> None:
@@ -81,7 +89,7 @@ class ChannelManager:
             slot.receiving.cancel()
             await asyncio.wait([slot.receiving])
         old, slot.channel = slot.channel, channel
-        slot.supervisor = Supervisor(channel, self._clock)
+        slot.supervisor = self._supervisor(channel)
         slot.dispatcher.use(channel)
         self._receive(slot)
         await self._close(old)
@@ -131,6 +139,9 @@ class ChannelManager:
         return self._slots[name].channel
 
     # --- inside ------------------------------------------------------------------------------------------
+    def _supervisor(self, channel: Channel) -> Supervisor:
+        return Supervisor(channel, self._clock, entered=lambda: self._on_state(channel.name))
+
     def _receive(self, slot: _Slot) -> None:
         if self._receivers is not None and self._inbox is not None:
             task = self._receivers.create_task(

@@ -29,26 +29,35 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelState:
-    """A channel's phase, since when, why, and (backing off) until when; microseconds UTC."""
+    """A channel's phase, since when, why, and (backing off) until when; microseconds UTC. `failures`: in a
+    row, since it last ran for a while."""
 
     phase: Phase
     since: int
     reason: str | None = None
     until: int | None = None
+    failures: int = 0
 
 
 class Supervisor:
     """Runs one channel again and again, pausing 1 s to 60 s with jitter, until its token is refused."""
 
-    def __init__(self, channel: Channel, clock: Clock, jitter: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        clock: Clock,
+        jitter: Callable[[], float] = random.random,
+        entered: Callable[[], None] = lambda: None,
+    ) -> None:
         self._channel = channel
         self._clock = clock
         self._jitter = jitter
+        self._entered = entered
+        self._failures = 0
         self.state = ChannelState(Phase.STARTING, clock.now())
 
     async def run(self, inbox: Inbox) -> None:
         """Until cancelled (then the state is `stopped`) or until the token is refused (`failed`)."""
-        failures = 0
         try:
             while True:
                 self._enter(Phase.STARTING)
@@ -59,8 +68,8 @@ class Supervisor:
                     self.fail(str(error))
                     return
                 lasted_s = self._clock.monotonic_s() - began_s
-                failures = 1 if lasted_s > LONGEST_PAUSE_S else failures + 1
-                await self._pause(failures, reason, least_s)
+                self._failures = 1 if lasted_s > LONGEST_PAUSE_S else self._failures + 1
+                await self._pause(self._failures, reason, least_s)
         finally:
             if self.state.phase is not Phase.FAILED:
                 self._enter(Phase.STOPPED)
@@ -95,8 +104,9 @@ class Supervisor:
             self._enter(Phase.RUNNING)
 
     def _enter(self, phase: Phase, reason: str | None = None, until: int | None = None) -> None:
-        self.state = ChannelState(phase, self._clock.now(), reason, until)
+        self.state = ChannelState(phase, self._clock.now(), reason, until, self._failures)
         level = logging.WARNING if phase in (Phase.BACKING_OFF, Phase.FAILED) else logging.INFO
         logger.log(
             level, "channel %s: %s%s", self._channel.name, phase, f" because {reason}" if reason else ""
         )
+        self._entered()

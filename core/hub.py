@@ -3,16 +3,18 @@
 import logging
 from collections.abc import Sequence
 
+from core import texts
 from core.actors import ThreadActors
 from core.clock import SECOND_US, Clock
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
-from core.messages import InboundEvent, Unreadable
+from core.messages import InboundEvent, InboundMessage, Markdown, Message, Unreadable
 from core.ports import Acceptance, OutboxListener, Seen
 from core.store.accept import Accepted
 from core.store.base import Store
 from core.store.units import committed
+from core.users import Principal
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +71,27 @@ class Hub:
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         logger.info("event %s: %s%s", event.key, accepted.outcome, " (again)" if accepted.duplicate else "")
-        return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
+        return _acceptance(accepted)
+
+    async def speak(self, event: InboundMessage, by: Principal, thread_id: str) -> bool:
+        """Let a person speak in a thread in the assistant's place; False if the event was taken before.
+
+        Raises InboxUnavailable.
+        """
+        message = Message((Markdown(event.text),))
+        try:
+            unit = self._store.answer_as_operator(event, by, thread_id, message)
+            return bool(await committed(unit, self._listener.outbox_ready))
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+
+    async def stop(self, event: InboundMessage, by: Principal, thread_id: str) -> Acceptance:
+        """Stop what runs or waits in a thread, whosever it is. Raises InboxUnavailable."""
+        try:
+            unit = self._store.stop_thread(event, by, thread_id, texts.stopped)
+            return _acceptance(await committed(unit, self._follow))
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
         """See core.ports.Inbox."""
@@ -87,3 +109,7 @@ class Hub:
             self._actors.start(accepted.started)
         if accepted.wait_until is not None and accepted.thread_id is not None:
             self._gathering.expect(accepted.thread_id, accepted.wait_until)
+
+
+def _acceptance(accepted: Accepted) -> Acceptance:
+    return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate, accepted.thread_id)

@@ -11,11 +11,13 @@ from core.messages import Address, InboundEvent, Message, MessageRef
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """What became of an inbound event. `outcome` is its recorded reason (P11), `answer` a short word to the
-    person where the platform shows one beside a press; `duplicate`: it had been accepted before."""
+    person where the platform shows one beside a press; `duplicate`: it had been accepted before; `thread_id`:
+    where it belongs, if anywhere."""
 
     outcome: str
     answer: str | None = None
     duplicate: bool = False
+    thread_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

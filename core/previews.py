@@ -1,6 +1,7 @@
 """Lets people see that a turn is being worked on, once it has taken a while, and what it says so far."""
 
 import asyncio
+from collections.abc import Collection
 
 from core.clock import Clock
 from core.events import Began, Failed, Finished, Rested, Step, TextDelta, TurnEvent
@@ -39,15 +40,19 @@ class _Running:
 
 
 class TurnPreviews:
-    """The TurnListener that shows turns through `Previews`; with `texts` also what they say.
+    """The TurnListener that shows turns through `Previews`; with `texts` also what they say. Nothing is
+    shown on channels whose people see turns as they run (`seen_live`).
 
     A turn that ends in time costs an entry in a dictionary.
     """
 
-    def __init__(self, previews: Previews, clock: Clock, *, texts: bool) -> None:
+    def __init__(
+        self, previews: Previews, clock: Clock, *, texts: bool, seen_live: Collection[str] = ()
+    ) -> None:
         self._previews = previews
         self._clock = clock
         self._texts = texts
+        self._seen_live = frozenset(seen_live)
         self._running: dict[str, _Running] = {}
         self._young: dict[str, _Running] = {}
         self._some_young = asyncio.Event()
@@ -58,13 +63,13 @@ class TurnPreviews:
             case TextDelta():
                 if self._texts and (running := self._running.get(turn_id)) is not None:
                     running.add(event)
-            case Began(channel, address):
+            case Began(channel, address) if channel not in self._seen_live:
                 running = _Running(channel, address, self._clock.monotonic_s())
                 self._running[turn_id] = self._young[turn_id] = running
                 self._some_young.set()
             case Finished() | Failed() | Rested():
                 self._forget(turn_id)
-            case Step():
+            case Began() | Step():
                 pass
 
     async def run(self) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from core.messages import Attachment
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -19,10 +21,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class UserSaid:
-    """What a person wrote. `sender` is shown to the model where several people speak in one thread."""
+    """What a person wrote. `sender` is shown to the model where several people speak in one thread.
+
+    `attachments`: the files that the last lines of `text` tell of, one line each.
+    """
 
     text: str
     sender: str = ""
+    attachments: tuple[Attachment, ...] = ()
     kind: Literal["user"] = "user"
 
 
@@ -83,15 +89,25 @@ class Note:
     kind: Literal["note"] = "note"
 
 
-Said = UserSaid | AssistantSaid | ToolCalled | ToolResult | Summary | Note
+@dataclass(frozen=True, slots=True)
+class OperatorSaid:
+    """What a person wrote in the assistant's place; `by` is their name."""
+
+    text: str
+    by: str
+    kind: Literal["operator"] = "operator"
+
+
+Said = UserSaid | AssistantSaid | ToolCalled | ToolResult | Summary | Note | OperatorSaid
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One journalled line of a thread. `seq` is never reused; `at` is microseconds UTC."""
+    """One journalled line of a thread. `seq` is never reused; `at` is microseconds UTC; `turn_id` is None
+    where it was said outside of any turn."""
 
     seq: int
-    turn_id: str
+    turn_id: str | None
     at: int
     said: Said
 

@@ -72,7 +72,8 @@ class RemoteDesk(HubClient):
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
         """See Desk."""
         page = await asyncio.to_thread(self._request, "GET", "/api/pairing", None)
-        return [_read(PairingRequestView, entry) for entry in page]
+        entries = page["requests"] if isinstance(page, dict) else page
+        return [_read(PairingRequestView, entry) for entry in entries]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
         """See Desk."""

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.errors import StartError
+from bot.web.console import SECURITY_HEADERS
 
 LISTEN_BACKLOG = 128
 
@@ -46,13 +49,29 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _secured(app: ASGIApp) -> ASGIApp:
+    """Everything that is served says how little browsers may do with it."""
+
+    async def secured(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await app(scope, receive, send_secured if scope["type"] == "http" else send)
+
+    return secured
+
+
 class WebServer:
     """Serves routes on a socket until cancelled."""
 
     def __init__(self, sock: socket.socket, routes: Sequence[BaseRoute]) -> None:
         self._sock = sock
         config = uvicorn.Config(
-            Starlette(routes=list(routes)),
+            _secured(Starlette(routes=list(routes))),
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -7,6 +7,7 @@ from core.transcript import (
     AssistantSaid,
     Entry,
     Note,
+    OperatorSaid,
     Said,
     Summary,
     ToolCalled,
@@ -42,7 +43,7 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
 def estimate_tokens(said: Said) -> int:
     """A cautious guess: four characters a token, one where the script is written without spaces."""
     match said:
-        case UserSaid() | AssistantSaid() | Summary() | Note() | ToolResult():
+        case UserSaid() | AssistantSaid() | Summary() | Note() | ToolResult() | OperatorSaid():
             text = said.text
         case ToolCalled():
             text = said.tool + said.arguments

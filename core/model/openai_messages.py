@@ -6,9 +6,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never
 
-from core.model.phrasing import note_text, result_text, summary_text, user_text
+from core.model.phrasing import note_text, operator_text, result_text, summary_text, user_text
 from core.model.reading import as_array, as_text, is_object
-from core.transcript import AssistantSaid, Note, Origin, Said, Summary, ToolCalled, ToolResult, UserSaid
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    OperatorSaid,
+    Origin,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
 
 Json = dict[str, Any]
 Kept = Callable[[Origin | None], Mapping[str, Any]]
@@ -57,6 +67,8 @@ class _Messages:
                 self.user(summary_text(said))
             case AssistantSaid():
                 self.assistant(said)
+            case OperatorSaid():
+                self.user(operator_text(said))
             case ToolCalled():
                 self._calls.append(said)
             case ToolResult():

@@ -1,6 +1,6 @@
 """How journal entries read to any model: the words around what people, tools and the hub said."""
 
-from core.transcript import Note, ResultStatus, Summary, ToolResult, UserSaid
+from core.transcript import Note, OperatorSaid, ResultStatus, Summary, ToolResult, UserSaid
 
 NO_OUTCOME = "No recorded outcome: it is not known whether this call was run."
 
@@ -22,6 +22,11 @@ def user_text(said: UserSaid) -> str:
 def note_text(note: Note) -> str:
     """A note of the hub inside the conversation, told apart from what people wrote."""
     return f"[Note from the hub, not from a person: {note.text}]"
+
+
+def operator_text(said: OperatorSaid) -> str:
+    """What a person told the others in the model's place: it is said, and the model did not say it."""
+    return f"[Note from the hub: {' '.join(said.by.split())} answered here in your place: {said.text}]"
 
 
 def summary_text(summary: Summary) -> str:

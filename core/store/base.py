@@ -8,10 +8,13 @@ Times are integer microseconds UTC.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from core.messages import InboundEvent, Message
+from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow, Seen
 from core.prompts import Grant, Prompt, Standing, ToolSetting
 from core.store.accept import Accepted, Judge, PromptView
+from core.store.changes import ChangeListener
+from core.store.feed import Feeds
+from core.store.keys import Keys
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
     CallRow,
@@ -37,8 +40,12 @@ RunCheck = Callable[[CallRow, Principal, Standing], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
-class Store(Outbox, Protocol):
+class Store(Outbox, Feeds, Keys, Protocol):
     """The hub's memory."""
+
+    def watch(self, listener: ChangeListener) -> None:
+        """Tell of every commit from now on that changed something to be seen, in the event loop."""
+        ...
 
     # --- coming in -------------------------------------------------------------------------------------
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
@@ -47,6 +54,27 @@ class Store(Outbox, Protocol):
         `send_now`: a message this puts into the outbox may be committed as `sending` if it is the only
         one waiting for its address.
         """
+        ...
+
+    async def answer_as_operator(
+        self, event: InboundMessage, by: Principal, thread_id: str, message: Message
+    ) -> tuple[OutboxRow, ...]:
+        """Let a person speak in the assistant's place: journalled in the thread, and `message` goes out to
+        where that thread's answers go. An event that was taken before changes nothing. Raises LookupError if
+        there is no such thread."""
+        ...
+
+    async def stop_thread(
+        self, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
+    ) -> Accepted:
+        """Stop what runs or waits in a thread, as StopThread does; its people are told with `told`'s words,
+        which are given how many waiting messages are dropped. Raises LookupError if there is no such
+        thread."""
+        ...
+
+    async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
+        """Let this key of the person's lead to that thread, and their session be on it; False if they own no
+        such thread on the channel."""
         ...
 
     # --- turns -----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from core.prompts import Answer, Chose, Option, Wrote
 from core.transcript import (
     AssistantSaid,
     Note,
+    OperatorSaid,
     Origin,
     ResultStatus,
     Said,
@@ -201,7 +202,7 @@ def said_to_columns(said: Said) -> SaidColumns:
     """An entry's own columns; see `SaidColumns`."""
     match said:
         case UserSaid():
-            return said.kind, storable(said.text), None, storable(said.sender) or None, None
+            return said.kind, storable(said.text), None, storable(said.sender) or None, _files_to_json(said)
         case AssistantSaid():
             extra = None if said.origin is None else _origin_to_json(said.origin)
             return said.kind, storable(said.text), None, None, extra
@@ -213,6 +214,8 @@ def said_to_columns(said: Said) -> SaidColumns:
             return said.kind, storable(said.text), None, None, str(said.covers_to_seq)
         case Note():
             return said.kind, storable(said.text), None, None, None
+        case OperatorSaid():
+            return said.kind, storable(said.text), None, storable(said.by), None
         case _:
             assert_never(said)
 
@@ -221,7 +224,7 @@ def said_from_columns(kind: str, text: str, call_id: str | None, name: str | Non
     """What `said_to_columns` stored."""
     match kind:
         case "user":
-            return UserSaid(text, name or "")
+            return UserSaid(text, name or "", _files_from_json(extra))
         case "assistant":
             return AssistantSaid(text, None if extra is None else Origin(*json.loads(extra)))
         case "call":
@@ -232,8 +235,22 @@ def said_from_columns(kind: str, text: str, call_id: str | None, name: str | Non
             return Summary(text, int(extra or 0))
         case "note":
             return Note(text)
+        case "operator":
+            return OperatorSaid(text, name or "")
         case _:
             raise ValueError(f"unknown entry kind {kind!r}")
+
+
+def _files_to_json(said: UserSaid) -> str | None:
+    return (
+        storable(_encode([_attachment_to_json(file) for file in said.attachments]))
+        if said.attachments
+        else None
+    )
+
+
+def _files_from_json(text: str | None) -> tuple[Attachment, ...]:
+    return () if text is None else tuple(Attachment(*file) for file in json.loads(text))
 
 
 def _origin_to_json(origin: Origin) -> str:

@@ -79,7 +79,8 @@ class TurnStart:
 @dataclass(frozen=True, slots=True)
 class CallRow:
     """A tool call of a turn. `answer`: what a person decided about it, or replied if it is a question;
-    `answered_by`: their name; `binding`: what they decided on."""
+    `answered_by`: their name; `binding`: what they decided on; `edited_by`: who
+    changed the arguments the model gave."""
 
     call_id: str
     turn_id: str
@@ -93,6 +94,7 @@ class CallRow:
     answer: Answer | None = None
     answered_by: str | None = None
     process: ProcessInfo | None = None
+    edited_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything recorded about one inbound event (P11)."""
+    """Everything recorded about one inbound event (P11). `text`: what was said, if anything of it is kept."""
 
     key: str
     channel: str
@@ -203,6 +205,7 @@ class Explanation:
     turn_state: str | None
     turn_error: str | None
     deliveries: tuple[Delivery, ...]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

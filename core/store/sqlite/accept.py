@@ -15,6 +15,8 @@ from core.store.accept import (
     Admitted,
     Judge,
     PromptView,
+    QueueInput,
+    RebindThread,
     ShownCard,
     Stranger,
     ThreadCandidate,
@@ -24,7 +26,7 @@ from core.store.accept import (
 from core.store.codec import refs_from_json
 from core.store.pairing import ClaimView
 from core.store.rows import ThreadRow, TurnState
-from core.store.sqlite import pairing, people, prompts, strangers
+from core.store.sqlite import feed, pairing, people, prompts, strangers
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.inputs import edit, goes_on
@@ -78,9 +80,18 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
         effects.card_changes.extend(
             learn_copy(tx, prompt.id, event.channel, event.address, event.ref, settled)
         )
+    seen_at = _position(tx, event, verdict, view.thread)
     for effect in verdict.effects:
         effects.apply(effect)
-    return _keep(tx, event, admitted, verdict, effects, send_now=send_now)
+    return _keep(tx, event, admitted, verdict, effects, seen_at, send_now=send_now)
+
+
+def _position(tx: Transaction, event: Person, verdict: Verdict, thread: ThreadRow | None) -> int | None:
+    """Where in its thread a command or an answer in words is seen: before all that follows from it."""
+    if thread is None or not isinstance(event, InboundMessage):
+        return None
+    elsewhere = any(isinstance(effect, QueueInput | RebindThread) for effect in verdict.effects)
+    return None if elsewhere else feed.position(tx, thread.id)
 
 
 def _keep(
@@ -89,6 +100,7 @@ def _keep(
     admitted: Admitted,
     verdict: Verdict,
     effects: Effects,
+    seen_at: int | None,
     *,
     send_now: bool,
 ) -> Accepted:
@@ -99,6 +111,8 @@ def _keep(
     waits = effects.wait_until
     new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits or 0)
     event_id = record(tx, new)
+    if thread_id is not None and isinstance(event, InboundMessage) and effects.outcome is None:
+        feed.put_event(tx, thread_id, seen_at or feed.position(tx, thread_id), event_id)
     said = _say(tx, effects, event_id, send_now=send_now) if effects.said or effects.elsewhere else ()
     return Accepted(
         outcome,
@@ -115,6 +129,8 @@ def _keep(
 def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) -> tuple[OutboxRow, ...]:
     cause = Cause(event_id=event_id)
     here = enqueue(tx, effects.said, cause, send_now=send_now)
+    if effects.thread_id is not None:
+        feed.put_messages(tx, effects.thread_id, here)
     # Whether a row could go out at once is only known of the event's own conversation.
     return (*here, *enqueue(tx, effects.elsewhere, cause))
 

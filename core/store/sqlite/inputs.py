@@ -36,7 +36,7 @@ def input_of(
     texts: Sequence[str], attachments: Sequence[Attachment], sender: str, *, direct: bool
 ) -> UserSaid:
     """An input as the transcript has it; who speaks is said only where several people may."""
-    return UserSaid(as_told(texts, attachments), "" if direct else sender)
+    return UserSaid(as_told(texts, attachments), "" if direct else sender, tuple(attachments))
 
 
 # --- what waits -----------------------------------------------------------------------------------------

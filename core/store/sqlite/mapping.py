@@ -99,8 +99,8 @@ def entry_of(row: Row) -> Entry:
 
 
 CALL = (
-    "c.id, c.turn_id, c.seq, c.tool, e.text, c.state, c.effect, c.binding, c.prompt_id, c.answer,"
-    " c.answered_by, c.pid, c.process_group, c.started_ticks"
+    "c.id, c.turn_id, c.seq, c.tool, coalesce(c.edited, e.text), c.state, c.effect, c.binding, c.prompt_id,"
+    " c.answer, c.answered_by, c.pid, c.process_group, c.started_ticks, c.edited_by"
 )
 CALL_FROM = "calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
 
@@ -120,6 +120,7 @@ def call_of(row: Row) -> CallRow:
         answer=None if row[9] is None else answer_from_text(row[9]),
         answered_by=row[10],
         process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13]),
+        edited_by=row[14],
     )
 
 

@@ -100,6 +100,7 @@ def let_in(tx: Transaction, granted: LetIn) -> Draft:
 
 
 def _close(tx: Transaction, request: PairingRequest, state: RequestState, by: str) -> None:
+    tx.changes.people = True
     tx.run(
         "UPDATE pairing_requests SET state = ?, closed_at = ?, closed_by = ? WHERE id = ? AND state = 'open'",
         state.value,
@@ -111,6 +112,7 @@ def _close(tx: Transaction, request: PairingRequest, state: RequestState, by: st
 
 def keep_request(tx: Transaction, request: PairingRequest) -> None:
     """Keep a new request; those whose codes are no longer good make room."""
+    tx.changes.people = True
     now = tx.clock.now()
     tx.run(
         "UPDATE pairing_requests SET state = 'lapsed', closed_at = expires_at"
@@ -158,6 +160,7 @@ def open_requests(tx: Transaction, channel: str) -> tuple[PairingRequest, ...]:
 
 def withdraw_request(tx: Transaction, channel: str, platform_user_id: str) -> None:
     """The account was let in another way: its request is over."""
+    tx.changes.people = True
     tx.run(
         "UPDATE pairing_requests SET state = 'lapsed', closed_at = ?"
         " WHERE state = 'open' AND channel = ? AND platform_user_id = ?",

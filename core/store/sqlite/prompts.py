@@ -13,6 +13,7 @@ from core.prompts import Answer, Chose, Offer, Option, Options, Prompt, PromptKi
 from core.store.accept import PromptView
 from core.store.codec import answer_to_text, storable, strings_to_json
 from core.store.rows import Draft, Expired, TurnStart
+from core.store.sqlite.feed import put_card, put_outcome
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, change_cards, enqueue
 from core.store.sqlite.previews import withdraw
@@ -113,6 +114,8 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         prompt.created_at,
         prompt.expires_at,
     )
+    put_card(tx, prompt.thread_id, prompt.turn_id, prompt.id)
+    tx.changes.prompts[prompt.id] = prompt.thread_id
 
 
 def _offer_columns(offer: Offer) -> tuple[str, str | None, int]:
@@ -173,7 +176,7 @@ def close(
     """Give a prompt its one outcome; None if it has one already."""
     row = tx.one(
         "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?"
-        " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id",
+        " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id, thread_id",
         None if outcome is None else answer_to_text(outcome),
         storable(outcome_text),
         None if closed_by is None else closed_by.user_id,
@@ -182,7 +185,9 @@ def close(
     )
     if row is None:
         return None
-    kind, turn_id, call_id = row
+    kind, turn_id, call_id, thread_id = row
+    put_outcome(tx, thread_id, turn_id, prompt_id)
+    tx.changes.prompts[prompt_id] = thread_id
     if call_id is not None and outcome is not None:
         _answer_call(tx, PromptKind(kind), call_id, outcome, closed_by)
     rows = change_cards(tx, prompt_id, card, outcome_text)

@@ -16,10 +16,11 @@ import aiosqlite
 
 from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
-from core.messages import Address
+from core.messages import Address, Message
 from core.ports import Seen
 from core.prompts import Grant
 from core.store.accept import PromptView
+from core.store.codec import message_from_json
 from core.store.pairing import NoiseRow, PairingRequest
 from core.store.rows import Delivery, Explanation, SealedSecret, ThreadRow, ToolSettingRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
@@ -44,13 +45,14 @@ from core.store.sqlite.mapping import (
     tool_setting_of,
 )
 from core.store.sqlite.migrations import require_current
+from core.store.sqlite.pages import Pages, like
 from core.store.sqlite.transaction import Row
 from core.transcript import Entry
 from core.users import Account, Person, Principal
 
 _EXPLANATION = (
     "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
-    " o.id, o.state, json_array_length(o.refs), o.repeats, o.error"
+    " o.id, o.state, json_array_length(o.refs), o.repeats, o.error, i.text"
 )
 _CAUSED = (
     "LEFT JOIN turns tn ON tn.id = i.turn_id"
@@ -66,6 +68,7 @@ class SqliteReader:
         self._path = path
         self._clock = clock or SystemClock()
         self._opened: aiosqlite.Connection | None = None
+        self.pages = Pages(self._all)
 
     async def open(self) -> None:
         """Look at the database, whether or not a hub runs on it.
@@ -142,6 +145,34 @@ class SqliteReader:
             since,
         )
         return [Seen(Address(row[0]), row[1]) for row in rows]
+
+    async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
+        """See Feeds.explain_matching."""
+        matching = (
+            "SELECT * FROM inbox WHERE key LIKE ?1 ESCAPE '\\' OR sender LIKE ?1 ESCAPE '\\'"
+            " OR text LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"
+        )
+        sql = f"SELECT {_EXPLANATION} FROM ({matching}) i {_CAUSED} ORDER BY i.id DESC, o.id"
+        return _explanations(await self._all(sql, like(text), limit))
+
+    async def said_to(self, event_key: str) -> Sequence[Message]:
+        """See Feeds.said_to."""
+        rows = await self._all(
+            "SELECT o.message FROM inbox i JOIN outbox o ON o.event_id = i.id"
+            " WHERE i.key = ? AND o.edit_of IS NULL AND o.state NOT IN ('streaming', 'replaced')"
+            " ORDER BY o.id",
+            event_key,
+        )
+        return [message_from_json(row[0]) for row in rows]
+
+    async def active_thread(self, user_id: str) -> ThreadRow | None:
+        """See Feeds.active_thread."""
+        rows = await self._all(
+            f"SELECT {THREAD} FROM sessions s JOIN threads t ON t.id = s.active_thread {ACTIVE_TURN}"
+            " WHERE s.user_id = ?",
+            user_id,
+        )
+        return thread_of(rows[0]) if rows else None
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
         """See Store.noise."""
@@ -232,4 +263,5 @@ def _explanation(rows: Sequence[Row]) -> Explanation:
         turn_state=turn_state,
         turn_error=turn_error,
         deliveries=tuple(Delivery(*row[9:14]) for row in rows if row[9] is not None),
+        text=rows[0][14] or "",
     )

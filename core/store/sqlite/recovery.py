@@ -71,7 +71,7 @@ def _running_calls(tx: Transaction) -> tuple[RunningCall, ...]:
         " WHERE c.state = 'running' ORDER BY c.turn_id, c.seq"
     )
     return tuple(
-        RunningCall(call_of(row[:14]), thread_of(row[17:]), principal_of(row[14:17])) for row in rows
+        RunningCall(call_of(row[:15]), thread_of(row[18:]), principal_of(row[15:18])) for row in rows
     )
 
 

@@ -8,11 +8,12 @@ from typing import Literal
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.messages import Address, InboundEvent, Message, MessageRef, Sender
+from core.messages import Address, InboundEvent, InboundMessage, Message, MessageRef, Sender
 from core.ports import OutboxRow, Posted, Seen, Surroundings
 from core.prompts import Grant, Prompt, Standing, ToolSetting
 from core.store.accept import Accepted, Judge, PromptView
 from core.store.base import RunCheck
+from core.store.changes import ChangeListener
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
     Draft,
@@ -31,6 +32,7 @@ from core.store.rows import (
 )
 from core.store.sqlite import (
     memory,
+    operator,
     outbox,
     pairing,
     people,
@@ -43,6 +45,7 @@ from core.store.sqlite import (
     turns,
 )
 from core.store.sqlite.accept import accept_event
+from core.store.sqlite.onlooking import Onlooking
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
@@ -55,7 +58,7 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore:
+class SqliteStore(Onlooking):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through
@@ -63,9 +66,7 @@ class SqliteStore:
     """
 
     def __init__(self, writer: Writer, reader: ReaderThread, queries: SqliteReader) -> None:
-        self._writer = writer
-        self._reader = reader
-        self._queries = queries
+        super().__init__(writer, reader, queries)
         self._closed = False
 
     @classmethod
@@ -107,6 +108,10 @@ class SqliteStore:
         await self._reader.close()
         await self._writer.close()
 
+    def watch(self, listener: ChangeListener) -> None:
+        """See Store."""
+        self._writer.watch(listener)
+
     async def healthy(self) -> bool:
         """Whether the last commit went through. If not, tries one, so that the store heals even while
         nothing else is handed in."""
@@ -122,6 +127,24 @@ class SqliteStore:
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
         """See Store."""
         return await self._writer.run(lambda tx: accept_event(tx, event, judge, send_now=send_now))
+
+    async def answer_as_operator(
+        self, event: InboundMessage, by: Principal, thread_id: str, message: Message
+    ) -> tuple[OutboxRow, ...]:
+        """See Store."""
+        return await self._writer.run(lambda tx: operator.answer(tx, event, by, thread_id, message))
+
+    async def stop_thread(
+        self, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
+    ) -> Accepted:
+        """See Store."""
+        return await self._writer.run(lambda tx: operator.stop(tx, event, by, thread_id, told))
+
+    async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
+        """See Store."""
+        return await self._writer.run(
+            lambda tx: operator.take_up(tx, user_id, channel, external_id, thread_id)
+        )
 
     # --- turns -----------------------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from core.clock import Clock
 from core.ids import Ids
+from core.store.changes import ChangeLog
 
 Row = Sequence[Any]
 """A row as the driver returns it, in the order of the statement's columns."""
@@ -30,12 +31,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A unit's hands on the database. Never kept beyond the unit."""
+    """A unit's hands on the database. Never kept beyond the unit. `changes`: what onlookers are told of."""
 
     connection: sqlite3.Connection
     clock: Clock
     ids: Ids
     policy: Policy
+    changes: ChangeLog = field(default_factory=ChangeLog)
 
     def one(self, sql: str, *parameters: Any) -> Row | None:
         """The statement's first row."""

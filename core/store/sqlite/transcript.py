@@ -10,8 +10,9 @@ from core.store.sqlite.transaction import Transaction
 from core.transcript import Entry, Said
 
 
-def append(tx: Transaction, thread_id: str, turn_id: str, said: Sequence[Said]) -> int:
-    """Journal what was said, in order, as part of a turn. Returns the position of the first entry."""
+def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[Said]) -> int:
+    """Journal what was said, in order, as part of a turn (None: of none). Returns the position of the first
+    entry."""
     row = tx.one(
         "UPDATE threads SET last_seq = last_seq + ?1 WHERE id = ?2 RETURNING last_seq - ?1 + 1",
         len(said),
@@ -20,14 +21,16 @@ def append(tx: Transaction, thread_id: str, turn_id: str, said: Sequence[Said]) 
     assert row is not None  # noqa: S101 - a turn's thread is never removed before its turns
     first_seq: int = row[0]
     write(tx, thread_id, turn_id, first_seq, said)
-    tx.run("UPDATE turns SET last_seq = ? WHERE id = ?", first_seq + len(said) - 1, turn_id)
+    if turn_id is not None:
+        tx.run("UPDATE turns SET last_seq = ? WHERE id = ?", first_seq + len(said) - 1, turn_id)
     return first_seq
 
 
 def write(
-    tx: Transaction, thread_id: str, turn_id: str, first_seq: int, said: Sequence[Said]
+    tx: Transaction, thread_id: str, turn_id: str | None, first_seq: int, said: Sequence[Said]
 ) -> tuple[Entry, ...]:
     """Write entries at positions that were already taken for them."""
+    tx.changes.threads.add(thread_id)
     now = tx.clock.now()
     entries = tuple(Entry(seq, turn_id, now, one) for seq, one in enumerate(said, start=first_seq))
     for entry in entries:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from core.errors import StaleTurn
 from core.messages import Address, MessageRef
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
+from core.store.sqlite.feed import put_messages
 from core.store.sqlite.inputs import take_waiting
 from core.store.sqlite.mapping import ACTIVE, ACTIVE_TURN, PRINCIPAL, THREAD, principal_of, thread_of
 from core.store.sqlite.people import known_user
@@ -201,6 +202,8 @@ def finish(
     thread_id = require_running(tx, turn_id)
     end_turn(tx, thread_id, turn_id, state, answer, error)
     rows = enqueue_instead(tx, turn_id, _as_replies(tx, turn_id, messages), send_now=send_now)
+    if answer is None:
+        put_messages(tx, thread_id, rows, turn_id)
     return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
 
 

@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from core.errors import StoreUnavailable
+from core.store.changes import ChangeListener, Changes
 from core.store.sqlite.connection import connect_writer, is_failure_of_the_disk
 from core.store.sqlite.migrations import migrate, schema_scripts
 from core.store.sqlite.transaction import Transaction, Unit
@@ -53,12 +54,17 @@ class Writer:
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._closing = False
         self._healthy = True
+        self._listener: ChangeListener | None = None
         self._thread = threading.Thread(target=self._work, name="store writer", daemon=True)
 
     @property
     def healthy(self) -> bool:
         """Whether the last commit that wrote anything went through."""
         return self._healthy
+
+    def watch(self, listener: ChangeListener) -> None:
+        """Tell of every commit from now on that changed something to be seen."""
+        self._listener = listener
 
     async def open(self) -> None:
         """Open the database and bring its schema up to date. Raises SchemaTooNew, StoreUnavailable."""
@@ -124,7 +130,8 @@ class Writer:
                 self._commit(transaction, group)
             except Exception as error:
                 self._fail_group(connection, group, error)
-            self._tell(self._deliver, group)
+                transaction.changes.take()
+            self._tell(self._deliver, group, transaction.changes.take())
 
     def _group(self, first: _Handed) -> tuple[list[_Handed], bool]:
         group = [first]
@@ -179,7 +186,7 @@ class Writer:
 
     # --- in the event loop -----------------------------------------------------------------------------
 
-    def _deliver(self, group: list[_Handed]) -> None:
+    def _deliver(self, group: list[_Handed], changes: Changes | None) -> None:
         for handed in group:
             self._slots.release()
             if handed.caller.done():
@@ -189,6 +196,8 @@ class Writer:
                 handed.caller.set_exception(handed.error)
             else:
                 handed.caller.set_result(handed.result)
+        if changes is not None and self._listener is not None:
+            self._listener.changed(changes)
 
 
 def _unavailable(error: Exception) -> Exception:

@@ -1,0 +1,141 @@
+"""What is said, as blocks in JSON. Browsers and terminals build what they show from these, never from text
+that is code to them."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Annotated, Literal, assert_never
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from channels import blocks
+from channels.blocks import Alignment
+from channels.markdown import read
+from core import messages
+
+Style = Literal["bold", "italic", "strike", "code"]
+
+
+_STYLES: dict[blocks.Mark, Style] = {
+    blocks.Mark.BOLD: "bold",
+    blocks.Mark.ITALIC: "italic",
+    blocks.Mark.STRIKE: "strike",
+    blocks.Mark.CODE: "code",
+}
+
+
+class Page(BaseModel):
+    """What the API answers with: frozen, and nothing in it but what is declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Span(Page):
+    """A run of text. `link`: an http, https or mailto address."""
+
+    text: str
+    styles: tuple[Style, ...]
+    link: str | None = None
+
+
+class Paragraph(Page):
+    """Running text; a line break is a line break."""
+
+    type: Literal["paragraph"] = "paragraph"
+    spans: tuple[Span, ...]
+
+
+class Heading(Page):
+    """A title; 1 is the highest level."""
+
+    type: Literal["heading"] = "heading"
+    level: Annotated[int, Field(ge=1, le=6)]
+    spans: tuple[Span, ...]
+
+
+class Code(Page):
+    """Preformatted text; `language` may be empty."""
+
+    type: Literal["code"] = "code"
+    text: str
+    language: str
+
+
+class Quote(Page):
+    """What somebody else said."""
+
+    type: Literal["quote"] = "quote"
+    blocks: "tuple[Block, ...]"
+
+
+class List(Page):
+    """Items of blocks; numbered from `start`, or bulleted where that is null."""
+
+    type: Literal["list"] = "list"
+    items: "tuple[tuple[Block, ...], ...]"
+    start: int | None
+    tight: bool
+
+
+class Table(Page):
+    """One alignment, heading and cell per column."""
+
+    type: Literal["table"] = "table"
+    alignments: tuple[Alignment, ...]
+    header: tuple[tuple[Span, ...], ...]
+    rows: tuple[tuple[tuple[Span, ...], ...], ...]
+
+
+class Rule(Page):
+    """A line across."""
+
+    type: Literal["rule"] = "rule"
+
+
+Block = Annotated[Paragraph | Heading | Code | Quote | List | Table | Rule, Field(discriminator="type")]
+Quote.model_rebuild()
+List.model_rebuild()
+
+
+def blocks_of(said: Iterable[messages.Block]) -> tuple[Block, ...]:
+    """What the hub or a model says."""
+    return tuple(_block(block) for block in read(said))
+
+
+def _block(block: blocks.Block) -> Block:
+    match block:
+        case blocks.Paragraph(content):
+            return Paragraph(spans=_spans(content))
+        case blocks.Heading(level, content):
+            return Heading(level=level, spans=_spans(content))
+        case blocks.CodeBlock(code, language):
+            return Code(text=code, language=language)
+        case blocks.Quote(children):
+            return Quote(blocks=tuple(map(_block, children)))
+        case blocks.List(items, start, tight):
+            return List(items=tuple(tuple(map(_block, item)) for item in items), start=start, tight=tight)
+        case blocks.Table(alignments, header, rows):
+            return Table(
+                alignments=alignments,
+                header=tuple(map(_spans, header)),
+                rows=tuple(tuple(map(_spans, row)) for row in rows),
+            )
+        case blocks.Rule():
+            return Rule()
+        case _:
+            assert_never(block)
+
+
+def _spans(text: blocks.Text) -> tuple[Span, ...]:
+    """Nested styles as runs side by side."""
+    edges = {0, len(text.text)}
+    for span in text.spans:
+        edges |= {span.start, span.end}
+    cuts = sorted(edges)
+    return tuple(_run(text, start, end) for start, end in pairwise(cuts) if start < end)
+
+
+def _run(text: blocks.Text, start: int, end: int) -> Span:
+    over = [span.style for span in text.spans if span.start <= start and end <= span.end]
+    styles = tuple(_STYLES[style] for style in over if isinstance(style, blocks.Mark))
+    links = [style.url for style in over if isinstance(style, blocks.Link)]
+    return Span(text=text.text[start:end], styles=styles, link=links[-1] if links else None)

@@ -1,0 +1,255 @@
+"""Speaking to the hub: messages, files for them, and answers to what waits."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from bot.desk import DeskRefused, HubDesk
+from bot.views import DecisionView
+from bot.web.blocks import Page
+from bot.web.callers import Caller
+from bot.web.cursors import cursor_of, position_of
+from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, body_of
+from bot.web.errors import ApiError, not_found
+from bot.web.items import ApprovalPage, Presenter
+from bot.web.threads import ClientKey
+from bot.web.uploads import LIMIT_BYTES, FileUploads
+from channels.webchat import WEB, WebChannel, event_key
+from core.ids import Ids, normalise_prompt_id
+from core.messages import Attachment, Sender
+from core.prompts import Option, PromptState
+from core.store.base import Store
+from core.store.feed import PromptGlance, PromptsWanted
+from core.users import Principal
+
+UPLOAD_LIMIT_S = 120.0
+MOST_FILES = 10
+ThreadId = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$")]
+
+
+class Send(Given):
+    """A message. Without `thread_id`: to the thread the person is on; `new`: to a new one. The same
+    `client_key` counts once."""
+
+    text: Annotated[str, Field(max_length=30_000)] = ""
+    thread_id: ThreadId | None = None
+    new: bool = False
+    client_key: ClientKey | None = None
+    attachments: Annotated[tuple[ThreadId, ...], Field(max_length=MOST_FILES)] = ()
+
+
+class Sent(Page):
+    """What became of it: `outcome` as `hubbub why` tells; `answer`: what the hub said to it at once, where
+    that is no turn; `duplicate`: it had been taken before."""
+
+    key: str
+    outcome: str
+    thread_id: str | None
+    answer: str | None
+    duplicate: bool
+
+
+class UploadQuery(Given):
+    """The file's name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Upload(Page):
+    """A file that can be attached; its type is the request's Content-Type."""
+
+    id: str
+    name: str
+    media_type: str
+    size_bytes: int
+
+
+class Resolve(Given):
+    """An answer to what waits. `action`: one of the answers it offers, by its word or its index;
+    `arguments`: the call's arguments, changed before they are agreed to."""
+
+    request_id: ShortText
+    action: Annotated[str, Field(min_length=1, max_length=20)]
+    arguments: dict[str, Any] | None = None
+    text: Annotated[str, Field(max_length=30_000)] | None = None
+
+
+class ApprovalsQuery(Given):
+    """Open ones, the oldest first; or decided ones, the latest first. `before`: `next` of the page before."""
+
+    state: Annotated[str, Field(pattern="^(pending|decided)$")] = "pending"
+    before: Annotated[str, Field(max_length=100)] | None = None
+    limit: Limit = 100
+
+
+class ApprovalsPage(Page):
+    """What waits, or waited, for people."""
+
+    approvals: tuple[ApprovalPage, ...]
+    next: str | None
+
+
+class Chat:
+    """One method per endpoint."""
+
+    def __init__(
+        self,
+        store: Store,
+        web: WebChannel,
+        desk: HubDesk,
+        uploads: FileUploads,
+        presenter: Presenter,
+        ids: Ids,
+    ) -> None:
+        self._store = store
+        self._web = web
+        self._desk = desk
+        self._uploads = uploads
+        self._presenter = presenter
+        self._ids = ids
+
+    def endpoints(self) -> list[Endpoint]:
+        """What is served."""
+        resolve = {"body": Resolve, "refusals": (404, 409, 503)}
+        return [
+            Endpoint("POST", "/chat/send", self.send, Sent, body=Send, status=202, refusals=(404, 409, 503)),
+            Endpoint("POST", "/chat/gate/resolve", self.resolve, DecisionView, **resolve),
+            Endpoint("POST", "/chat/approval", self.resolve, DecisionView, **resolve),
+            Endpoint("POST", "/chat/exec-approval", self.resolve, DecisionView, **resolve),
+            Endpoint("GET", "/approvals", self.approvals, ApprovalsPage, ApprovalsQuery),
+            Endpoint("POST", "/uploads", self.upload, Upload, UploadQuery, status=201, raw_body=True),
+        ]
+
+    # --- messages ----------------------------------------------------------------------------------------
+
+    async def send(self, call: Call) -> Sent:
+        """Say something to the hub, as on any channel."""
+        said: Send = call.body
+        person = call.caller.principal
+        if not said.text.strip() and not said.attachments:
+            raise ApiError(400, "invalid", "say something, or attach a file", "text")
+        files = [await self._file(person, handle) for handle in said.attachments]
+        scope = await self._scope(call.caller, said)
+        key = said.client_key or self._ids.row_id()
+        sender = Sender(person.user_id, person.name)
+        accepted = await self._web.say(sender, key, scope, said.text, files)
+        whole_key = event_key(person.user_id, key)
+        answer = None
+        if not accepted.outcome.startswith("turn "):
+            messages = await self._store.said_to(whole_key)
+            answer = "\n\n".join(block.text for message in messages for block in message.blocks) or None
+        return Sent(
+            key=whole_key,
+            outcome=accepted.outcome,
+            thread_id=accepted.thread_id,
+            answer=answer,
+            duplicate=accepted.duplicate,
+        )
+
+    async def _scope(self, caller: Caller, said: Send) -> str | None:
+        """The external id that leads to the thread meant; a new thread takes its own for its id."""
+        person = caller.principal
+        if said.thread_id is not None:
+            if said.new:
+                raise ApiError(400, "invalid", "a new thread has no id yet; leave one of the two out", "new")
+            return await self._taken_up(caller, said.thread_id)
+        if said.new:
+            return self._ids.row_id()
+        active = await self._store.active_thread(person.user_id)
+        if active is None or active.channel != WEB or active.owner_id != person.user_id:
+            return None
+        await self._store.take_up_thread(person.user_id, WEB, active.id, active.id)
+        return active.id
+
+    async def _taken_up(self, caller: Caller, wanted: str) -> str:
+        person = caller.principal
+        thread = await self._store.thread(_dashed(wanted))
+        own = thread is not None and thread.owner_id == person.user_id
+        if thread is None or not (own or caller.is_owner):
+            raise not_found("no thread has this id")
+        if not own or thread.channel != WEB:
+            advice = (
+                f"answer there with /api/threads/{thread.id}/answer" if caller.is_owner else "write there"
+            )
+            raise ApiError(409, "refused", f"this thread is on {thread.channel}; {advice}", "thread_id")
+        await self._store.take_up_thread(person.user_id, WEB, thread.id, thread.id)
+        return thread.id
+
+    async def _file(self, person: Principal, handle: str) -> Attachment:
+        found = await self._uploads.of(person.user_id, handle)
+        if found is None:
+            raise ApiError(404, "not_found", "no file of yours has this id", "attachments")
+        return found
+
+    async def upload(self, call: Call) -> Upload:
+        """Upload a file, to be attached to a message: the raw body, at most 20 MiB."""
+        query: UploadQuery = call.query
+        content = await body_of(call.request, LIMIT_BYTES, UPLOAD_LIMIT_S)
+        if not content:
+            raise HTTPException(400, "the file is empty")
+        media_type = call.request.headers.get("content-type", "")
+        handle, kept = await self._uploads.keep(
+            call.caller.principal.user_id, query.name, media_type, content
+        )
+        return Upload(id=handle, name=kept.name, media_type=kept.media_type, size_bytes=kept.size_bytes)
+
+    # --- what waits --------------------------------------------------------------------------------------
+
+    async def approvals(self, call: Call) -> ApprovalsPage:
+        """What waits for people, or what they decided."""
+        query: ApprovalsQuery = call.query
+        person = call.caller.principal
+        pending = query.state == "pending"
+        wanted = PromptsWanted(
+            limit=query.limit + 1,
+            open=pending,
+            before=None if query.before is None else position_of(query.before),
+            concerning=None if call.caller.is_owner else person.user_id,
+        )
+        found = await self._store.prompt_glances(wanted)
+        page = found[: query.limit]
+        last = page[-1] if len(found) > query.limit else None
+        at = None if last is None else last.prompt.created_at if pending else last.closed_at or 0
+        return ApprovalsPage(
+            approvals=tuple(self._presenter.approval(glance, person) for glance in page),
+            next=None if last is None or at is None else cursor_of(at, last.prompt.id),
+        )
+
+    async def resolve(self, call: Call) -> DecisionView:
+        """Answer what waits."""
+        said: Resolve = call.body
+        glance = await self._known_to(call.caller, normalise_prompt_id(said.request_id))
+        prompt = glance.prompt
+        if prompt.state is PromptState.CLOSED:
+            raise DeskRefused("refused", f"already settled: {prompt.outcome_text}")
+        option = _option(said.action, prompt.options)
+        return await self._desk.decide(prompt.id, option, by=call.caller.principal)
+
+    async def _known_to(self, caller: Caller, prompt_id: str) -> PromptGlance:
+        glance = await self._store.prompt_glance(prompt_id)
+        user_id = caller.principal.user_id
+        if glance is None or not (
+            caller.is_owner
+            or user_id == glance.prompt.requester_id
+            or user_id in glance.prompt.rule.approvers
+        ):
+            raise DeskRefused("not_found", "nothing that waits has this id; list the approvals")
+        return glance
+
+
+def _option(action: str, offered: tuple[Option, ...]) -> Option:
+    if action.isascii() and action.isdecimal() and int(action) < len(offered):
+        return offered[int(action)]
+    if action in offered:
+        return Option(action)
+    known = action in set(Option)
+    words = ", ".join(offered)
+    if known:
+        raise DeskRefused("refused", f"{action} is no answer to this; it takes {words}")
+    raise DeskRefused("invalid", f"is no answer; this takes {words}", "action")
+
+
+def _dashed(row_id: str) -> str:
+    plain = row_id.replace("-", "").lower()
+    return "-".join((plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:]))

@@ -1,0 +1,75 @@
+"""The console's files: one page and its assets, as they lie in the package, with nothing that other sites
+could make use of."""
+
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+STATIC = Path(__file__).with_name("static")
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
+    " font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+mimetypes.add_type("text/javascript", ".js")
+mimetypes.add_type("text/javascript", ".mjs")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asset:
+    content: bytes
+    media_type: str
+    etag: str
+
+
+class Console:
+    """Serves the files found when it is first asked; what is not among them is not there, whatever the path
+    says."""
+
+    def __init__(self, directory: Path = STATIC) -> None:
+        self._directory = directory
+        self._assets: dict[str, _Asset] | None = None
+
+    def routes(self) -> list[Route]:
+        """`GET /` and `GET /static/…`."""
+        return [Route("/", self._index), Route("/static/{path:path}", self._static)]
+
+    async def _index(self, request: Request) -> Response:
+        return self._answer(request, "index.html")
+
+    async def _static(self, request: Request) -> Response:
+        return self._answer(request, request.path_params["path"])
+
+    def _answer(self, request: Request, name: str) -> Response:
+        if self._assets is None:
+            self._assets = _read(self._directory)
+        asset = self._assets.get(name)
+        if asset is None:
+            return PlainTextResponse("not found\n", 404)
+        headers = {"etag": asset.etag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == asset.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+
+def _read(directory: Path) -> dict[str, _Asset]:
+    assets: dict[str, _Asset] = {}
+    for path in sorted(directory.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            assets[path.relative_to(directory).as_posix()] = _Asset(content, media_type, etag)
+    return assets

@@ -1,0 +1,145 @@
+"""The API as a table: method, path, what it takes and what it answers. Routes and the OpenAPI document are
+made of the same rows."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bot.web.callers import Caller, caller_of
+from bot.web.errors import ApiError, not_found
+
+BODY_LIMIT_BYTES = 64 * 1024
+BODY_LIMIT_S = 10.0
+MOST_LIMIT = 1000
+
+
+class Given(BaseModel):
+    """A request's body or query. Closed: an unknown key is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Nothing(Given):
+    """No parameters, or no body."""
+
+
+ShortText = Annotated[str, Field(min_length=1, max_length=200)]
+Limit = Annotated[int, Field(ge=1, le=MOST_LIMIT)]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose caller, parameters and body were found good. `query` and `body` are of the models that
+    the endpoint names."""
+
+    request: Request
+    caller: Caller
+    query: Any
+    body: Any
+
+    @property
+    def thread_id(self) -> str:
+        """The thread the path names, in its dashed form. Raises ApiError."""
+        try:
+            return str(uuid.UUID(self.request.path_params["id"]))
+        except ValueError as error:
+            raise not_found("no thread has this id") from error
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+"""Returns what `answer` describes, or a whole Response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One row. `answer` None: the handler makes the whole response, described by `media_type`.
+
+    `refusals`: statuses beyond those every endpoint may give; `owner_only`: others are told 403;
+    `raw_body`: the handler reads the body itself; `tokens_only`: not for browsers' sessions.
+    """
+
+    method: str
+    path: str
+    handle: Handler
+    answer: Any
+    query: type[Given] = Nothing
+    body: type[Given] | None = None
+    status: int = 200
+    refusals: Sequence[int] = field(default=())
+    owner_only: bool = False
+    tokens_only: bool = False
+    raw_body: bool = False
+    media_type: str = "application/json"
+
+    @property
+    def summary(self) -> str:
+        """The first line of the handler's documentation."""
+        return (self.handle.__doc__ or "").strip().partition("\n")[0]
+
+
+def routes_of(endpoints: Sequence[Endpoint]) -> list[Route]:
+    """The endpoints as routes; methods of one path are one route, so that others are answered with 405."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in endpoints:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    return [Route(path, _serve(of_path), methods=list(of_path)) for path, of_path in by_path.items()]
+
+
+def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
+    adapters = {method: _adapter(endpoint) for method, endpoint in of_path.items()}
+
+    async def serve(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        endpoint, adapter = of_path[method], adapters[method]
+        caller = caller_of(request)
+        if endpoint.owner_only and not caller.is_owner:
+            raise ApiError(403, "forbidden", "only the owner may do this")
+        if endpoint.tokens_only and caller.by_session:
+            raise ApiError(403, "forbidden", "this is for programs with a token of their own")
+        query = endpoint.query.model_validate(_query(request))
+        body = endpoint.body.model_validate_json(await body_of(request)) if endpoint.body else None
+        answer = await endpoint.handle(Call(request, caller, query, body))
+        if adapter is None:
+            return answer
+        return Response(
+            adapter.dump_json(answer, by_alias=True), endpoint.status, media_type="application/json"
+        )
+
+    return serve
+
+
+def _adapter(endpoint: Endpoint) -> TypeAdapter[Any] | None:
+    return None if endpoint.answer is None else TypeAdapter(endpoint.answer)
+
+
+def _query(request: Request) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in given:
+            raise ApiError(400, "invalid", "is given twice", name)
+        given[name] = value
+    return given
+
+
+async def body_of(
+    request: Request, limit_bytes: int = BODY_LIMIT_BYTES, limit_s: float = BODY_LIMIT_S
+) -> bytes:
+    """The raw body, within its limits of size and time. Raises HTTPException."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limit_s):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit_bytes:
+                    raise HTTPException(413, f"the body is over {limit_bytes} bytes")
+    except TimeoutError as error:
+        raise HTTPException(408, f"the body did not arrive within {limit_s:g} s") from error
+    return bytes(body)

@@ -1,0 +1,100 @@
+"""What the API answers when something goes wrong: `{"error": {"code", "message", "field"?}}`, always."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from bot.desk import DeskRefused
+from core.errors import HubError, InboxUnavailable, StoreUnavailable
+
+
+class ErrorDetail(BaseModel):
+    """`code` is for programs, `message` for people; `field`: the part of the request it is about."""
+
+    code: str
+    message: str
+    field: str | None = None
+
+
+class ErrorPage(BaseModel):
+    """The one shape of everything that goes wrong."""
+
+    error: ErrorDetail
+
+
+class ApiError(HubError):
+    """Refused; nothing was changed."""
+
+    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.field = field
+
+
+def not_found(message: str) -> ApiError:
+    """There is no such thing, or none that the caller may know of."""
+    return ApiError(404, "not_found", message)
+
+
+def error_response(
+    status: int, code: str, message: str, field: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The one shape of everything that goes wrong."""
+    error = {"code": code, "message": message} | ({"field": field} if field else {})
+    return JSONResponse({"error": error}, status_code=status, headers=headers)
+
+
+_STATUS = {"not_found": 404, "refused": 409, "unavailable": 503, "invalid": 400}
+_CODES = {400: "invalid", 404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large"}
+
+
+async def on_http_error(_: Request, error: Exception) -> Response:
+    """The framework's own refusals."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for nothing else
+    code = _CODES.get(error.status_code, "failed")
+    return error_response(error.status_code, code, error.detail, headers=error.headers)
+
+
+async def on_invalid(_: Request, error: Exception) -> Response:
+    """A request that says something else than it may."""
+    assert isinstance(error, ValidationError)  # noqa: S101 - registered for nothing else
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = ".".join(str(step) for step in first["loc"])
+    return error_response(400, "invalid", first["msg"], field or None)
+
+
+async def on_api_error(_: Request, error: Exception) -> Response:
+    """What an endpoint refuses."""
+    assert isinstance(error, ApiError)  # noqa: S101 - registered for nothing else
+    return error_response(error.status, error.code, str(error), error.field)
+
+
+async def on_desk_refused(_: Request, error: Exception) -> Response:
+    """What the operator's desk refuses."""
+    assert isinstance(error, DeskRefused)  # noqa: S101 - registered for nothing else
+    return error_response(_STATUS[error.code], error.code, str(error), error.field)
+
+
+async def on_store_unavailable(_: Request, error: Exception) -> Response:
+    """The database does not answer; trying again later may help."""
+    return error_response(503, "unavailable", str(error))
+
+
+async def on_breakdown(_: Request, __: Exception) -> Response:
+    """The trace goes to the log: the server raises the error again."""
+    return error_response(500, "failed", "the hub could not do this; its log says why")
+
+
+HANDLERS = {
+    HTTPException: on_http_error,
+    ValidationError: on_invalid,
+    ApiError: on_api_error,
+    DeskRefused: on_desk_refused,
+    StoreUnavailable: on_store_unavailable,
+    InboxUnavailable: on_store_unavailable,
+    Exception: on_breakdown,
+}

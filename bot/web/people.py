@@ -1,0 +1,243 @@
+"""Who is who: the caller, people and their accounts, requests to be let in, keys to the API."""
+
+from collections.abc import Awaitable, Callable
+
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+
+from bot.desk import Desk, DeskRefused
+from bot.views import DecisionView, PairingRequestView, StatusView, UserView
+from bot.web.blocks import Page
+from bot.web.callers import COOKIE, hash_of, new_key
+from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.login import LoginDesk
+from bot.web.status import version
+from bot.web.stream import ChannelStates
+from channels.webchat import WEB
+from core.conversation.pairing import PairAs
+from core.store.base import Store
+from core.store.keys import KeyKind
+from core.users import Role
+
+
+class LetIn(Given):
+    """A code to be let in."""
+
+    code: ShortText
+    pair_as: PairAs = Field(default=PairAs.MEMBER, alias="as")
+
+
+class TurnDown(Given):
+    """A code to be turned down."""
+
+    code: ShortText
+
+
+class AccountOf(Given):
+    """An account on a channel."""
+
+    channel: ShortText
+    platform_user_id: ShortText
+
+
+class NewUser(Given):
+    """A person to be known."""
+
+    name: ShortText
+
+
+class Link(AccountOf):
+    """An account and whose it is to be."""
+
+    user_id: ShortText
+
+
+class TokenOf(Given):
+    """A person."""
+
+    user_id: ShortText
+
+
+class Me(Page):
+    """Who calls, and what they speak to."""
+
+    user_id: str
+    name: str
+    role: str
+    version: str
+    channels: tuple[str, ...]
+
+
+class PairingPage(Page):
+    """Who asks to be let in, oldest first."""
+
+    requests: tuple[PairingRequestView, ...]
+
+
+class TokenPage(Page):
+    """A token; it is shown this once."""
+
+    token: str
+
+
+class RevokedPage(Page):
+    """How many tokens are good no more."""
+
+    revoked: int
+
+
+class LoginLink(Page):
+    """A link that logs a browser in, once, for a quarter of an hour."""
+
+    url: str
+
+
+class People:
+    """One method per endpoint."""
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        login: LoginDesk,
+        url: str,
+        status: Callable[[], Awaitable[StatusView]],
+        states: ChannelStates,
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._login = login
+        self._url = url
+        self._status = status
+        self._states = states
+
+    def endpoints(self) -> list[Endpoint]:
+        """What is served."""
+        return [
+            Endpoint("GET", "/me", self.me, Me),
+            Endpoint("GET", "/status", self.status, StatusView, owner_only=True),
+            Endpoint("GET", "/pairing", self.pairing, PairingPage, owner_only=True),
+            _owners("/pairing/approve", self.let_in, LetIn),
+            _owners("/pairing/reject", self.turn_down, TurnDown),
+            _owners("/pairing/revoke", self.revoke, AccountOf),
+            Endpoint("GET", "/users", self.users, list[UserView], owner_only=True),
+            Endpoint("POST", "/users", self.add_user, UserView, body=NewUser, status=201, owner_only=True),
+            _owners("/users/link", self.link, Link),
+            Endpoint(
+                "POST",
+                "/tokens",
+                self.token,
+                TokenPage,
+                body=TokenOf,
+                status=201,
+                refusals=(404, 409),
+                owner_only=True,
+            ),
+            Endpoint(
+                "POST", "/tokens/revoke", self.revoke_tokens, RevokedPage, body=TokenOf, owner_only=True
+            ),
+            Endpoint(
+                "POST",
+                "/login-links",
+                self.login_link,
+                LoginLink,
+                status=201,
+                owner_only=True,
+                tokens_only=True,
+            ),
+            Endpoint("POST", "/logout", self.logout, None, status=200),
+        ]
+
+    async def me(self, call: Call) -> Me:
+        """Who calls."""
+        person = call.caller.principal
+        names = tuple(self._states()) if call.caller.is_owner else (WEB,)
+        return Me(
+            user_id=person.user_id,
+            name=person.name,
+            role=person.role.value,
+            version=version(),
+            channels=names,
+        )
+
+    async def status(self, call: Call) -> StatusView:
+        """The hub at a glance."""
+        del call
+        return await self._status()
+
+    async def pairing(self, call: Call) -> PairingPage:
+        """Who asks to be let in, oldest first."""
+        del call
+        return PairingPage(requests=tuple(await self._desk.pairing_requests()))
+
+    async def let_in(self, call: Call) -> DecisionView:
+        """Let the account in that has this code."""
+        body: LetIn = call.body
+        return await self._desk.let_in(body.code, body.pair_as)
+
+    async def turn_down(self, call: Call) -> DecisionView:
+        """Refuse the account that has this code."""
+        body: TurnDown = call.body
+        return await self._desk.turn_down(body.code)
+
+    async def revoke(self, call: Call) -> DecisionView:
+        """Let a paired or linked account in no more."""
+        body: AccountOf = call.body
+        return await self._desk.revoke(body.channel, body.platform_user_id)
+
+    async def users(self, call: Call) -> list[UserView]:
+        """Everybody who was ever let in."""
+        del call
+        return [UserView.of(person) for person in await self._store.people()]
+
+    async def add_user(self, call: Call) -> UserView:
+        """Make a member without any account yet."""
+        body: NewUser = call.body
+        return await self._desk.add_user(body.name)
+
+    async def link(self, call: Call) -> DecisionView:
+        """Give an account to a user, without any code."""
+        body: Link = call.body
+        return await self._desk.link(body.user_id, body.channel, body.platform_user_id)
+
+    async def token(self, call: Call) -> TokenPage:
+        """Make a token by which programs, or a person without a platform, are this member."""
+        body: TokenOf = call.body
+        user = await self._store.user(body.user_id)
+        if user is None:
+            raise DeskRefused("not_found", "no user has this id; list the users", "user_id")
+        if user.role is not Role.MEMBER:
+            raise DeskRefused("refused", f"tokens are for members; {user.name} is {user.role}", "user_id")
+        await self._store.link_account(user.user_id, WEB, user.user_id, user.name)
+        token = new_key()
+        await self._store.keep_key(hash_of(token), KeyKind.TOKEN, user.user_id, None)
+        return TokenPage(token=token)
+
+    async def revoke_tokens(self, call: Call) -> RevokedPage:
+        """Let no token of this member be good any more."""
+        body: TokenOf = call.body
+        await self._store.revoke_account(WEB, body.user_id)
+        return RevokedPage(revoked=await self._store.drop_keys_of(body.user_id, KeyKind.TOKEN))
+
+    async def login_link(self, call: Call) -> LoginLink:
+        """Make a link that logs a browser in."""
+        del call
+        return LoginLink(url=login_url(self._url, self._login))
+
+    async def logout(self, call: Call) -> Response:
+        """End this browser's session."""
+        if call.caller.by_session:
+            await self._store.drop_key(call.caller.key_hash)
+        answer = JSONResponse({})
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return answer
+
+
+def login_url(url: str, login: LoginDesk) -> str:
+    """A fresh link."""
+    return f"{url}/login?code={login.new_code()}"
+
+
+def _owners(path: str, handle: Callable[[Call], Awaitable[DecisionView]], body: type[Given]) -> Endpoint:
+    """A decision that is the owner's."""
+    return Endpoint("POST", path, handle, DecisionView, body=body, refusals=(404, 409, 503), owner_only=True)

@@ -1,0 +1,254 @@
+"""Threads of all channels: the list, one thread's lines, and speaking in the assistant's place."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.web.blocks import Page
+from bot.web.callers import Caller
+from bot.web.cursors import cursor_of, position_of
+from bot.web.endpoints import Call, Endpoint, Given, Limit
+from bot.web.errors import ApiError, not_found
+from bot.web.items import ApprovalPage, Item, Presenter, ThreadPage
+from bot.web.live import Live, TooManySubscribers
+from bot.web.stream import ChannelStates, EventStream, ListStream, ThreadStream, resumed_at
+from channels.webchat import WebChannel
+from core.clock import Clock
+from core.hub import Hub
+from core.ids import Ids
+from core.messages import Sender
+from core.store.base import Store
+from core.store.feed import ThreadGlance, ThreadsWanted
+
+Seq = Annotated[int, Field(ge=0, le=2**53)]
+ClientKey = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
+MessageText = Annotated[str, Field(min_length=1, max_length=30_000)]
+
+
+class ThreadsQuery(Given):
+    """`query`: part of the title, the person's name, or anything said; `before`: `next` of the page
+    before."""
+
+    query: Annotated[str, Field(max_length=200)] = ""
+    channel: Annotated[str, Field(max_length=64)] | None = None
+    before: Annotated[str, Field(max_length=100)] | None = None
+    limit: Limit = 100
+
+
+class ItemsQuery(Given):
+    """Lines before that position; without it the newest."""
+
+    before: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    limit: Limit = 100
+
+
+class EventsQuery(Given):
+    """A thread, and the last position seen; without a thread: hints for lists."""
+
+    thread: Annotated[str, Field(max_length=64)] | None = None
+    after: Seq | None = None
+
+
+class OperatorAnswer(Given):
+    """What a person says in the assistant's place; the same `client_key` is said once."""
+
+    text: MessageText
+    client_key: ClientKey | None = None
+
+
+class ThreadsPage(Page):
+    """The latest active first."""
+
+    threads: tuple[ThreadPage, ...]
+    next: str | None
+
+
+class LiveStep(Page):
+    """A call that began, ended or waits."""
+
+    call_id: str
+    tool: str
+    state: str
+
+
+class LiveView(Page):
+    """What the running turn has said and done beyond the lines."""
+
+    turn: str
+    offset: Literal[0] = 0
+    text: str
+    steps: tuple[LiveStep, ...]
+
+
+class ConversationPage(Page):
+    """A thread with some of its lines in order. `more`: there are lines before them; `last_seq`: go on from
+    there by stream."""
+
+    thread: ThreadPage
+    items: tuple[Item, ...]
+    first_seq: int
+    last_seq: int
+    more: bool
+    live: LiveView | None
+    approvals: tuple[ApprovalPage, ...]
+
+
+class Answered(Page):
+    """What was taken; `duplicate`: it had been before."""
+
+    thread_id: str
+    duplicate: bool
+
+
+class Stopped(Page):
+    """Whether anything was running or waiting."""
+
+    thread_id: str
+    stopped: bool
+
+
+STOP_COMMAND = "/stop"
+
+
+class Threads:
+    """One method per endpoint."""
+
+    def __init__(
+        self,
+        store: Store,
+        live: Live,
+        presenter: Presenter,
+        web: WebChannel,
+        hub: Hub,
+        states: ChannelStates,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._store = store
+        self._live = live
+        self._presenter = presenter
+        self._web = web
+        self._hub = hub
+        self._states = states
+        self._clock = clock
+        self._ids = ids
+
+    def endpoints(self) -> list[Endpoint]:
+        """What is served."""
+        return [
+            Endpoint("GET", "/threads", self.list, ThreadsPage, ThreadsQuery),
+            Endpoint("GET", "/threads/{id}", self.read, ConversationPage, ItemsQuery, refusals=(404,)),
+            Endpoint(
+                "POST",
+                "/threads/{id}/answer",
+                self.answer,
+                Answered,
+                body=OperatorAnswer,
+                refusals=(404, 409),
+                owner_only=True,
+                status=202,
+            ),
+            Endpoint("POST", "/threads/{id}/stop", self.stop, Stopped, refusals=(404,), status=202),
+            Endpoint(
+                "GET",
+                "/events",
+                self.events,
+                None,
+                EventsQuery,
+                refusals=(404, 503),
+                media_type="text/event-stream",
+            ),
+        ]
+
+    async def list(self, call: Call) -> ThreadsPage:
+        """Threads, the latest active first."""
+        query: ThreadsQuery = call.query
+        wanted = ThreadsWanted(
+            limit=query.limit + 1,
+            before=None if query.before is None else position_of(query.before),
+            owner_id=None if call.caller.is_owner else call.caller.principal.user_id,
+            text=query.query.strip(),
+            channel=query.channel,
+        )
+        found = await self._store.thread_glances(wanted)
+        page = found[: query.limit]
+        shown = tuple(self._presenter.thread(glance, call.caller.principal) for glance in page)
+        more = len(found) > query.limit
+        return ThreadsPage(
+            threads=shown,
+            next=cursor_of(page[-1].thread.last_active_at, page[-1].thread.id) if more else None,
+        )
+
+    async def read(self, call: Call) -> ConversationPage:
+        """A thread with its newest lines, or those before a position."""
+        query: ItemsQuery = call.query
+        glance = await self._seen_by(call.caller, call.thread_id)
+        thread_id = glance.thread.id
+        found = await self._store.feed_before(thread_id, query.before, query.limit + 1)
+        items = found[-query.limit :]
+        prompts = await self._store.open_prompts_of(thread_id)
+        return ConversationPage(
+            thread=self._presenter.thread(glance, call.caller.principal),
+            items=tuple(map(self._presenter.item, items)),
+            first_seq=items[0].seq if items else 0,
+            last_seq=items[-1].seq if items else 0,
+            more=len(found) > query.limit,
+            live=self._live_view(thread_id),
+            approvals=tuple(self._presenter.approval(one, call.caller.principal) for one in prompts),
+        )
+
+    async def answer(self, call: Call) -> Answered:
+        """Speak in the assistant's place, through the thread's own channel."""
+        said: OperatorAnswer = call.body
+        glance = await self._seen_by(call.caller, call.thread_id)
+        if glance.thread.channel not in self._states():
+            raise ApiError(409, "refused", f"there is no channel {glance.thread.channel} any more")
+        person = call.caller.principal
+        key = f"operator:{said.client_key or self._ids.row_id()}"
+        event = self._web.message(Sender(person.user_id, person.name), key, None, said.text)
+        taken = await self._hub.speak(event, person, glance.thread.id)
+        return Answered(thread_id=glance.thread.id, duplicate=not taken)
+
+    async def stop(self, call: Call) -> Stopped:
+        """Stop what runs or waits in a thread."""
+        glance = await self._seen_by(call.caller, call.thread_id)
+        person = call.caller.principal
+        event = self._web.message(
+            Sender(person.user_id, person.name), f"stop:{self._ids.row_id()}", None, STOP_COMMAND
+        )
+        accepted = await self._hub.stop(event, person, glance.thread.id)
+        return Stopped(thread_id=glance.thread.id, stopped=accepted.answer is not None)
+
+    async def events(self, call: Call) -> EventStream:
+        """One thread's lines and turns as they come, or hints for lists (server-sent events)."""
+        query: EventsQuery = call.query
+        glance = None
+        if query.thread is not None:
+            call.request.path_params["id"] = query.thread
+            glance = await self._seen_by(call.caller, call.thread_id)
+        try:
+            on = self._live.subscribe(None if glance is None else glance.thread.id)
+        except TooManySubscribers as error:
+            raise ApiError(503, "unavailable", "too many streams are open; close one") from error
+        common = self._store, self._live, self._presenter, call.caller, on
+        if glance is None:
+            return EventStream(self._live, on, ListStream(*common, self._states), self._clock)
+        after = resumed_at(call.request, query.after)
+        return EventStream(self._live, on, ThreadStream(*common, glance.thread.id, after), self._clock)
+
+    async def _seen_by(self, caller: Caller, thread_id: str) -> ThreadGlance:
+        """A thread the caller may see; another person's is as if it were not there."""
+        glance = await self._store.thread_glance(thread_id)
+        if glance is None or not (caller.is_owner or glance.owner.user_id == caller.principal.user_id):
+            raise not_found("no thread has this id")
+        return glance
+
+    def _live_view(self, thread_id: str) -> LiveView | None:
+        turn = self._live.turn(thread_id)
+        if turn is None:
+            return None
+        steps = tuple(
+            LiveStep(call_id=call_id, tool=tool, state=state.value)
+            for call_id, (tool, state) in turn.steps.items()
+        )
+        return LiveView(turn=turn.turn_id, text=turn.text, steps=steps)

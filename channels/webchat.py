@@ -1,0 +1,139 @@
+"""The channel of the console and of programs: people who proved to the hub's own HTTP side who they are.
+
+What the hub says is kept in its threads, where the console reads it; there is no other place it had to be
+sent to, so sending is done as soon as it is asked for. An address is a person: their threads are told apart
+by scope, which for a thread taken up again is its id.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from channels.channel import Payload, Route
+from core.clock import Clock
+from core.errors import AttachmentTooLarge, InboxUnavailable, MessageRejected
+from core.messages import Address, Attachment, InboundMessage, Message, MessageRef, Sender
+from core.ports import Acceptance, Inbox, Posted, Surroundings
+
+WEB = "web"
+ORDER_DIGITS = 20
+
+
+class Uploads(Protocol):
+    """Where uploaded files are kept."""
+
+    async def read(self, handle: str) -> bytes:
+        """The file's content. Raises FileNotFoundError."""
+        ...
+
+
+class WebChannel:
+    """See channels.channel.Channel."""
+
+    def __init__(self, uploads: Uploads, clock: Clock) -> None:
+        self._uploads = uploads
+        self._clock = clock
+        self._inbox: Inbox | None = None
+
+    @property
+    def name(self) -> str:
+        """See Channel."""
+        return WEB
+
+    # --- receiving ---------------------------------------------------------------------------------------
+    def routes(self, inbox: Inbox) -> Sequence[Route]:
+        """See Channel: the hub's own API is mounted elsewhere."""
+        del inbox
+        return ()
+
+    async def check(self) -> None:
+        """See Channel: there is nobody to ask."""
+
+    async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
+        """See Channel."""
+        self._inbox = inbox
+        connected()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._inbox = None
+
+    async def say(
+        self, sender: Sender, key: str, scope: str | None, text: str, attachments: Sequence[Attachment] = ()
+    ) -> Acceptance:
+        """Hand in what a person wrote; `key` is theirs, so that it counts once however often it is handed in.
+
+        Raises InboxUnavailable.
+        """
+        if self._inbox is None:
+            raise InboxUnavailable("the hub is starting or stopping")
+        return await self._inbox.accept(self.message(sender, key, scope, text, attachments))
+
+    def message(
+        self, sender: Sender, key: str, scope: str | None, text: str, attachments: Sequence[Attachment] = ()
+    ) -> InboundMessage:
+        """What a person wrote, as an event."""
+        now = self._clock.now()
+        return InboundMessage(
+            key=event_key(sender.platform_user_id, key),
+            order_key=_order_key(now),
+            channel=WEB,
+            address=self.direct(sender.platform_user_id),
+            scope=scope,
+            sender=sender,
+            text=text,
+            sent_at=now,
+            attachments=tuple(attachments),
+        )
+
+    # --- sending -----------------------------------------------------------------------------------------
+    def render(self, message: Message) -> tuple[Payload, ...]:
+        """See Channel: one part, whatever it says."""
+        return ({"said": True},) if message.blocks or message.files or message.outcome else ()
+
+    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+        """See Channel: it is in its thread already."""
+        del to, payload
+        return Posted(MessageRef(nonce), _order_key(self._clock.now()))
+
+    async def edit(self, ref: MessageRef, payload: Payload) -> None:
+        """See Channel: so is what it says now."""
+
+    async def retract(self, ref: MessageRef) -> bool:
+        """See Channel."""
+        del ref
+        return True
+
+    async def typing(self, to: Address) -> None:
+        """See Channel: turns are seen as they run."""
+
+    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+        """See Channel: no request of ours goes unanswered."""
+        del to, payload, around
+        return None
+
+    async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
+        """See Channel."""
+        try:
+            content = await self._uploads.read(attachment.handle)
+        except FileNotFoundError as error:
+            raise MessageRejected(f"{attachment.name} is no longer there") from error
+        if len(content) > limit_bytes:
+            raise AttachmentTooLarge(f"{attachment.name} has more than {limit_bytes} bytes")
+        return content
+
+    def direct(self, platform_user_id: str) -> Address:
+        """See Channel."""
+        return Address(platform_user_id)
+
+    async def close(self) -> None:
+        """See Channel."""
+
+
+def event_key(user_id: str, key: str) -> str:
+    """The event key of what a person said under a key of their own."""
+    return f"{WEB}:{user_id}:{key}"
+
+
+def _order_key(now: int) -> str:
+    return str(now).zfill(ORDER_DIGITS)

@@ -1,0 +1,44 @@
+"""What units changed, for those who look on: told after the commit, so that nobody needs to ask again."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one commit may have changed, and perhaps a little more.
+
+    `threads`: ids of threads in which something new is seen; `prompts`: ids of prompts opened, changed or
+    closed, each with its thread's; `people`: requests to be let in.
+    """
+
+    threads: frozenset[str]
+    prompts: dict[str, str]
+    people: bool
+
+
+class ChangeListener(Protocol):
+    """Told of every commit that changed something to be seen."""
+
+    def changed(self, changes: Changes) -> None:
+        """Called in the event loop, after the commit. Never blocks and never fails."""
+        ...
+
+
+@dataclass(slots=True)
+class ChangeLog:
+    """Collects what the units of one commit change."""
+
+    threads: set[str] = field(default_factory=set[str])
+    prompts: dict[str, str] = field(default_factory=dict[str, str])
+    people: bool = False
+
+    def take(self) -> Changes | None:
+        """What was collected, forgetting it; None for nothing."""
+        if not (self.threads or self.prompts or self.people):
+            return None
+        taken = Changes(frozenset(self.threads), dict(self.prompts), self.people)
+        self.threads.clear()
+        self.prompts.clear()
+        self.people = False
+        return taken

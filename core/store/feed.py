@@ -1,0 +1,179 @@
+"""A thread as people see it: the transcript, what the hub said itself, and cards, in one order.
+
+Every line has a position of its own, the thread's `seq`, which never changes: whoever has seen everything up
+to a position goes on from there and neither misses nor repeats anything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.messages import Attachment, Message
+from core.prompts import Prompt, Vote
+from core.store.rows import CallState, Explanation, ThreadRow
+from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolCalled, ToolResult
+from core.users import Principal, Role
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSaid:
+    """A message, a command or an answer in words. `channel`: where it was written."""
+
+    text: str
+    name: str
+    role: Role | None
+    attachments: tuple[Attachment, ...]
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallShown:
+    """A call the model asked for, and how far it is now."""
+
+    call: ToolCalled
+    state: CallState
+
+
+@dataclass(frozen=True, slots=True)
+class HubSaid:
+    """What the hub says itself: answers to commands, refusals, why there is no answer."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class CardShown:
+    """A prompt where it was asked, as it stands now."""
+
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class CardSettled:
+    """A prompt got its outcome here. `by`: who gave it, None for nobody."""
+
+    prompt: Prompt
+    by: str | None
+
+
+Shown = (
+    PersonSaid
+    | AssistantSaid
+    | OperatorSaid
+    | CallShown
+    | ToolResult
+    | Summary
+    | HubSaid
+    | CardShown
+    | CardSettled
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedItem:
+    """One line of a thread; `at` is microseconds UTC."""
+
+    seq: int
+    at: int
+    turn_id: str | None
+    shown: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadGlance:
+    """A thread in a list. `preview`: the beginning of what was said last; `waiting`: its open prompts;
+    `group`: several people speak in it; `stopping`: its running turn was asked to stop."""
+
+    thread: ThreadRow
+    owner: Principal
+    preview: str
+    group: bool
+    stopping: bool
+    waiting: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptGlance:
+    """A prompt in a list, with all that was said about it. `arguments`: of its call, as they would run, as
+    JSON text; `closed_by`: a name, None while open and where nobody closed it."""
+
+    prompt: Prompt
+    votes: tuple[Vote, ...]
+    thread: ThreadRow
+    requester: str
+    arguments: str | None
+    closed_by: str | None
+    closed_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadsWanted:
+    """A page of threads, the latest active first.
+
+    `before`: what `cursor_of` made of the last one seen; `owner_id`: of one person only; `text`: is part of
+    the title, of the owner's name, or of anything said; `channel`: on that channel only.
+    """
+
+    limit: int
+    before: tuple[int, str] | None = None
+    owner_id: str | None = None
+    text: str = ""
+    channel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptsWanted:
+    """A page of prompts: open ones, the oldest first; or closed ones, the latest closed first.
+
+    `concerning`: only those that this user was the requester of, or is named to decide.
+    """
+
+    limit: int
+    open: bool
+    before: tuple[int, str] | None = None
+    concerning: str | None = None
+
+
+class Feeds(Protocol):
+    """The store as far as people look at it through the console."""
+
+    async def feed_after(self, thread_id: str, after: int, limit: int) -> Sequence[FeedItem]:
+        """The first items behind a position, in order."""
+        ...
+
+    async def feed_before(self, thread_id: str, before: int | None, limit: int) -> Sequence[FeedItem]:
+        """The newest items before a position (None: of all), in order."""
+        ...
+
+    async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
+        """A thread by id."""
+        ...
+
+    async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
+        """See ThreadsWanted."""
+        ...
+
+    async def prompt_glance(self, prompt_id: str) -> PromptGlance | None:
+        """A prompt by id, open or closed."""
+        ...
+
+    async def prompt_glances(self, wanted: PromptsWanted) -> Sequence[PromptGlance]:
+        """See PromptsWanted."""
+        ...
+
+    async def open_prompts_of(self, thread_id: str) -> Sequence[PromptGlance]:
+        """The open prompts of a thread, oldest first."""
+        ...
+
+    async def said_to(self, event_key: str) -> Sequence[Message]:
+        """What an event was answered with at once."""
+        ...
+
+    async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
+        """The newest events whose key, sender or text holds this."""
+        ...
+
+    async def active_thread(self, user_id: str) -> ThreadRow | None:
+        """The thread that a person's session is on."""
+        ...

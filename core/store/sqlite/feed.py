@@ -1,0 +1,170 @@
+"""Positions of what is seen in a thread beside its transcript, and reading both as one.
+
+Units that put something here take positions from the same counter as the transcript, so a position is
+visible only once all before it are.
+"""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from core.ports import OutboxRow
+from core.store.codec import event_extra_from_json, message_from_json, said_from_columns
+from core.store.feed import (
+    CallShown,
+    CardSettled,
+    CardShown,
+    FeedItem,
+    HubSaid,
+    PersonSaid,
+    Shown,
+)
+from core.store.rows import CallState
+from core.store.sqlite.mapping import PROMPT, prompt_of
+from core.store.sqlite.transaction import Row, Transaction
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    OperatorSaid,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
+from core.users import Role
+
+# --- writing --------------------------------------------------------------------------------------------
+
+
+def position(tx: Transaction, thread_id: str) -> int:
+    """Take the thread's next position."""
+    tx.changes.threads.add(thread_id)
+    row = tx.one("UPDATE threads SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq", thread_id)
+    assert row is not None  # noqa: S101 - the caller has just read the thread
+    seq: int = row[0]
+    return seq
+
+
+def put_event(tx: Transaction, thread_id: str, seq: int, event_id: int) -> None:
+    """A command or an answer in words is seen at a position taken before what follows from it."""
+    _put(tx, thread_id, seq, "event", None, event_id=event_id)
+
+
+def put_messages(
+    tx: Transaction, thread_id: str, rows: Sequence[OutboxRow], turn_id: str | None = None
+) -> None:
+    """What the hub says itself; changes of what was said before are left out."""
+    for row in rows:
+        if row.edit_of is None:
+            _put(tx, thread_id, position(tx, thread_id), "message", turn_id, outbox_id=row.id)
+
+
+def put_card(tx: Transaction, thread_id: str, turn_id: str, prompt_id: str) -> None:
+    """A prompt is asked."""
+    _put(tx, thread_id, position(tx, thread_id), "card", turn_id, prompt_id=prompt_id)
+
+
+def put_outcome(tx: Transaction, thread_id: str, turn_id: str, prompt_id: str) -> None:
+    """A prompt got its outcome."""
+    _put(tx, thread_id, position(tx, thread_id), "outcome", turn_id, prompt_id=prompt_id)
+
+
+def _put(
+    tx: Transaction,
+    thread_id: str,
+    seq: int,
+    kind: str,
+    turn_id: str | None,
+    *,
+    event_id: int | None = None,
+    outbox_id: int | None = None,
+    prompt_id: str | None = None,
+) -> None:
+    tx.run(
+        "INSERT INTO feed (thread_id, seq, at, kind, turn_id, event_id, outbox_id, prompt_id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        thread_id,
+        seq,
+        tx.clock.now(),
+        kind,
+        turn_id,
+        event_id,
+        outbox_id,
+        prompt_id,
+    )
+
+
+# --- reading --------------------------------------------------------------------------------------------
+
+_ENTRIES = (
+    "SELECT e.seq, e.at, e.turn_id, e.kind, e.text, e.call_id, e.name, e.extra, u.name, u.role, t.channel,"
+    " c.state FROM entries e JOIN threads t ON t.id = e.thread_id"
+    " LEFT JOIN turns tn ON tn.id = e.turn_id LEFT JOIN users u ON u.id = tn.principal_id"
+    " LEFT JOIN calls c ON e.kind = 'call' AND c.id = e.call_id"
+    " WHERE e.thread_id = ? AND e.kind <> 'note' AND (e.text <> '' OR e.kind <> 'assistant')"
+)
+_OTHERS = (
+    "SELECT f.seq, f.at, f.turn_id, f.kind, i.text, i.extra, i.sender, i.channel, u.role, o.message, cb.name,"
+    f" {PROMPT} FROM feed f LEFT JOIN inbox i ON i.id = f.event_id LEFT JOIN users u ON u.id = i.user_id"
+    " LEFT JOIN outbox o ON o.id = f.outbox_id LEFT JOIN prompts p ON p.id = f.prompt_id"
+    " LEFT JOIN users cb ON cb.id = p.closed_by WHERE f.thread_id = ?"
+)
+
+
+def after(tx: Transaction, thread_id: str, seq: int, limit: int) -> tuple[FeedItem, ...]:
+    """See Feeds.feed_after."""
+    entries = tx.all(f"{_ENTRIES} AND e.seq > ? ORDER BY e.seq LIMIT ?", thread_id, seq, limit)
+    others = tx.all(f"{_OTHERS} AND f.seq > ? ORDER BY f.seq LIMIT ?", thread_id, seq, limit)
+    return _merged(entries, others)[:limit]
+
+
+def before(tx: Transaction, thread_id: str, seq: int | None, limit: int) -> tuple[FeedItem, ...]:
+    """See Feeds.feed_before."""
+    entries = tx.all(
+        f"{_ENTRIES} AND (?2 IS NULL OR e.seq < ?2) ORDER BY e.seq DESC LIMIT ?3", thread_id, seq, limit
+    )
+    others = tx.all(
+        f"{_OTHERS} AND (?2 IS NULL OR f.seq < ?2) ORDER BY f.seq DESC LIMIT ?3", thread_id, seq, limit
+    )
+    return _merged(entries, others)[-limit:]
+
+
+def _merged(entries: Sequence[Row], others: Sequence[Row]) -> tuple[FeedItem, ...]:
+    items = [FeedItem(row[0], row[1], row[2], _of_entry(row)) for row in entries]
+    items += [FeedItem(row[0], row[1], row[2], _of_other(row)) for row in others]
+    return tuple(sorted(items, key=lambda item: item.seq))
+
+
+def _of_entry(row: Row) -> Shown:
+    said: Said = said_from_columns(*row[3:8])
+    match said:
+        case UserSaid(text, sender, attachments):
+            # The files' lines at its end are for the model.
+            lines = text.split("\n")
+            text = "\n".join(lines[: len(lines) - len(attachments)])
+            role = None if row[9] is None else Role(row[9])
+            return PersonSaid(text, sender or row[8] or "", role, attachments, row[10])
+        case ToolCalled():
+            return CallShown(said, CallState.ENDED if row[11] is None else CallState(row[11]))
+        case AssistantSaid() | OperatorSaid() | ToolResult() | Summary():
+            return said
+        case Note():
+            raise ValueError("notes are for the model alone")
+        case _:
+            assert_never(said)
+
+
+def _of_other(row: Row) -> Shown:
+    match row[3]:
+        case "event":
+            files = event_extra_from_json(row[5]).attachments
+            role = None if row[8] is None else Role(row[8])
+            return PersonSaid(row[4] or "", row[6] or "", role, files, row[7])
+        case "message":
+            return HubSaid(message_from_json(row[9]))
+        case "card":
+            return CardShown(prompt_of(row[11:]))
+        case _:
+            return CardSettled(prompt_of(row[11:]), row[10])
