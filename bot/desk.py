@@ -16,7 +16,7 @@ from core.errors import HubError, InboxUnavailable, StoreUnavailable
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.ports import Inbox
-from core.prompts import Option, Options
+from core.prompts import Option, Options, PromptState
 from core.store.base import Store
 from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.users import Person, Principal, Role
@@ -82,10 +82,12 @@ class HubDesk:
         person = by or self._owner
         channel = CONSOLE if person.role is Role.OWNER else WEB
         wanted = normalise_prompt_id(prompt_id)
-        views = await self._store.open_prompts()
-        prompt = next((view.prompt for view in views if view.prompt.id == wanted), None)
-        if prompt is None:
+        found = await self._store.prompt_glance(wanted)
+        if found is None:
             raise DeskRefused("not_found", f"nothing that waits has the id {prompt_id}; list the approvals")
+        prompt = found.prompt
+        if prompt.state is PromptState.CLOSED:
+            raise DeskRefused("refused", f"already settled: {prompt.outcome_text}")
         if not isinstance(prompt.offer, Options):
             raise DeskRefused("refused", "this is a question: who was asked answers it where it was asked")
         options = prompt.offer.options

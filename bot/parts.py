@@ -219,9 +219,8 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,
-        owner_identities=frozenset(
-            [*((channel, person) for channel, person in identities), (WEB, owner.user_id)]
-        ),
+        owner_identities=frozenset((channel, person) for channel, person in identities),
+        proven=frozenset({(WEB, owner.user_id)}),
         channels={
             name: ChannelAccess(
                 DirectMode(channel.direct), GroupMode(channel.groups), frozenset(channel.allow)

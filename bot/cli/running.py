@@ -44,7 +44,7 @@ def run_hub(path: Path | None) -> int:
     configure(loaded.config.log.level, loaded.config.log.format, secrets=secret_values(loaded.config))
 
     def ready(app: App) -> None:
-        typer.echo(_banner(app.url, loaded))
+        typer.echo(_banner(app.url, app.login_url(), loaded))
 
     try:
         run_to_the_end(serve(loaded, ready=ready))
@@ -72,14 +72,17 @@ def run_to_the_end(serving: Coroutine[Any, Any, None]) -> None:
     asyncio.run(serve_then_end())
 
 
-def _banner(url: str, loaded: Loaded) -> str:
+def _banner(url: str, login_url: str, loaded: Loaded) -> str:
     """What runs, and what to do next."""
-    lines = [f"hubbub serves on {url} (state: {url}/readyz). Models: {models_in_words(loaded)}."]
+    lines = [
+        f"hubbub serves on {url} (state: {url}/readyz). Models: {models_in_words(loaded)}.",
+        f"Console: {login_url} (this link works once, for 15 minutes; `hubbub login` prints another)",
+    ]
     if loaded.config.channels:
         lines.append(f"Channels: {', '.join(loaded.config.channels)}. Write to the bot. Ctrl-C ends the hub.")
     else:
         lines += [
-            "No channel is configured, so nobody can write to it yet. Next:",
+            "No channel is configured: talk to it in the console. To write to it from a chat app:",
             f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep what you need,",
             "  2. put a bot token under [channels.telegram] and your account under [hub] owner_identities,",
             "  3. start again. To try everything without an account: python -m tests.simulators",

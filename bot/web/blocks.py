@@ -136,6 +136,6 @@ def _spans(text: blocks.Text) -> tuple[Span, ...]:
 
 def _run(text: blocks.Text, start: int, end: int) -> Span:
     over = [span.style for span in text.spans if span.start <= start and end <= span.end]
-    styles = tuple(_STYLES[style] for style in over if isinstance(style, blocks.Mark))
+    styles: tuple[Style, ...] = tuple(_STYLES[style] for style in over if isinstance(style, blocks.Mark))
     links = [style.url for style in over if isinstance(style, blocks.Link)]
     return Span(text=text.text[start:end], styles=styles, link=links[-1] if links else None)

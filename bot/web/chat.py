@@ -18,7 +18,7 @@ from bot.web.uploads import LIMIT_BYTES, FileUploads
 from channels.webchat import WEB, WebChannel, event_key
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Attachment, Sender
-from core.prompts import Option, PromptState
+from core.prompts import Option
 from core.store.base import Store
 from core.store.feed import PromptGlance, PromptsWanted
 from core.users import Principal
@@ -221,8 +221,6 @@ class Chat:
         said: Resolve = call.body
         glance = await self._known_to(call.caller, normalise_prompt_id(said.request_id))
         prompt = glance.prompt
-        if prompt.state is PromptState.CLOSED:
-            raise DeskRefused("refused", f"already settled: {prompt.outcome_text}")
         option = _option(said.action, prompt.options)
         return await self._desk.decide(prompt.id, option, by=call.caller.principal)
 

@@ -42,12 +42,14 @@ class ChannelAccess:
 @dataclass(frozen=True, slots=True)
 class Access:
     """All rules of who may speak. `owner_identities`: (channel, platform user id) pairs; `sender_per_minute`:
-    messages a person may send in a minute, 0 for no limit; the owner has none."""
+    messages a person may send in a minute, 0 for no limit; the owner has none; `proven`: accounts that the
+    hub itself has seen to be the owner's, beside those configured."""
 
     owner: Principal
     owner_identities: frozenset[tuple[str, str]] = frozenset()
     channels: Mapping[str, ChannelAccess] = field(default_factory=dict[str, ChannelAccess])
     sender_per_minute: int = 0
+    proven: frozenset[tuple[str, str]] = frozenset()
 
     def admit(
         self,
@@ -93,7 +95,7 @@ class Access:
     ) -> Admitted | None:
         sender = event.sender
         account = (event.channel, sender.platform_user_id)
-        if event.channel == CONSOLE or account in self.owner_identities:
+        if event.channel == CONSOLE or account in self.owner_identities or account in self.proven:
             return self._admitted(self.owner, Via.CONFIG)
         if identity is not None and identity.via == Via.PAIRED:
             return self._admitted(identity.user, Via.PAIRED)

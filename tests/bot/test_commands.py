@@ -245,7 +245,7 @@ async def test_a_decision_typed_runs_the_call_once(house: House, *, running: boo
     assert (ended.code, ended.out, ended.err) == (0, f"{prompt_id}: Approved by owner\n", "")
     again = await hubbub(house.directory, "approvals", "decide", prompt_id, "deny")
     assert (again.code, again.out) == (1, "")
-    assert again.complaint == f"nothing that waits has the id {prompt_id}; list the approvals"
+    assert again.complaint == "already settled: Approved by owner"
     if not running:
         assert lines(house) == []
         await house.start()

@@ -30,6 +30,7 @@ from core.store.accept import (
     TurnedAway,
     Verdict,
 )
+from core.store.keys import KeyKind
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.rows import SealedSecret, TurnStart
 from core.store.sqlite import SqliteStore
@@ -71,6 +72,7 @@ async def fill(world: World) -> None:
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     await world.store.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
+    await _read_along(world)
     await _part_of_an_album(world)
     await _questions(world)
     await _asked_to_be_let_in(world)
@@ -94,6 +96,14 @@ async def _question(world: World, asking: TurnStart, call_id: str) -> str:
     )
     await world.store.ask_person(prompt, [world.card(prompt)])
     return prompt.id
+
+
+async def _read_along(world: World) -> None:
+    """A browser was logged in, and the owner answered in the assistant's place."""
+    thread = (await world.store.threads(1))[0]
+    await world.store.keep_key("hash", KeyKind.SESSION, "ada", world.clock.now() + 1_000_000)
+    said = world.message("I will see to it", scope="console")
+    await world.store.answer_as_operator(said, ADA, thread.id, plain("I will see to it"))
 
 
 async def _part_of_an_album(world: World) -> None:

@@ -41,7 +41,10 @@ async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Wo
     started = await world.store.start_waiting(first.thread_id, "turn")
     assert started is not None
     lines = "".join(f"\n[Attached file: {n}.jpg, image/jpeg, 2 kB]" for n in (1, 2))
-    assert await world.said(started) == [UserSaid("look" + lines), UserSaid("and this")]
+    album, last = await world.said(started)
+    assert isinstance(album, UserSaid)
+    assert (album.text, [file.name for file in album.attachments]) == ("look" + lines, ["1.jpg", "2.jpg"])
+    assert last == UserSaid("and this")
     outcomes = [event.outcome for event in await world.store.explain_recent(10)]
     assert outcomes == ["turn 1"] * 3
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SchemaTooNew, StoreUnavailable
+from core.messages import Attachment
 from core.prompts import Chose, PromptKind, Replies, ToolSetting, Wrote
 from core.store.accept import ClosePrompt
 from core.store.rows import CallState
@@ -89,7 +90,11 @@ async def _the_album_is_there(world: World) -> None:
     started = await world.store.start_waiting(thread.id, "now")
     assert started is not None
     (entry,) = (await world.store.load_turn(started)).entries
-    assert entry.said == UserSaid("look\n[Attached file: a.jpg, image/jpeg, 3 bytes]", "Ada")
+    assert entry.said == UserSaid(
+        "look\n[Attached file: a.jpg, image/jpeg, 3 bytes]",
+        "Ada",
+        (Attachment("handle", "a.jpg", "image/jpeg", 3, 4),),
+    )
     await world.finish(started)
 
 
@@ -137,7 +142,7 @@ async def _everything_is_there(world: World) -> None:
     assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
         "部署服务器在周五 deploy on Friday"
     ]
-    answers = ("a code", "You are in.", "welcome", "used", "Which colour?", text_of(COLOURED))
+    answers = ("a code", "You are in.", "welcome", "I will see to it", "used", "Which colour?", text_of(COLOURED))
     pending = await store.pending_outbox(CHANNEL)
     assert len([row for row in pending if text_of(row.message) not in answers]) == 5
     (unfinished,) = (await store.recover()).turns
