@@ -16,7 +16,7 @@ from core.errors import HubError, InboxUnavailable, StoreUnavailable
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.ports import Inbox
-from core.prompts import Option, Options, PromptState
+from core.prompts import Option, Options, Prompt, PromptState
 from core.store.base import Store
 from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.users import Person, Principal, Role
@@ -77,30 +77,40 @@ class HubDesk:
         self._clock = clock
         self._ids = ids
 
-    async def decide(self, prompt_id: str, option: Option, *, by: Principal | None = None) -> DecisionView:
-        """See Desk. `by`: in whose name, if not the owner's."""
-        person = by or self._owner
-        channel = CONSOLE if person.role is Role.OWNER else WEB
-        wanted = normalise_prompt_id(prompt_id)
-        found = await self._store.prompt_glance(wanted)
-        if found is None:
-            raise DeskRefused("not_found", f"nothing that waits has the id {prompt_id}; list the approvals")
-        prompt = found.prompt
-        if prompt.state is PromptState.CLOSED:
-            raise DeskRefused("refused", f"already settled: {prompt.outcome_text}")
+    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+        """See Desk."""
+        prompt = await self.open_prompt(prompt_id)
         if not isinstance(prompt.offer, Options):
             raise DeskRefused("refused", "this is a question: who was asked answers it where it was asked")
         options = prompt.offer.options
         if option not in options:
             raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
+        return await self.answer(prompt, options.index(option), self._owner)
+
+    async def open_prompt(self, prompt_id: str) -> Prompt:
+        """What waits under this id. Raises DeskRefused, also where it was settled already."""
+        found = await self._store.prompt_glance(normalise_prompt_id(prompt_id))
+        if found is None:
+            raise DeskRefused("not_found", f"nothing that waits has the id {prompt_id}; list the approvals")
+        if found.prompt.state is PromptState.CLOSED:
+            raise DeskRefused("refused", f"already settled: {found.prompt.outcome_text}")
+        return found.prompt
+
+    async def answer(
+        self, prompt: Prompt, choice: int, person: Principal, form: str | None = None
+    ) -> DecisionView:
+        """Answer what waits, in a person's name; `choice` and `form` as in ChoiceAnswer. Raises
+        DeskRefused."""
+        channel = CONSOLE if person.role is Role.OWNER else WEB
         answer = ChoiceAnswer(
             key=f"api:{self._ids.row_id()}",
             channel=channel,
             address=Address(channel),
             sender=Sender(person.user_id, person.name),
-            prompt_id=wanted,
-            choice=options.index(option),
+            prompt_id=prompt.id,
+            choice=choice,
             sent_at=self._clock.now(),
+            form=form,
         )
         try:
             accepted = await self._inbox.accept(answer)
@@ -108,7 +118,7 @@ class HubDesk:
             raise DeskRefused("unavailable", f"nothing is accepted now: {error}") from error
         if not accepted.outcome.startswith("answer: "):
             raise DeskRefused("refused", accepted.answer or accepted.outcome)
-        return DecisionView(id=wanted, outcome=accepted.answer or accepted.outcome)
+        return DecisionView(id=prompt.id, outcome=accepted.answer or accepted.outcome)
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
         """See Desk."""

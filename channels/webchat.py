@@ -91,9 +91,9 @@ class WebChannel:
         """See Channel: one part, whatever it says."""
         return ({"said": True},) if message.blocks or message.files or message.outcome else ()
 
-    async def post(self, to: Address, payload: Payload, *, nonce: str) -> Posted:
+    async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
         """See Channel: it is in its thread already."""
-        del to, payload
+        del to, payload, repeated
         return Posted(MessageRef(nonce), _order_key(self._clock.now()))
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
@@ -107,9 +107,11 @@ class WebChannel:
     async def typing(self, to: Address) -> None:
         """See Channel: turns are seen as they run."""
 
-    async def find_lost(self, to: Address, payload: Payload, around: Surroundings) -> Posted | None:
+    async def find_lost(
+        self, to: Address, payload: Payload, nonce: str, around: Surroundings
+    ) -> Posted | None:
         """See Channel: no request of ours goes unanswered."""
-        del to, payload, around
+        del to, payload, nonce, around
         return None
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:

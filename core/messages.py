@@ -78,7 +78,8 @@ class InboundMessage:
 class ChoiceAnswer:
     """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices.
 
-    `ref`: the message it was pressed on; it may be a copy whose sending was never answered.
+    `ref`: the message it was pressed on; it may be a copy whose sending was never answered. `form`: what was
+    filled in with it: a call's arguments as JSON, changed before they are agreed to; or words for a question.
     """
 
     key: str
@@ -90,6 +91,7 @@ class ChoiceAnswer:
     sent_at: int
     direct: bool = True
     ref: MessageRef | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Speaking to the hub: messages, files for them, and answers to what waits."""
 
+import json
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from bot.web.uploads import LIMIT_BYTES, FileUploads
 from channels.webchat import WEB, WebChannel, event_key
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Attachment, Sender
-from core.prompts import Option
+from core.prompts import Option, Prompt, Replies
 from core.store.base import Store
 from core.store.feed import PromptGlance, PromptsWanted
 from core.users import Principal
@@ -219,10 +220,14 @@ class Chat:
     async def resolve(self, call: Call) -> DecisionView:
         """Answer what waits."""
         said: Resolve = call.body
-        glance = await self._known_to(call.caller, normalise_prompt_id(said.request_id))
-        prompt = glance.prompt
-        option = _option(said.action, prompt.options)
-        return await self._desk.decide(prompt.id, option, by=call.caller.principal)
+        await self._known_to(call.caller, normalise_prompt_id(said.request_id))
+        prompt = await self._desk.open_prompt(said.request_id)
+        form = None if said.arguments is None else json.dumps(said.arguments)
+        if isinstance(prompt.offer, Replies):
+            choice, form = _reply(said, prompt.offer), said.text
+        else:
+            choice = _decision(said.action, prompt.offer.options)
+        return await self._desk.answer(prompt, choice, call.caller.principal, form)
 
     async def _known_to(self, caller: Caller, prompt_id: str) -> PromptGlance:
         glance = await self._store.prompt_glance(prompt_id)
@@ -236,16 +241,33 @@ class Chat:
         return glance
 
 
-def _option(action: str, offered: tuple[Option, ...]) -> Option:
-    if action.isascii() and action.isdecimal() and int(action) < len(offered):
-        return offered[int(action)]
+def _decision(action: str, offered: tuple[Option, ...]) -> int:
+    """Which of the answers offered is meant, by its word or its position."""
     if action in offered:
-        return Option(action)
-    known = action in set(Option)
+        return offered.index(Option(action))
+    index = _index(action)
+    if index is not None and index < len(offered):
+        return index
     words = ", ".join(offered)
-    if known:
+    if action in set(Option):
         raise DeskRefused("refused", f"{action} is no answer to this; it takes {words}")
     raise DeskRefused("invalid", f"is no answer; this takes {words}", "action")
+
+
+def _reply(said: Resolve, offered: Replies) -> int:
+    """Which of a question's choices is meant; with words of one's own, none of them."""
+    if said.text is not None:
+        if not offered.free_text or not said.text.strip():
+            raise DeskRefused("invalid", "this question takes one of its choices", "text")
+        return len(offered.labels)
+    index = _index(said.action)
+    if index is None or index >= len(offered.labels):
+        raise DeskRefused("invalid", "is no answer; this takes the position of one of its choices", "action")
+    return index
+
+
+def _index(action: str) -> int | None:
+    return int(action) if action.isascii() and action.isdecimal() else None
 
 
 def _dashed(row_id: str) -> str:

@@ -13,7 +13,7 @@ from bot.web.blocks import Block, Page, blocks_of
 from core import texts
 from core.consent.voting import may_decide
 from core.messages import Attachment, Markdown
-from core.prompts import Prompt, PromptKind, PromptState
+from core.prompts import Options, Prompt, PromptKind, PromptState, Replies
 from core.store.accept import PromptView
 from core.store.feed import (
     CallShown,
@@ -320,7 +320,7 @@ class Presenter:
             arguments=arguments,
             details=_lines(prompt),
             choices=_choices(prompt),
-            free_text=False,
+            free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
             editable=self._editable(prompt),
             requester=NamedPerson(id=prompt.requester_id, name=glance.requester),
             opened_at=prompt.created_at,
@@ -359,9 +359,15 @@ def _lines(prompt: Prompt) -> tuple[str, ...]:
 
 
 def _choices(prompt: Prompt) -> tuple[ChoiceView, ...]:
+    match prompt.offer:
+        case Options(options):
+            labels = [(texts.OPTION_LABELS[option], option.value) for option in options]
+        case Replies(replies):
+            labels = [(label, str(index)) for index, label in enumerate(replies)]
+        case _:
+            assert_never(prompt.offer)
     return tuple(
-        ChoiceView(index=index, label=texts.OPTION_LABELS[option], option=option.value)
-        for index, option in enumerate(prompt.options)
+        ChoiceView(index=index, label=label, option=option) for index, (label, option) in enumerate(labels)
     )
 
 

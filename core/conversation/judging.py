@@ -33,7 +33,7 @@ from core.conversation.submission import (
 )
 from core.ids import Ids, is_code, normalise_code
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
-from core.prompts import Answer, Grant, GrantScope, Option, PromptKind
+from core.prompts import Answer, Grant, GrantScope, Option, Prompt, PromptKind, Replies, Wrote
 from core.store.accept import (
     AcceptView,
     Admission,
@@ -186,7 +186,7 @@ class EventJudge:
         return self._input(event, view)
 
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
-        answer = None if view.prompt is None else view.prompt.prompt.answer_at(event.choice)
+        answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
         if view.prompt is None or answer is None:
             return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
         return self._vote(view.prompt, view, answer, by_text=False)
@@ -305,6 +305,13 @@ class EventJudge:
             return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles)
         word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
         return texts.status(word, None, view.waiting, titles)
+
+
+def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
+    """The choice, or the words that a question takes instead of one."""
+    if event.form is not None and isinstance(prompt.offer, Replies):
+        return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
+    return prompt.answer_at(event.choice)
 
 
 def _refused(reason: str, word: str, *effects: Effect) -> Verdict:

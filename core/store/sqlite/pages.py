@@ -37,14 +37,14 @@ _GLANCE = (
     " (SELECT count(*) FROM prompts p WHERE p.thread_id = t.id AND p.state = 'open'), t.last_seq"
 )
 _GLANCE_FROM = f"threads t JOIN users u ON u.id = t.owner_id {ACTIVE_TURN}"
-_PROMPT = f"{PROMPT_VIEW}, rq.name, coalesce(ca.edited, ce.text), cb.name, p.closed_at"
+_PROMPT = f"rq.name, coalesce(ca.edited, ce.text), cb.name, p.closed_at, {PROMPT_VIEW}"
 _PROMPT_FROM = (
     f"{PROMPT_VIEW_FROM} JOIN users rq ON rq.id = p.requester_id"
     " LEFT JOIN users cb ON cb.id = p.closed_by LEFT JOIN calls ca ON ca.id = p.call_id"
     " LEFT JOIN entries ce ON ce.thread_id = ca.thread_id AND ce.seq = ca.seq"
 )
-_VIEW_COLUMNS = 35
-"""How many columns PROMPT_VIEW has."""
+_OWN_COLUMNS = 4
+"""So many come before those of PROMPT_VIEW."""
 
 
 class Pages:
@@ -107,7 +107,7 @@ class Pages:
     async def _prompts(self, condition: str, order: str, *parameters: Any) -> Sequence[PromptGlance]:
         sql = f"SELECT {_PROMPT} FROM {_PROMPT_FROM} WHERE {condition} ORDER BY {order}, v.at"
         rows = await self._ask(sql, *parameters)
-        return [_prompt_of(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
+        return [_prompt_of(list(group)) for _, group in groupby(rows, key=lambda row: row[_OWN_COLUMNS])]
 
 
 def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
@@ -151,6 +151,6 @@ def _glance_of(row: Row) -> ThreadGlance:
 
 
 def _prompt_of(rows: Sequence[Row]) -> PromptGlance:
-    (view,) = prompt_views_of([row[:_VIEW_COLUMNS] for row in rows])
-    requester, arguments, closed_by, closed_at = rows[0][_VIEW_COLUMNS:]
+    (view,) = prompt_views_of([row[_OWN_COLUMNS:] for row in rows])
+    requester, arguments, closed_by, closed_at = rows[0][:_OWN_COLUMNS]
     return PromptGlance(view.prompt, view.votes, view.thread, requester, arguments, closed_by, closed_at)

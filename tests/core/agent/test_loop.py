@@ -15,7 +15,7 @@ from core.agent.loop import (
     run_agentic_loop,
 )
 from core.model.base import CallRequest, ModelReply, Usage
-from core.transcript import Origin
+from core.transcript import Entry, Origin
 
 ORIGIN = Origin("script", "script")
 
@@ -63,6 +63,9 @@ class Script:
             self.journal.append(f"run {call.tool}")
             self._open.pop(0)
         return None
+
+    def transcript(self) -> Sequence[Entry]:
+        return ()
 
     def last_batch_failed(self) -> bool:
         return self._settled_now and self._fails

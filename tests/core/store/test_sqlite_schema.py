@@ -23,6 +23,9 @@ from tests.payloads.make_store_database import COLOURED
 STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
 
 
+OPERATOR = "I will see to it"
+
+
 async def opened(path: Path) -> SqliteStore:
     return await SqliteStore.open(path, StoppedClock(), CountingIds())
 
@@ -142,9 +145,17 @@ async def _everything_is_there(world: World) -> None:
     assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
         "部署服务器在周五 deploy on Friday"
     ]
-    answers = ("a code", "You are in.", "welcome", "I will see to it", "used", "Which colour?", text_of(COLOURED))
+    answers = (
+        "a code",
+        "You are in.",
+        "welcome",
+        "I will see to it",
+        "used",
+        "Which colour?",
+        text_of(COLOURED),
+    )
     pending = await store.pending_outbox(CHANNEL)
-    assert len([row for row in pending if text_of(row.message) not in answers]) == 5
+    assert len([row for row in pending if text_of(row.message) not in (*answers, OPERATOR)]) == 5
     (unfinished,) = (await store.recover()).turns
     resumed = await store.resume_turn(unfinished.turn_id)
     (call,) = (await store.load_turn(resumed)).calls
