@@ -19,7 +19,7 @@ from bot.web.uploads import LIMIT_BYTES, FileUploads
 from channels.webchat import WEB, WebChannel, event_key
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Attachment, Sender
-from core.prompts import Option, Prompt, Replies
+from core.prompts import Option, Replies
 from core.store.base import Store
 from core.store.feed import PromptGlance, PromptsWanted
 from core.users import Principal
