@@ -96,6 +96,11 @@ def environment_file(source: Path | None) -> Path:
     return Path(FILE_NAME if source is None else source).with_suffix(".env")
 
 
+def process_environment() -> Mapping[str, str]:
+    """The process's own variables, for those who make a configuration."""
+    return dict(os.environ)
+
+
 def secret_values(config: BaseModel) -> frozenset[str]:
     """The text of every secret set, for redaction."""
     found: set[str] = set()

@@ -112,6 +112,17 @@ class Probes:
             raise _Unreached(type(error).__name__) from error
 
 
+async def channel_findings(config: Config) -> list[Finding]:
+    """What the platforms say of every channel's tokens."""
+    limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)
+    async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
+        probes = Probes(http, Certificates())
+        findings: list[Finding] = []
+        for name, channel in config.channels.items():
+            findings += await probes.channel(name, channel)
+        return findings
+
+
 async def probed(config: Config, *, running: bool) -> list[Finding]:
     """Findings on the models and the channels; where a hub is running, only what that does not tell."""
     limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)

@@ -6,6 +6,7 @@ import typer
 
 from bot.cli.database_commands import db_commands
 from bot.cli.keeping_commands import grants_commands, permissions_commands, secrets_commands
+from bot.cli.operating_commands import init, login, logs, models_commands
 from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, LimitOption
 
 app = typer.Typer(
@@ -23,11 +24,11 @@ def _group(name: str, told: str) -> typer.Typer:
 
 
 config_commands = _group("config", "Look at the configuration.")
-models_commands = _group("models", "The language models.")
 threads_commands = _group("threads", "Look at conversations.")
 approvals_commands = _group("approvals", "What waits for a person's decision.")
 users_commands = _group("users", "The people who may speak to the hub.")
 pair_commands = _group("pair", "Let people in who ask.")
+app.add_typer(models_commands, name="models")
 app.add_typer(grants_commands, name="grants")
 app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
@@ -59,6 +60,10 @@ def chat(
     raise typer.Exit(talk(config, as_json=as_json))
 
 
+for command in (init, login, logs):
+    app.command()(command)
+
+
 @app.command()
 def why(
     key: Annotated[str | None, typer.Argument(help="An event's key; default: the newest events.")] = None,
@@ -82,35 +87,6 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     raise typer.Exit(ended(lambda: examine(config, as_json=as_json)))
 
 
-@app.command()
-def logs(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
-    level: Annotated[
-        str, typer.Option(metavar="LEVEL", help="This and worse: debug, info, warning, error.")
-    ] = "debug",
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Such as 10m, 2h, 3d, or 2026-01-31T08:00 (UTC).")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most, the newest.")] = 200,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """What the hub has written down, also while none runs."""
-    from bot.cli.ending import ended
-    from bot.cli.logs import show
-
-    raise typer.Exit(ended(lambda: show(config, level, since, limit, follow=follow, as_json=as_json)))
-
-
-@app.command()
-def login(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """A fresh link to the running hub's console; good once, for 15 minutes."""
-    from bot.cli.ending import ended
-    from bot.cli.login import login as link
-
-    raise typer.Exit(ended(lambda: link(config, as_json=as_json)))
-
-
 @config_commands.command("check")
 def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Read the configuration and say whether it is right; with --json also what is in force."""
@@ -118,15 +94,6 @@ def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> No
     from bot.cli.ending import ended
 
     raise typer.Exit(ended(lambda: check(config, as_json=as_json)))
-
-
-@models_commands.command("test")
-def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """One short call to each configured model: does it answer, how fast, for how many tokens."""
-    from bot.cli.ending import ended
-    from bot.cli.models import try_each
-
-    raise typer.Exit(ended(lambda: try_each(config, as_json=as_json)))
 
 
 @threads_commands.command("list")
