@@ -80,7 +80,7 @@ class ApiServer:
         if path.startswith(API + "/"):
             # the raw path: an emoji in it is percent-encoded and must stay one part
             return await self._api(request, request.rel_url.raw_path.removeprefix(API))
-        return web.json_response(errors.no_such_route().body(), status=404)
+        return json_answer(errors.no_such_route().body(), status=404)
 
     async def _api(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         sim = self._sim
@@ -154,11 +154,11 @@ class ApiServer:
             result = found.function(call)
         except ApiError as error:
             record.code, record.error = error.code, error.message
-            answer = web.json_response(error.body(), status=error.status, headers=headers)
+            answer = json_answer(error.body(), status=error.status, headers=headers)
         except Exception as error:
             _log.exception("the simulator failed in %s", record.method)
             record.error = f"{type(error).__name__}: {error}"
-            answer = web.json_response(
+            answer = json_answer(
                 ApiError(500, 0, "500: Internal Server Error (the simulator failed)").body(), status=500
             )
         else:
@@ -211,17 +211,23 @@ def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) 
     return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
 
+def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    """JSON as the platform labels it: libraries look for exactly ``application/json``, no charset."""
+    packed = json.dumps(body).encode()
+    return web.Response(status=status, body=packed, headers=headers, content_type="application/json")
+
+
 def _answer(result: Any, headers: dict[str, str]) -> web.Response:
     if result is NO_CONTENT:
         return web.Response(status=204, headers=headers)
     if isinstance(result, Created):
-        return web.json_response(result.body, status=201, headers=headers)
-    return web.json_response(result, headers=headers)
+        return json_answer(result.body, status=201, headers=headers)
+    return json_answer(result, headers=headers)
 
 
 def _limited(scope: str, retry_after_s: float, headers: dict[str, str]) -> web.Response:
     headers, body = rates.refusal(scope, retry_after_s, headers)
-    return web.json_response(body, status=429, headers=headers)
+    return json_answer(body, status=429, headers=headers)
 
 
 def _made_up_answer(fault: Fault, record: RequestRecord) -> web.Response | None:
@@ -236,9 +242,7 @@ def _made_up_answer(fault: Fault, record: RequestRecord) -> web.Response | None:
         return web.Response(status=fault.status, text=page, content_type="text/html")
     if fault.kind in {"server_error", "error"}:
         record.code = fault.code
-        return web.Response(
-            status=fault.status, text=json.dumps(fault.refusal().body()), content_type="application/json"
-        )
+        return json_answer(fault.refusal().body(), status=fault.status)
     if fault.kind == "garbage" and fault.when == "before":
         return web.Response(text="<!doctype html>", content_type="text/html")
     return None

@@ -9,7 +9,7 @@ from hikari.api import RESTClient
 
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.log import RequestRecord
-from tests.simulators.discord.world import Channel
+from tests.simulators.discord.world import Channel, Guild
 from tests.simulators_tests.discord.asking import ask
 from tests.simulators_tests.discord.conftest import ANN, BOT_ID
 
@@ -44,7 +44,7 @@ async def test_what_a_429_says(sim: DiscordSimulator, hall: Channel, scope: str,
 
 
 async def test_every_answer_tells_its_bucket_and_a_full_one_refuses(
-    sim: DiscordSimulator, hall: Channel
+    sim: DiscordSimulator, guild: Guild, hall: Channel
 ) -> None:
     sim.configure(route_limits={"createMessage": [2, 60.0]})
     where = f"/channels/{hall.id}/messages"
@@ -52,10 +52,11 @@ async def test_every_answer_tells_its_bucket_and_a_full_one_refuses(
     assert [status for status, _, _ in answers] == [200, 200, 429]
     assert [headers["X-RateLimit-Remaining"] for _, _, headers in answers] == ["1", "0", "0"]
     assert {headers["X-RateLimit-Limit"] for _, _, headers in answers} == {"2"}
+    assert {headers["Content-Type"] for _, _, headers in answers} == {"application/json"}  # and no charset
     assert len({headers["X-RateLimit-Bucket"] for _, _, headers in answers}) == 1
     assert 55 < float(answers[2][2]["X-RateLimit-Reset-After"]) <= 60
     assert 55 < answers[2][1]["retry_after"] <= 60
-    other = sim.create_channel(sim.guild(hall.guild.id).id if hall.guild else 0, "other")
+    other = sim.create_channel(guild.id, "other")
     assert (await ask(sim, "POST", f"/channels/{other.id}/messages", {"content": "x"}))[0] == 200
     assert len(sim.bot_messages(hall.id)) == 2
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.intents import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
+from tests.simulators.discord.permissions import VIEW_CHANNEL
 from tests.simulators.discord.world import Channel, Guild
 from tests.simulators_tests.discord.conftest import ANN, BOB, BOT_ID, INTENTS, gateway_bot
 from tests.simulators_tests.discord.wire import Wire
@@ -305,14 +306,15 @@ async def test_the_same_message_may_be_delivered_again(sim: DiscordSimulator, ha
 
 
 async def test_a_bot_sees_only_the_channels_it_may(sim: DiscordSimulator, guild: Guild) -> None:
-    hidden = sim.create_channel(guild.id, "hidden", overwrites=[{"id": guild.id, "type": 0, "deny": 1 << 10}])
+    hidden = sim.create_channel(
+        guild.id, "hidden", overwrites=[{"id": guild.id, "type": 0, "deny": VIEW_CHANNEL}]
+    )
     async with Wire(sim) as wire:
         await wire.identify()
-        sim.set_overwrite(hidden.id, ANN, 1, allow=1 << 10)
+        sim.set_overwrite(hidden.id, ANN, 1, allow=VIEW_CHANNEL)
         with pytest.raises(ValueError, match="does not see"):
             sim.user_sends_text(BOB, "?", hidden.id)
-        hidden.guild = guild
-        sim.post(hidden, sim.person(ANN), "not for the bot")
+        sim.user_sends_text(ANN, "not for the bot", hidden.id)
         sim.user_sends_text(ANN, "private")
         assert (await wire.read())["d"]["content"] == "private"
 

@@ -116,6 +116,13 @@ MESSAGE_LIMITS: list[tuple[str, Body, int, str, str]] = [
         FEWER,
     ),
     (
+        "resources/message#allowed-mentions-object roles",
+        lambda n: said(allowed_mentions={"roles": [str(one) for one in range(n)]}),
+        100,
+        "allowed_mentions.roles",
+        FEWER,
+    ),
+    (
         "components/reference#action-row rows",
         lambda n: said(components=rows(n)),
         5,
@@ -170,6 +177,20 @@ MESSAGE_LIMITS: list[tuple[str, Body, int, str, str]] = [
         100,
         f"{BUTTON_PATH}.options.0.label",
         BETWEEN,
+    ),
+    (
+        "components/reference#string-select option value",
+        lambda n: select(options=[{"label": "l", "value": "x" * n}]),
+        100,
+        f"{BUTTON_PATH}.options.0.value",
+        BETWEEN,
+    ),
+    (
+        "components/reference#string-select option description",
+        lambda n: select(options=[{"label": "l", "value": "v", "description": "x" * n}]),
+        100,
+        f"{BUTTON_PATH}.options.0.description",
+        FEWER,
     ),
     (
         "components/reference#string-select placeholder",
@@ -257,6 +278,21 @@ async def test_files_by_number_and_size(sim: DiscordSimulator, hall: Channel) ->
     assert (await ask(sim, "POST", where, files=three))[0] == 413  # with the form around them
 
 
+async def test_descriptions_of_files(sim: DiscordSimulator, hall: Channel) -> None:
+    """resources/message#attachment-object: description, max 1024 characters."""
+    where = f"/channels/{hall.id}/messages"
+
+    def described(size: int) -> Json:
+        return {"attachments": [{"id": 0, "description": "x" * size}]}
+
+    status, sent, _ = await ask(sim, "POST", where, described(1024), files={"a.txt": b"1"})
+    assert (status, len(sent["attachments"][0]["description"])) == (200, 1024)
+    status, refusal, _ = await ask(sim, "POST", where, described(1025), files={"a.txt": b"1"})
+    assert (status, mistakes(refusal, "attachments.0.description")) == (400, [FEWER])
+    status, refusal, _ = await ask(sim, "POST", where, said(attachments=[{"id": 7}]))
+    assert (status, mistakes(refusal, "attachments.0")) == (400, ["ATTACHMENT_NOT_FOUND"])
+
+
 async def test_how_many_messages_are_listed(sim: DiscordSimulator, hall: Channel) -> None:
     """resources/message#get-channel-messages: limit 1-100, default 50."""
     for n in range(101):
@@ -268,6 +304,17 @@ async def test_how_many_messages_are_listed(sim: DiscordSimulator, hall: Channel
     assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MAX"])
     status, refusal, _ = await ask(sim, "GET", f"{where}?limit=0")
     assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MIN"])
+
+
+async def test_how_many_who_reacted_are_listed(sim: DiscordSimulator, hall: Channel) -> None:
+    """resources/message#get-reactions: limit 1-100."""
+    message = sim.user_sends_text(ANN, "?", hall.id)
+    for _ in range(101):
+        sim.user_reacts(sim.add_user().id, message.id, "👍")
+    where = f"/channels/{hall.id}/messages/{message.id}/reactions/%F0%9F%91%8D"
+    assert [len((await ask(sim, "GET", where + more))[1]) for more in ("", "?limit=100")] == [25, 100]
+    status, refusal, _ = await ask(sim, "GET", f"{where}?limit=101")
+    assert (status, mistakes(refusal, "limit")) == (400, ["NUMBER_TYPE_MAX"])
 
 
 async def test_twenty_reactions(sim: DiscordSimulator, hall: Channel, rest: RESTClient) -> None:
@@ -288,3 +335,15 @@ async def test_names_of_threads(sim: DiscordSimulator, hall: Channel, rest: REST
     assert "name" in (refusal.value.errors or {})
     thread = await rest.create_message_thread(hall.id, question.id, "x" * 100)
     assert thread.id == question.id
+
+
+async def test_when_threads_are_archived(sim: DiscordSimulator, hall: Channel) -> None:
+    """resources/channel#thread-metadata-object: 60, 1440, 4320 or 10080 minutes."""
+    where = f"/channels/{hall.id}/threads"
+    for minutes in (60, 1440, 4320, 10080):
+        status, thread, _ = await ask(
+            sim, "POST", where, {"name": "t", "type": 11, "auto_archive_duration": minutes}
+        )
+        assert (status, thread["thread_metadata"]["auto_archive_duration"]) == (201, minutes)
+    status, refusal, _ = await ask(sim, "POST", where, {"name": "t", "type": 11, "auto_archive_duration": 61})
+    assert (status, mistakes(refusal, "auto_archive_duration")) == (400, ["BASE_TYPE_CHOICES"])

@@ -52,6 +52,13 @@ COMMAND_LIMITS: list[tuple[str, Body, int, str, str]] = [
         BETWEEN,
     ),
     (
+        "interactions/application-commands option description",
+        lambda n: [command(options=[option(description="x" * n)])],
+        100,
+        "0.options.0.description",
+        BETWEEN,
+    ),
+    (
         "interactions/application-commands choices",
         lambda n: [command(options=[option(choices=[{"name": str(one), "value": "v"} for one in range(n)])])],
         25,
