@@ -4,8 +4,6 @@ Widths are display columns (`wcwidth`): a Chinese character or an emoji takes tw
 ZWJ sequence two in all.
 """
 
-from wcwidth import wcswidth
-
 from channels.blocks import Alignment, Table
 
 MAX_PADDED_COLUMNS = 40
@@ -29,6 +27,10 @@ def table_lines(table: Table) -> tuple[str, ...]:
 
 def display_width(text: str) -> int:
     """Columns that `text` (one line, no control characters) takes in a monospaced font."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth  # its tables take six megabytes, which a hub without such text need not hold
+
     return max(wcswidth(text), 0)
 
 
