@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from bot.config import Loaded
 from bot.desk import Desk, HubDesk
 from bot.keeping import HubKeeping, Keeping
-from bot.parts import build_rules, build_tools, open_store
+from bot.parts import build_rules, open_store
+from bot.tools import build_tools
 from bot.vault_keys import VaultKeyRing
 from core.clock import Clock, SystemClock
 from core.conversation.judging import EventJudge, HouseRules

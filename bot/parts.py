@@ -12,6 +12,7 @@ from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
 from bot.settings import ChannelSection, Config, SlackChannel, TelegramChannel
 from bot.settings import Model as ModelSettings
+from bot.tools import build_policy, build_tools
 from bot.web.channels import CHANNELS_PATH
 from channels.channel import Channel
 from channels.webchat import WEB
@@ -20,8 +21,6 @@ from core.agent.budget import LoopLimits
 from core.agent.chat import ChatDelegate, ChatServices, ChatSettings
 from core.agent.runner import DelegateFactory
 from core.clock import Clock
-from core.consent.access import RolePolicy
-from core.consent.decide import Policy, Preset
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.judging import HouseRules
 from core.conversation.sessions import SessionManager
@@ -34,21 +33,12 @@ from core.model.failover import FailoverModel
 from core.model.retry import RetryingModel
 from core.ports import OutboxListener
 from core.prompts import VoteRule
-from core.safety.addresses import Exemption
 from core.safety.limits import ResultLimits
-from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
-from core.tools.builtin.ask import ask_user_tool
-from core.tools.builtin.clock import time_tool
-from core.tools.builtin.files import file_tools
-from core.tools.builtin.http import http_tool
-from core.tools.builtin.memory import memory_tools
-from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import CallPipeline, PipelineSettings
-from core.tools.registry import ToolRegistry
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -256,54 +246,10 @@ def build_chat(
     return delegate
 
 
-def build_tools(configured: Loaded, store: Store, clock: Clock) -> ToolRegistry:
-    """Every tool of this hub."""
-    config = configured.config
-    return ToolRegistry(
-        [
-            time_tool(clock, config.hub.timezone),
-            ask_user_tool(),
-            *memory_tools(store),
-            *file_tools(_path_guard(configured)),
-            http_tool(_network_guard(config), _authorities),
-            shell_tool(configured.environment),
-        ]
-    )
-
-
-def _path_guard(configured: Loaded) -> PathGuard:
-    """The workspace without what is the hub's own, wherever the operator put that."""
-    config = configured.config
-    files = [file for file in (configured.source, configured.environment_file) if file is not None]
-    return PathGuard(config.workspace.dir, [config.hub.data_dir, *files])
-
-
-def _network_guard(config: Config) -> NetworkGuard:
-    return NetworkGuard(SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private])
-
-
-def _authorities() -> ssl.SSLContext:
-    """Whom to trust on the web. Called in a thread, when something is first fetched."""
-    from core.model.http import tls_context
-
-    return tls_context()
-
-
 def _pipeline_settings(config: Config) -> PipelineSettings:
     approvals = config.approvals
-    policy = Policy(
-        preset=Preset(approvals.preset),
-        whitelist=frozenset(approvals.whitelist),
-        dangerous_tools=frozenset(approvals.dangerous_tools),
-        dangerous_operations=frozenset(approvals.dangerous_operations),
-        roles=RolePolicy(
-            member=config.roles.member.tools,
-            guest=config.roles.guest.tools,
-            member_asks_owner=config.roles.member.ask_owner,
-        ),
-    )
     return PipelineSettings(
-        policy=policy,
+        policy=build_policy(config),
         binding_key=hub_key(config.hub.data_dir),
         workspace=str(config.workspace.dir),
         tool_timeout_s=approvals.tool_timeout_s,

@@ -71,11 +71,11 @@ def why(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what became of a message, and why."""
-    from bot.cli import looking
+    """Say what became of a message, and why; without a key also what was only counted."""
+    from bot.cli import explaining
     from bot.cli.ending import ended
 
-    raise typer.Exit(ended(lambda: looking.why(config, key, limit, as_json=as_json)))
+    raise typer.Exit(ended(lambda: explaining.why(config, key, limit, as_json=as_json)))
 
 
 @app.command()
@@ -109,12 +109,20 @@ def threads_list(limit: LimitOption = 20, config: ConfigOption = None, as_json: 
 def threads_show(
     thread: Annotated[str, typer.Argument(metavar="ID", help="The thread, with or without dashes.")],
     limit: LimitOption = 100,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Instead: what the model would be told first in its next turn.")
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """What was said in a conversation, tool calls and their results included."""
-    from bot.cli import looking
     from bot.cli.ending import ended
+
+    if prompt:
+        from bot.cli.prompting import show_prompt
+
+        raise typer.Exit(ended(lambda: show_prompt(config, thread, as_json=as_json)))
+    from bot.cli import looking
 
     raise typer.Exit(ended(lambda: looking.show_thread(config, thread, limit, as_json=as_json)))
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +14,6 @@ from bot.cli.printing import print_json, print_table, printable, printable_lines
 from bot.config import Loaded, load
 from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView, conversation
 from core.errors import StoreError
-from core.store.rows import Explanation
 
 if TYPE_CHECKING:
     from core.store.sqlite import SqliteReader
@@ -49,41 +47,6 @@ def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]])
         raise CommandFailed(f"hubbub: {database}: {error}") from error
 
 
-# --- what became of messages ----------------------------------------------------------------------------
-
-
-def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> None:
-    """What became of one event, or of the newest ones."""
-    found = asked(path, lambda reader: _explanations(reader, key, limit))
-    if key is not None and not found:
-        raise CommandFailed(f"No event has the key {key}.")
-    if as_json:
-        print_json([asdict(explanation) for explanation in found])
-    elif found:
-        columns = ("when (UTC)", whole("event"), "from", "outcome", "turn", "answer")
-        print_table(columns, (_explained(event) for event in found))
-    else:
-        typer.echo("Nothing has come in yet.")
-
-
-async def _explanations(reader: "SqliteReader", key: str | None, limit: int) -> Sequence[Explanation]:
-    if key is None:
-        return await reader.explain_recent(limit)
-    explanation = await reader.explain(key)
-    return [] if explanation is None else [explanation]
-
-
-def _explained(event: Explanation) -> Sequence[str]:
-    turn = event.turn_state or ""
-    if event.turn_error:
-        turn = f"{turn}: {event.turn_error}"
-    sent = ", ".join(
-        f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
-        for delivery in event.deliveries
-    )
-    return when(event.received_at), event.key, event.sender, event.outcome, turn, sent
-
-
 # --- conversations --------------------------------------------------------------------------------------
 
 
@@ -102,7 +65,7 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
 
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
     """The newest entries of a thread."""
-    wanted = _row_id(thread_id)
+    wanted = row_id(thread_id)
     found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, limit)))
     if as_json:
         print_json(found)
@@ -117,7 +80,7 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
 
 def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
     """A whole thread: as JSON exactly, as Markdown without what could steer a terminal."""
-    wanted = _row_id(thread_id)
+    wanted = row_id(thread_id)
     found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
     if as_json:
         print_json(found)
@@ -155,7 +118,7 @@ def _spoken(entry: EntryView) -> str:
     return f"{when(entry.at)}  {_who(entry)}: {text}"
 
 
-def _row_id(typed: str) -> str:
+def row_id(typed: str) -> str:
     """Row ids are UUIDs; people may leave out the dashes."""
     try:
         return str(uuid.UUID(typed.strip()))

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import assert_never
-from zoneinfo import ZoneInfo
 
 from core import texts
 from core.agent.budget import LoopBudget, LoopLimits
@@ -281,9 +279,10 @@ class ChatDelegate:
         tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
         facts = PromptFacts(
             configured=settings.system_prompt,
-            speaker=f"{principal.name} ({principal.role.value})",
+            speaker=principal,
             channel=self._thread.channel,
-            time=_local_time(self._services.clock.now(), settings.timezone),
+            now=self._services.clock.now(),
+            timezone=settings.timezone,
             tools=[tool.name for tool in tools],
         )
         limit_tokens = settings.context_tokens - settings.reserve_tokens - _tool_tokens(tools)
@@ -359,11 +358,6 @@ def _unknown(call: CallRow) -> ToolResult:
             return _result(call, ResultStatus.SKIPPED, f"{interrupted} {said}")
         case _:
             return _result(call, ResultStatus.UNKNOWN, f"{interrupted} Nobody has looked yet.")
-
-
-def _local_time(now_us: int, timezone: str) -> str:
-    moment = datetime.fromtimestamp(now_us / SECOND_US, ZoneInfo(timezone))
-    return f"{moment:%A, %Y-%m-%d %H:%M} ({timezone})"
 
 
 def _tool_tokens(tools: Sequence[ToolSpec]) -> int:

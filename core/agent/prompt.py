@@ -2,6 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US
+from core.users import Principal
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant that people talk to from chat platforms. Answer briefly and to the point, "
@@ -12,23 +17,31 @@ DEFAULT_SYSTEM_PROMPT = (
 
 @dataclass(frozen=True, slots=True)
 class PromptFacts:
-    """What a turn's system prompt says about its situation."""
+    """What a turn's system prompt says about its situation. `now`: microseconds UTC; `timezone`: an IANA
+    name; `tools`: the names of those on offer."""
 
     configured: str
-    speaker: str
+    speaker: Principal
     channel: str
-    time: str
+    now: int
+    timezone: str
     tools: Sequence[str]
 
 
 def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
     """The system text; `with_tools=False` is the variant for final words."""
+    speaker = f"{facts.speaker.name} ({facts.speaker.role.value})"
     lines = [
         facts.configured or DEFAULT_SYSTEM_PROMPT,
-        f"You are talking with {facts.speaker} on {facts.channel}. It is {facts.time}.",
+        f"You are talking with {speaker} on {facts.channel}. It is {_local_time(facts.now, facts.timezone)}.",
     ]
     if not with_tools:
         lines.append("You cannot use tools any more in this turn: say what was done, what is left, and stop.")
     elif facts.tools:
         lines.append(f"Tools on offer: {', '.join(facts.tools)}. A call may need a person's consent.")
     return "\n\n".join(lines)
+
+
+def _local_time(now_us: int, timezone: str) -> str:
+    moment = datetime.fromtimestamp(now_us / SECOND_US, ZoneInfo(timezone))
+    return f"{moment:%A, %Y-%m-%d %H:%M} ({timezone})"

@@ -288,13 +288,34 @@ async def test_why_says_what_became_of_messages(house: House) -> None:
     assert key in table.out
     assert "\x1b" not in table.out
     assert "[/bold]" in table.out.replace("\n", "")
-    (refused,) = json.loads(newest.out)
+    (refused,) = json.loads(newest.out)["events"]
     assert (refused["turn_state"], refused["deliveries"][0]["state"]) == ("failed", "sent")
     assert "no [/INST] here" in refused["turn_error"]
-    (answered,) = json.loads(one.out)
+    (answered,) = json.loads(one.out)["events"]
     assert (answered["key"], answered["outcome"], answered["turn_state"]) == (key, "turn 1", "done")
     assert (none.code, none.out) == (1, "")
     assert none.complaint == "No event has the key tg:123456:m:7:999."
+
+
+async def test_why_counts_what_was_noise(house: House) -> None:
+    house.telegram.add_user(8, first_name="Otto")
+    group = house.telegram.create_group("all", [OWNER, 8])
+    await house.start()
+    for person in (OWNER, 8, 8):
+        house.telegram.user_sends_text(person, f"@{house.telegram.bot().user.username} hi", chat_id=group.id)
+    await house.telegram.wait_confirmed()
+    table, page = await asyncio.gather(
+        hubbub(house.directory, "why"), hubbub(house.directory, "why", "--json")
+    )
+    assert (table.code, table.err) == (0, "")
+    assert table.out.startswith("Only counted:\n")
+    assert f"telegram {group.id}" in table.out
+    told = json.loads(page.out)
+    assert told["events"] == []
+    reason = "ignored: groups are off"
+    counted = {row["platform_user_id"]: (row["address"], row["reason"], row["seen"]) for row in told["noise"]}
+    assert counted == {str(OWNER): (str(group.id), reason, 1), "8": (str(group.id), reason, 2)}
+    assert all(row["first_at"] <= row["last_at"] for row in told["noise"])
 
 
 async def test_config_check_says_what_is_configured(house: House) -> None:

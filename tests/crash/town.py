@@ -131,7 +131,7 @@ class Town:
         process = await self.nursery.command(words, output)
         await process.wait(LIMIT_S)
         assert await self.nursery.exit_code(process) == 0, output.read_text()
-        return json.loads(output.read_text())
+        return json.loads(output.read_text())["events"]
 
     async def account(self) -> list[dict[str, Any]]:
         """As `why`, once the hub has nothing left to send. Raises TimeoutError."""

@@ -45,7 +45,7 @@ async def why(house: House, *words: str) -> list[dict[str, Any]]:
     arguments = ["why", "--json", "--config", str(house.directory / "hubbub.toml"), *words]
     ended = await asyncio.to_thread(CliRunner().invoke, app, arguments)
     assert ended.exit_code == 0, ended.output
-    return json.loads(ended.stdout)
+    return json.loads(ended.stdout)["events"]
 
 
 async def why_message(house: House, person: int, message_id: int) -> dict[str, Any]:

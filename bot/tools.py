@@ -1,0 +1,68 @@
+"""The tools of this hub, and who may use them: for the hub itself, and for whoever looks from outside."""
+
+import ssl
+
+from bot.config import Loaded
+from bot.settings import Config
+from core.clock import Clock
+from core.consent.access import RolePolicy
+from core.consent.decide import Policy, Preset
+from core.safety.addresses import Exemption
+from core.safety.network import NetworkGuard, SystemLookup
+from core.safety.paths import PathGuard
+from core.tools.builtin.ask import ask_user_tool
+from core.tools.builtin.clock import time_tool
+from core.tools.builtin.files import file_tools
+from core.tools.builtin.http import http_tool
+from core.tools.builtin.memory import Notes, memory_tools
+from core.tools.builtin.shell import shell_tool
+from core.tools.registry import ToolRegistry
+
+
+def build_tools(configured: Loaded, notes: Notes, clock: Clock) -> ToolRegistry:
+    """All of them, in the order models are told."""
+    config = configured.config
+    return ToolRegistry(
+        [
+            time_tool(clock, config.hub.timezone),
+            ask_user_tool(),
+            *memory_tools(notes),
+            *file_tools(_path_guard(configured)),
+            http_tool(_network_guard(config), _authorities),
+            shell_tool(configured.environment),
+        ]
+    )
+
+
+def build_policy(config: Config) -> Policy:
+    """What the operator laid down."""
+    approvals = config.approvals
+    return Policy(
+        preset=Preset(approvals.preset),
+        whitelist=frozenset(approvals.whitelist),
+        dangerous_tools=frozenset(approvals.dangerous_tools),
+        dangerous_operations=frozenset(approvals.dangerous_operations),
+        roles=RolePolicy(
+            member=config.roles.member.tools,
+            guest=config.roles.guest.tools,
+            member_asks_owner=config.roles.member.ask_owner,
+        ),
+    )
+
+
+def _path_guard(configured: Loaded) -> PathGuard:
+    """The workspace without what is the hub's own, wherever the operator put that."""
+    config = configured.config
+    files = [file for file in (configured.source, configured.environment_file) if file is not None]
+    return PathGuard(config.workspace.dir, [config.hub.data_dir, *files])
+
+
+def _network_guard(config: Config) -> NetworkGuard:
+    return NetworkGuard(SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private])
+
+
+def _authorities() -> ssl.SSLContext:
+    """Whom to trust on the web. Called in a thread, when something is first fetched."""
+    from core.model.http import tls_context
+
+    return tls_context()
