@@ -37,6 +37,7 @@ from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.channel import Channel
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
+from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.agent.runner import ChatTurnRunner
 from core.clock import SECOND_US, Clock, SystemClock
@@ -89,6 +90,7 @@ class App:
     recovery: BootRecovery
     previews: TurnPreviews
     gathering: AlbumGathering
+    acknowledgements: Acknowledgements
     pairing: PairingDesk
 
 
@@ -125,6 +127,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.expiry.run(), name="prompt expiry"),
             group.create_task(app.previews.run(), name="previews"),
             group.create_task(app.gathering.run(), name="albums"),
+            group.create_task(app.acknowledgements.run(), name="acknowledgements"),
             group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
             group.create_task(app.web.run(), name="web"),
         ]
@@ -183,7 +186,8 @@ async def _assemble(
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
     rules = build_rules(loaded.config, owner, ids)
     gathering = AlbumGathering(store, actors, clock, ids)
-    hub = Hub(store, rules, actors, manager, clock, gathering)
+    acknowledgements = Acknowledgements(store, manager, clock)
+    hub = Hub(store, rules, actors, manager, clock, gathering, acknowledgements)
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 
     async def readiness() -> Readiness:
@@ -226,6 +230,7 @@ async def _assemble(
         recovery=BootRecovery(store, actors, manager, end_process, clock, ids, gathering),
         previews=previews,
         gathering=gathering,
+        acknowledgements=acknowledgements,
         pairing=pairing,
     )
 

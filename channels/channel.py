@@ -97,6 +97,11 @@ class Channel(Protocol):
         ChannelError."""
         ...
 
+    async def acknowledge(self, ref: MessageRef) -> None:
+        """Give a received message a sign that it was seen and waits, where the platform has one; elsewhere do
+        nothing. The sign stays when the message is answered: seen it was. Raises ChannelError."""
+        ...
+
     async def find_lost(
         self, to: Address, payload: Payload, nonce: str, around: Surroundings
     ) -> Posted | None:

@@ -8,15 +8,16 @@ from channels.channel import Channel
 from channels.notify import NotifyQueue
 from channels.outlet import Outlet
 from channels.sender import Sender
-from core.clock import Clock
-from core.errors import AuthRejected, StoreUnavailable
-from core.messages import Address
+from core.clock import SECOND_US, Clock
+from core.errors import AuthRejected, ChannelError, RateLimited, StoreUnavailable
+from core.messages import Address, MessageRef
 from core.ports import Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
 STORE_PAUSE_S = 1.0
 CRASH_PAUSE_S = 30.0
+MOST_ACKNOWLEDGING = 8
 
 _PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
 
@@ -47,6 +48,8 @@ class Dispatcher:
         self._sending: dict[Address, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._in_hand = {SendState.SENDING}
+        self._acknowledging = 0
+        self._no_signs_until_us = 0
 
     def put(self, rows: Iterable[OutboxRow]) -> None:
         """Take notice of ready rows; never blocks."""
@@ -66,6 +69,17 @@ class Dispatcher:
         """Show nothing more of it."""
         if (sender := self._senders.get(preview.address)) is not None:
             sender.close_preview(preview)
+
+    def acknowledge(self, ref: MessageRef) -> None:
+        """Give a message a sign, beside everything else; not while many are under way, or the platform wants
+        fewer requests."""
+        if (
+            self._tasks is not None
+            and self._acknowledging < MOST_ACKNOWLEDGING
+            and self._clock.now() >= self._no_signs_until_us
+        ):
+            self._acknowledging += 1
+            self._tasks.create_task(self._acknowledge(ref), name=f"acknowledge {self._name} {ref}")
 
     def use(self, channel: Channel) -> None:
         """Send through this channel from now on."""
@@ -127,6 +141,18 @@ class Dispatcher:
             del self._senders[address], self._sending[address]
         if sender.forgot:
             self._queue.request_reload()
+
+    async def _acknowledge(self, ref: MessageRef) -> None:
+        try:
+            await self._outlet.channel.acknowledge(ref)
+        except RateLimited as error:
+            self._no_signs_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
+        except ChannelError as error:
+            logger.info("%s of %s gets no sign: %s", ref, self._name, error)
+        except Exception:  # a defect of the adapter: everything else goes on
+            logger.exception("acknowledging %s of %s broke", ref, self._name)
+        finally:
+            self._acknowledging -= 1
 
     async def _wind_down(self) -> None:
         for address, sender in self._senders.items():

@@ -11,7 +11,7 @@ from channels.reception import Reception
 from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected
-from core.messages import Address
+from core.messages import Address, MessageRef
 from core.ports import Inbox, Outbox, OutboxRow, Preview
 
 logger = logging.getLogger(__name__)
@@ -119,6 +119,11 @@ class ChannelManager:
         """See Previews."""
         if (slot := self._slots.get(preview.channel)) is not None:
             slot.dispatcher.close_preview(preview)
+
+    def acknowledge(self, channel: str, ref: MessageRef) -> None:
+        """See Acknowledger."""
+        if (slot := self._slots.get(channel)) is not None:
+            slot.dispatcher.acknowledge(ref)
 
     # --- what the program sees ---------------------------------------------------------------------------
     def states(self) -> Mapping[str, ChannelState]:

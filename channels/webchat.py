@@ -107,6 +107,10 @@ class WebChannel:
     async def typing(self, to: Address) -> None:
         """See Channel: turns are seen as they run."""
 
+    async def acknowledge(self, ref: MessageRef) -> None:
+        """See Channel: what waits is seen to wait."""
+        del ref
+
     async def find_lost(
         self, to: Address, payload: Payload, nonce: str, around: Surroundings
     ) -> Posted | None:

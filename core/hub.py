@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from core import texts
+from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.clock import SECOND_US, Clock
 from core.conversation.judging import EventJudge, HouseRules
@@ -11,7 +12,7 @@ from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
 from core.messages import InboundEvent, InboundMessage, Markdown, Message, Unreadable
 from core.ports import Acceptance, OutboxListener, Seen
-from core.store.accept import Accepted
+from core.store.accept import WAITING, Accepted
 from core.store.base import Store
 from core.store.units import committed
 from core.users import Principal
@@ -33,6 +34,7 @@ class Hub:
         listener: OutboxListener,
         clock: Clock,
         gathering: AlbumGathering,
+        acknowledgements: Acknowledgements,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -40,6 +42,7 @@ class Hub:
         self._listener = listener
         self._clock = clock
         self._gathering = gathering
+        self._acknowledgements = acknowledgements
         self._open = False
 
     @property
@@ -71,6 +74,8 @@ class Hub:
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
         logger.info("event %s: %s%s", event.key, accepted.outcome, " (again)" if accepted.duplicate else "")
+        if accepted.outcome == WAITING and isinstance(event, InboundMessage) and not accepted.duplicate:
+            self._acknowledgements.expect(event)
         return _acceptance(accepted)
 
     async def speak(self, event: InboundMessage, by: Principal, thread_id: str) -> bool:

@@ -188,6 +188,14 @@ class OutboxListener(Protocol):
         ...
 
 
+class Acknowledger(Protocol):
+    """Shows people that a message of theirs was seen, as far as that delays nothing else."""
+
+    def acknowledge(self, channel: str, ref: MessageRef) -> None:
+        """Give the message a sign, soon or not at all. Never blocks and never fails."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
     """A turn that has run for a while, and where people wait for it.

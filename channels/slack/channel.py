@@ -143,6 +143,10 @@ class SlackChannel:
     async def typing(self, to: Address) -> None:
         """See Channel. Slack shows none for bots outside its assistant view."""
 
+    async def acknowledge(self, ref: MessageRef) -> None:
+        """See Channel: reactions take a permission the app does not ask for."""
+        del ref
+
     async def find_lost(
         self, to: Address, payload: Payload, nonce: str, around: Surroundings
     ) -> Posted | None:

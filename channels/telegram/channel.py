@@ -24,6 +24,9 @@ from core.ports import Inbox, Posted, Surroundings
 
 logger = logging.getLogger(__name__)
 
+SEEN = "👀"
+"""One of the reactions open to every bot (Bot API, ReactionTypeEmoji)."""
+
 
 class TelegramChannel:
     """See Channel. `commands`: the menu offered in chats, names (without slash) to descriptions; `webhook`:
@@ -146,6 +149,11 @@ class TelegramChannel:
     async def typing(self, to: Address) -> None:
         """See Channel."""
         await self._client.typing(where(to))
+
+    async def acknowledge(self, ref: MessageRef) -> None:
+        """See Channel: an eye on the message."""
+        spot = spot_of(ref)
+        await self._client.react(spot.chat_id, spot.message_id, SEEN)
 
     async def find_lost(
         self,

@@ -33,6 +33,7 @@ SEND_MESSAGE: Final = "send_Message"
 EDIT_MESSAGE_TEXT: Final = "edit_Message_Text"
 DELETE_MESSAGE: Final = "delete_Message"
 SEND_CHAT_ACTION: Final = "send_Chat_Action"
+SET_MESSAGE_REACTION: Final = "set_Message_Reaction"
 ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
 """Spelt so because `Bot.do_api_request`, asked for a method the library has parsed results for, warns each
 time; it writes all of these in camel case."""
@@ -152,6 +153,13 @@ class BotClient:
     async def typing(self, params: Mapping[str, object]) -> None:
         """sendChatAction: shown for five seconds, or until a message comes."""
         await self._call(SEND_CHAT_ACTION, {**params, "action": "typing"})
+
+    async def react(self, chat_id: int, message_id: int, emoji: str) -> None:
+        """setMessageReaction: in the place of our reaction so far."""
+        reaction = [{"type": "emoji", "emoji": emoji}]
+        await self._call(
+            SET_MESSAGE_REACTION, {"chat_id": chat_id, "message_id": message_id, "reaction": reaction}
+        )
 
     async def delete(self, chat_id: int, message_id: int) -> bool:
         """deleteMessage; False if Telegram does not let us (too old, gone, not ours)."""

@@ -138,6 +138,10 @@ class TerminalChannel:
         """See Channel: the screen follows the turn itself."""
         del to
 
+    async def acknowledge(self, ref: MessageRef) -> None:
+        """See Channel: a screen has no such sign."""
+        del ref
+
     async def find_lost(
         self, to: Address, payload: Payload, nonce: str, around: Surroundings
     ) -> Posted | None:

@@ -16,6 +16,9 @@ from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, Stra
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Identity, Principal
 
+WAITING = "waiting"
+"""The outcome of input until a turn takes it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admitted:

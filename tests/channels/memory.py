@@ -388,6 +388,10 @@ class LoopbackChannel(Watched):
         await self._ask("typing", to, {})
         self._answer(to, {})
 
+    async def acknowledge(self, ref: MessageRef) -> None:
+        await self._ask("acknowledge", Address(ref), {})
+        self._answer(Address(ref), {})
+
     async def find_lost(
         self, to: Address, payload: Payload, nonce: str, around: Surroundings
     ) -> Posted | None:

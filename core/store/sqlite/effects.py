@@ -5,6 +5,7 @@ from typing import assert_never
 from core.messages import ChoiceAnswer, InboundMessage
 from core.ports import OutboxRow
 from core.store.accept import (
+    WAITING,
     CastVote,
     ClosePrompt,
     Effect,
@@ -27,7 +28,6 @@ from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
 from core.thread_key import scope_of
 from core.users import Principal
 
-WAITING = "waiting"
 STOPPED = "stopped"
 TITLE_LIMIT_CHARS = 80
 
