@@ -1,0 +1,129 @@
+/** The hub's HTTP API. Every function returns what the hub answers, or throws ApiError. */
+
+/** A refusal of the hub, or that it could not be reached (`code` "unreachable", `status` 0). */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} code @param {string} message @param {string} [field] */
+  constructor(status, code, message, field) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.field = field;
+  }
+}
+
+/** Called once, when the hub no longer knows who asks. */
+let onSignedOut = () => {};
+
+/** @param {() => void} handler */
+export function whenSignedOut(handler) {
+  onSignedOut = handler;
+}
+
+/** The login is gone: whoever notices says so here. */
+export function signedOut() {
+  onSignedOut();
+}
+
+/** Header that no form of another site can send. */
+const CSRF = { "X-Hubbub-CSRF": "1" };
+
+/** @param {string} path @param {Object<string, any>} [query] */
+function withQuery(path, query = {}) {
+  const given = Object.entries(query).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
+  return given.length ? `${path}?${new URLSearchParams(given.map(([k, v]) => [k, String(v)]))}` : path;
+}
+
+/** @param {string} path @param {RequestInit} [init] @returns {Promise<any>} */
+async function ask(path, init = {}) {
+  let response;
+  try {
+    response = await fetch(`/api${path}`, { credentials: "same-origin", cache: "no-store", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", "The hub cannot be reached. Is it running?");
+  }
+  const page = await response.json().catch(() => ({}));
+  if (response.ok) return page;
+  if (response.status === 401) onSignedOut();
+  throw errorOf(response.status, page);
+}
+
+/** @param {number} status @param {any} page */
+function errorOf(status, page) {
+  const { code = "failed", message = `The hub answered ${status}.`, field } = page?.error ?? {};
+  return new ApiError(status, code, message, field);
+}
+
+/** @param {string} path @param {unknown} [body] */
+function change(path, body = {}) {
+  const headers = { "Content-Type": "application/json", ...CSRF };
+  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+export const me = () => ask("/me");
+export const logout = () => change("/logout");
+
+/** @param {{query?: string, channel?: string, before?: string, limit?: number, signal?: AbortSignal}} wanted */
+export const threads = ({ signal, ...query }) => ask(withQuery("/threads", query), { signal });
+/** @param {string} id @param {{before?: number, limit?: number, signal?: AbortSignal}} [wanted] */
+export const thread = (id, { signal, ...query } = {}) =>
+  ask(withQuery(`/threads/${encodeURIComponent(id)}`, query), { signal });
+/** @param {string} id @param {string} text @param {string} clientKey */
+export const answer = (id, text, clientKey) =>
+  change(`/threads/${encodeURIComponent(id)}/answer`, { text, client_key: clientKey });
+/** @param {string} id */
+export const stop = (id) => change(`/threads/${encodeURIComponent(id)}/stop`);
+/** @param {{text: string, thread_id?: string, new?: boolean, client_key: string, attachments?: string[]}} message */
+export const send = (message) => change("/chat/send", message);
+
+/** @param {{state: "pending" | "decided", before?: string, limit?: number}} query */
+export const approvals = (query) => ask(withQuery("/approvals", query));
+/** @param {{request_id: string, action: string, arguments?: Object<string, any>, text?: string}} decision */
+export const resolve = (decision) => change("/chat/gate/resolve", decision);
+
+export const channels = () => ask("/channels");
+export const pairing = () => ask("/pairing");
+export const users = () => ask("/users");
+/** @param {string} code @param {"me" | "member" | "owner"} as */
+export const letIn = (code, as) => change("/pairing/approve", { code, as });
+/** @param {string} code */
+export const turnDown = (code) => change("/pairing/reject", { code });
+/** @param {string} channel @param {string} id */
+export const revoke = (channel, id) => change("/pairing/revoke", { channel, platform_user_id: id });
+/** @param {{query?: string, limit?: number, signal?: AbortSignal}} wanted */
+export const why = ({ signal, ...query }) => ask(withQuery("/why", query), { signal });
+
+/** Where events come from. @param {{thread?: string, after?: number}} query */
+export const eventsUrl = (query) => withQuery("/api/events", query);
+
+/**
+ * Uploads one file; `onProgress` gets the share that is done, 0 to 1.
+ * @param {File} file @param {(share: number) => void} onProgress @param {AbortSignal} signal
+ * @returns {Promise<{id: string, name: string, media_type: string, size_bytes: number}>}
+ */
+export function upload(file, onProgress, signal) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", withQuery("/api/uploads", { name: file.name }));
+    request.setRequestHeader("Content-Type", file.type || "application/octet-stream");
+    for (const [name, value] of Object.entries(CSRF)) request.setRequestHeader(name, value);
+    request.responseType = "json";
+    request.upload.onprogress = (event) => onProgress(event.total ? event.loaded / event.total : 0);
+    request.onerror = () => reject(new ApiError(0, "unreachable", "The hub cannot be reached."));
+    request.onload = () => {
+      if (request.status < 300) return resolve(request.response);
+      if (request.status === 401) onSignedOut();
+      return reject(errorOf(request.status, request.response));
+    };
+    signal.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
+}
+
+/** A key by which the hub knows a message that is sent again. */
+export function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,269 @@
+/** A question to people: what is asked, the exact arguments, the answers, an edit before saying yes. */
+
+import * as api from "./api.js";
+import { codeView } from "./blocks.js";
+import { announce, h, icon } from "./dom.js";
+import { clip, fromNow, inFull, toDate } from "./format.js";
+import { ArgumentsForm } from "./arguments_form.js";
+import { timeView } from "./message_view.js";
+
+const GOES_ON = new Set(["approve", "happened", "continue"]);
+
+/**
+ * @param {import("./types.js").Approval | null} approval null: only what was shown is known
+ * @param {{item?: import("./types.js").Item, place: "feed" | "page", link?: string}} options
+ */
+export function approvalCard(approval, options) {
+  const card = new ApprovalCard(approval, options);
+  return {
+    element: card.element,
+    update: (/** @type {import("./types.js").Approval} */ now) => card.update(now),
+    outcome: (/** @type {string | null} */ text) => card.outcome(text),
+  };
+}
+
+class ApprovalCard {
+  /** @type {ArgumentsForm | null} */ #form = null;
+  #busy = false;
+
+  /** See approvalCard. @param {import("./types.js").Approval | null} approval @param {any} options */
+  constructor(approval, { item, place, link }) {
+    this.approval = approval;
+    this.item = item;
+    this.link = link;
+    this.id = approval?.prompt_id ?? item?.prompt_id ?? "";
+    this.body = h("div", { class: "card-body" });
+    this.actions = h("div", { class: "card-actions" });
+    this.problem = h("p", { class: "problem", role: "alert", hidden: true });
+    const title = h("h3", { id: `card-${place}-${this.id}` });
+    this.title = title;
+    this.element = h(
+      "article",
+      {
+        class: "card approval",
+        tabindex: place === "page" ? "-1" : null,
+        "aria-labelledby": title.id,
+        data: { prompt: this.id },
+      },
+      h("header", {}, icon("approvals"), title),
+      this.body,
+      this.problem,
+      this.actions,
+    );
+    this.#render();
+  }
+
+  /** @param {import("./types.js").Approval} approval */
+  update(approval) {
+    const before = this.approval;
+    this.approval = approval;
+    if (before && JSON.stringify(before) === JSON.stringify(approval)) return;
+    const held = this.element.contains(document.activeElement) && document.activeElement !== this.element;
+    this.#form = null;
+    this.#busy = false;
+    this.#render();
+    if (held) this.#refocus();
+  }
+
+  /** @param {string | null} text */
+  outcome(text) {
+    if (this.approval || !this.item) return;
+    this.item = { ...this.item, outcome: text };
+    this.#render();
+  }
+
+  #refocus() {
+    const first = /** @type {HTMLElement | null} */ (this.actions.querySelector("button"));
+    if (first) return first.focus();
+    if (!this.element.hasAttribute("tabindex")) this.element.tabIndex = -1;
+    this.element.focus();
+  }
+
+  get #open() {
+    return this.approval?.state === "open";
+  }
+
+  #render() {
+    const { approval, item } = this;
+    const [title, ...reason] = (approval?.title ?? item?.title ?? "A question").split("\n");
+    this.title.textContent = title;
+    this.element.classList.toggle("closed", !this.#open);
+    this.#say("");
+    this.body.replaceChildren(...this.#about(reason), ...this.#what());
+    this.actions.replaceChildren(...(this.#open ? this.#answers() : this.#settled()));
+  }
+
+  /** Why, who and how long. @param {string[]} reason */
+  *#about(reason) {
+    for (const line of reason) yield h("p", { class: "reason" }, line);
+    const { approval } = this;
+    if (!approval) return;
+    const parts = [
+      h("span", {}, `Asked by ${clip(approval.requester.name || "somebody", 60)} on ${approval.channel}`),
+    ];
+    if (this.#open) {
+      const end = toDate(approval.expires_at).toISOString();
+      parts.push(
+        h(
+          "time",
+          { datetime: end, title: inFull(approval.expires_at) },
+          `expires ${fromNow(approval.expires_at)}`,
+        ),
+      );
+    } else parts.push(timeView(approval.opened_at));
+    if (this.link) parts.push(h("a", { href: this.link }, "Open conversation"));
+    yield h("p", { class: "meta" }, ...parts);
+  }
+
+  /** The call itself. */
+  *#what() {
+    const { approval, item } = this;
+    if (approval?.tool && approval.arguments) {
+      if (this.#form) yield this.#form.element;
+      else yield argumentsView(approval.tool, approval.arguments);
+      return;
+    }
+    const lines = approval?.details.length ? approval.details : (item?.lines ?? []);
+    if (lines.length) yield codeView(lines.join("\n"), approval?.tool ?? "");
+  }
+
+  *#settled() {
+    const outcome = this.approval?.outcome;
+    const text = outcome?.text ?? this.item?.outcome;
+    if (text)
+      yield h(
+        "p",
+        { class: "outcome" },
+        icon("check"),
+        h("span", {}, text),
+        outcome ? timeView(outcome.at) : null,
+      );
+    else if (this.approval) yield h("p", { class: "outcome muted" }, "Settled.");
+    else yield h("p", { class: "outcome muted" }, "No longer open.");
+  }
+
+  *#answers() {
+    const approval = /** @type {import("./types.js").Approval} */ (this.approval);
+    if (!approval.may_decide) {
+      yield h("p", { class: "muted" }, "Somebody else has to decide this.");
+      return;
+    }
+    if (this.#form) {
+      yield this.#button("Approve as edited", "primary", () => this.#approveEdited());
+      yield this.#button("Cancel edit", "", () => this.#edit(false));
+      return;
+    }
+    for (const choice of approval.choices) {
+      const action = choice.option ?? String(choice.index);
+      yield this.#button(choice.label, GOES_ON.has(action) ? "primary" : "", () => this.#decide({ action }), {
+        data: { action },
+      });
+    }
+    if (approval.editable && approval.arguments) {
+      yield this.#button("Edit…", "quiet", () => this.#edit(true), { data: { action: "edit" } });
+    }
+    if (approval.free_text) yield this.#freeText();
+  }
+
+  #freeText() {
+    const field = h("input", {
+      type: "text",
+      "aria-label": "Your answer",
+      placeholder: "Your answer",
+      maxlength: "4000",
+    });
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (field.value.trim()) this.#decide({ action: "0", text: field.value.trim() });
+    };
+    return h(
+      "form",
+      { class: "free-text", on: { submit } },
+      field,
+      h("button", { type: "submit", class: "button primary" }, "Answer"),
+    );
+  }
+
+  /** @param {string} label @param {string} look @param {() => void} onClick */
+  #button(label, look, onClick, props = {}) {
+    const disabled = this.#busy;
+    return h(
+      "button",
+      { type: "button", class: `button ${look}`, disabled, ...props, on: { click: onClick } },
+      label,
+    );
+  }
+
+  /** @param {boolean} on */
+  #edit(on) {
+    this.#form = on ? new ArgumentsForm(this.approval?.arguments ?? {}, this.id) : null;
+    this.#render();
+    if (this.#form) this.#form.focus();
+    else /** @type {HTMLElement | null} */ (this.actions.querySelector('[data-action="edit"]'))?.focus();
+  }
+
+  #approveEdited() {
+    const edited = this.#form?.read();
+    if (edited) this.#decide({ action: "approve", arguments: edited });
+  }
+
+  /** @param {{action: string, arguments?: Object<string, any>, text?: string}} decision */
+  async #decide(decision) {
+    if (this.#busy) return;
+    this.#setBusy(true);
+    this.#say("");
+    try {
+      const decided = await api.resolve({ request_id: this.id, ...decision });
+      announce(decided.outcome ?? "Decided.");
+      this.#counted(decided.outcome);
+    } catch (error) {
+      this.#setBusy(false);
+      this.#refused(/** @type {api.ApiError} */ (error));
+    }
+  }
+
+  /** The hub tells everybody of the outcome; where it says nothing, more people have to answer. */
+  #counted(text) {
+    if (!this.#open) return;
+    this.#say(text ?? "", false);
+    this.#setBusy(false);
+  }
+
+  /** @param {api.ApiError} error */
+  #refused(error) {
+    if (this.#form && error.field) this.#form.complain(error.field, error.message);
+    else this.#say(error.message);
+  }
+
+  /** @param {string} text */
+  #say(text, bad = true) {
+    this.problem.textContent = text;
+    this.problem.hidden = !text;
+    this.problem.classList.toggle("bad", bad);
+  }
+
+  /** @param {boolean} busy */
+  #setBusy(busy) {
+    this.#busy = busy;
+    this.element.toggleAttribute("aria-busy", busy);
+    // aria-disabled keeps the focus where it is.
+    for (const one of this.actions.querySelectorAll("button"))
+      one.setAttribute("aria-disabled", String(busy));
+  }
+}
+
+/** A single text is the call in full; several are shown by name. @param {string} tool @param {Object<string, any>} given */
+function argumentsView(tool, given) {
+  const entries = Object.entries(given);
+  if (!entries.length) return h("p", { class: "muted" }, `${tool}, without arguments`);
+  const texts = entries.map(([name, value]) => [
+    name,
+    typeof value === "string" ? value : JSON.stringify(value, null, 2),
+  ]);
+  if (texts.length === 1) return codeView(texts[0][1], texts[0][0]);
+  return h(
+    "dl",
+    { class: "arguments" },
+    ...texts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]),
+  );
+}

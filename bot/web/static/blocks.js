@@ -1,0 +1,104 @@
+/** Formatted text as the hub sends it, as DOM nodes. */
+
+import { h, icon, outsideLink } from "./dom.js";
+
+const COPIED_MS = 1500;
+const STYLES = { bold: "strong", italic: "em", strike: "s", code: "code" };
+
+/** @param {import("./types.js").Span[]} spans */
+export function inline(spans) {
+  const fragment = document.createDocumentFragment();
+  for (const span of spans) {
+    /** @type {Node} */ let node = document.createTextNode(span.text);
+    for (const style of [...span.styles].reverse()) {
+      if (STYLES[style]) node = h(STYLES[style], {}, node);
+    }
+    fragment.append(span.link ? outsideLink(span.link, node) : node);
+  }
+  return fragment;
+}
+
+/** @param {import("./types.js").Block[]} blocks */
+export function blocksView(blocks) {
+  return h("div", { class: "prose" }, ...blocks.map(blockView));
+}
+
+/** Text exactly as it is. @param {string} text */
+export function plainView(text) {
+  return h("div", { class: "prose" }, h("p", {}, text));
+}
+
+/** What was said: formatted where the hub formatted it. @param {{blocks?: any[], text?: string}} said */
+export function saidView(said) {
+  return said.blocks?.length ? blocksView(said.blocks) : plainView(said.text ?? "");
+}
+
+/** @param {any} block @returns {Node} */
+function blockView(block) {
+  const make = MAKERS[block.type];
+  return make ? make(block) : plainView(JSON.stringify(block));
+}
+
+const MAKERS = {
+  paragraph: (block) => h("p", {}, inline(block.spans)),
+  // The page has headings of its own above these.
+  heading: (block) => h(`h${Math.min(6, Math.max(3, block.level + 2))}`, {}, inline(block.spans)),
+  code: (block) => codeView(block.code, block.language),
+  quote: (block) => h("blockquote", {}, ...block.blocks.map(blockView)),
+  list: listView,
+  table: tableView,
+  rule: () => h("hr"),
+};
+
+function listView(block) {
+  const numbered = block.start !== null && block.start !== undefined;
+  const items = block.items.map((item) => h("li", {}, ...item.map(blockView)));
+  const props = {
+    class: block.tight ? "tight" : "",
+    start: numbered && block.start !== 1 ? block.start : null,
+  };
+  return h(numbered ? "ol" : "ul", props, ...items);
+}
+
+function tableView(block) {
+  const cell = (tag) => (spans, column) =>
+    h(
+      tag,
+      { class: `align-${block.alignments[column] ?? "left"}`, scope: tag === "th" ? "col" : null },
+      inline(spans),
+    );
+  const head = h("thead", {}, h("tr", {}, ...block.header.map(cell("th"))));
+  const rows = block.rows.map((row) => h("tr", {}, ...row.map(cell("td"))));
+  const table = h("table", {}, head, h("tbody", {}, ...rows));
+  return h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Table" }, table);
+}
+
+/** Code with a button that copies it. @param {string} code @param {string} [language] */
+export function codeView(code, language = "") {
+  const label = language ? `Code, ${language}` : "Code";
+  const copy = h(
+    "button",
+    { type: "button", class: "copy", "aria-label": "Copy code" },
+    icon("copy"),
+    h("span", {}, "Copy"),
+  );
+  copy.addEventListener("click", () => copyText(copy, code));
+  return h(
+    "figure",
+    { class: "code" },
+    h("figcaption", {}, h("span", {}, language || "text"), copy),
+    h("pre", { tabindex: "0", role: "region", "aria-label": label }, h("code", {}, code)),
+  );
+}
+
+/** @param {HTMLElement} copy @param {string} text */
+async function copyText(copy, text) {
+  const word = /** @type {HTMLElement} */ (copy.lastElementChild);
+  try {
+    await navigator.clipboard.writeText(text);
+    word.textContent = "Copied";
+  } catch {
+    word.textContent = "Not allowed";
+  }
+  setTimeout(() => (word.textContent = "Copy"), COPIED_MS);
+}

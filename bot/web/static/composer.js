@@ -1,0 +1,162 @@
+/** Where a message is written: grows with it, keeps drafts, takes files, and never sends half a word. */
+
+import { composing, h, icon, iconButton } from "./dom.js";
+import { Uploads } from "./uploads.js";
+
+const DRAFT = "draft:";
+/** The hub takes no longer ones. */
+const MOST_CHARS = 100_000;
+
+export class Composer {
+  /**
+   * @param {{label: string, placeholder: string, hint?: string, draft: string, files: boolean,
+   *   onSend: (text: string, uploads: string[]) => Promise<void>, onStop: () => void}} options
+   */
+  constructor(options) {
+    this.options = options;
+    this.uploads = new Uploads(() => this.#refresh());
+    this.field = this.#makeField();
+    this.sendButton = h(
+      "button",
+      { type: "submit", class: "icon-button primary", "aria-label": "Send", title: "Send (Enter)" },
+      icon("send"),
+    );
+    this.stopButton = iconButton("stop", "Stop", () => options.onStop(), {
+      hidden: true,
+      class: "icon-button stop",
+    });
+    this.problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    this.element = this.#form();
+    this.#refresh();
+    requestAnimationFrame(() => this.#grow());
+  }
+
+  focus() {
+    this.field.focus();
+  }
+
+  /** @param {boolean} busy */
+  setBusy(busy) {
+    this.stopButton.hidden = !busy;
+  }
+
+  /** @param {Iterable<File>} files */
+  attach(files) {
+    if (this.options.files) this.uploads.add(files);
+  }
+
+  /** @param {string} text */
+  write(text) {
+    this.field.value = text;
+    this.#changed();
+  }
+
+  #makeField() {
+    const { label, placeholder, draft } = this.options;
+    const field = h("textarea", {
+      rows: "1",
+      "aria-label": label,
+      placeholder,
+      maxlength: MOST_CHARS,
+      enterkeyhint: "send",
+    });
+    field.value = sessionStorage.getItem(DRAFT + draft) ?? "";
+    field.addEventListener("input", () => this.#changed());
+    field.addEventListener("keydown", (event) => this.#key(event));
+    field.addEventListener("paste", (/** @type {ClipboardEvent} */ event) => this.#pasted(event));
+    return field;
+  }
+
+  #form() {
+    const row = h(
+      "div",
+      { class: "composer-row" },
+      ...this.#attaching(),
+      this.field,
+      this.stopButton,
+      this.sendButton,
+    );
+    const hint = this.options.hint ? h("p", { class: "hint" }, this.options.hint) : null;
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#send();
+    };
+    return h("form", { class: "composer", on: { submit } }, this.problem, this.uploads.element, row, hint);
+  }
+
+  *#attaching() {
+    if (!this.options.files) return;
+    const picker = h("input", {
+      type: "file",
+      multiple: true,
+      hidden: true,
+      "aria-label": "Files to attach",
+      tabindex: "-1",
+    });
+    picker.addEventListener("change", () => {
+      this.uploads.add(picker.files ?? []);
+      picker.value = "";
+    });
+    yield picker;
+    yield iconButton("attach", "Attach files", () => picker.click());
+  }
+
+  /** Enter sends, but not while an input method composes; Shift+Enter begins a line. @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key !== "Enter" || event.shiftKey || composing(event)) return;
+    if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    this.#send();
+  }
+
+  /** @param {ClipboardEvent} event */
+  #pasted(event) {
+    const files = event.clipboardData?.files;
+    if (!files?.length || !this.options.files) return;
+    event.preventDefault();
+    this.uploads.add(files);
+  }
+
+  async #send() {
+    const text = this.field.value.trim();
+    const { uploads } = this;
+    this.#complain("");
+    if (uploads.underWay) return this.#complain("A file is still on its way.");
+    if (uploads.failed) return this.#complain("A file could not be taken. Remove it to send the message.");
+    const ids = uploads.ids;
+    if (!text && !ids.length) return;
+    this.field.value = "";
+    uploads.clear();
+    this.#changed();
+    try {
+      await this.options.onSend(text, ids);
+    } catch (error) {
+      this.#complain(/** @type {Error} */ (error).message);
+      if (!this.field.value) this.write(text);
+    }
+  }
+
+  #changed() {
+    const { draft } = this.options;
+    if (this.field.value) sessionStorage.setItem(DRAFT + draft, this.field.value);
+    else sessionStorage.removeItem(DRAFT + draft);
+    this.#grow();
+    this.#refresh();
+  }
+
+  #grow() {
+    this.field.style.height = "auto";
+    this.field.style.height = `${this.field.scrollHeight + 2}px`;
+  }
+
+  #refresh() {
+    const empty = !this.field.value.trim() && !this.uploads.ids.length;
+    this.sendButton?.setAttribute("aria-disabled", String(empty));
+  }
+
+  /** @param {string} words */
+  #complain(words) {
+    this.problem.textContent = words;
+    this.problem.hidden = !words;
+  }
+}

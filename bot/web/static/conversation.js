@@ -1,0 +1,245 @@
+/** One open conversation: loads it, follows it live, resumes it by position, and lets people write in it. */
+
+import * as api from "./api.js";
+import { Composer } from "./composer.js";
+import { announce, button, h, iconButton } from "./dom.js";
+import { EventStream } from "./event_stream.js";
+import { Feed } from "./feed.js";
+import { FeedView } from "./feed_view.js";
+import { titleOf } from "./format.js";
+
+const PAGE = 100;
+/** A hidden page lets its connection go after this; browsers allow only a few of them. */
+const HIDDEN_MS = 30_000;
+/** A message that was taken is in the conversation by then. */
+const ARRIVAL_MS = 3_000;
+
+export class ConversationView {
+  /** @type {Feed | null} */ #feed = null;
+  /** @type {FeedView | null} */ #view = null;
+  /** @type {EventStream | null} */ #stream = null;
+  #closed = false;
+  #cut = false;
+  #hidden = 0;
+  /** @type {() => void} */ #unlist = () => {};
+
+  /**
+   * @param {import("./types.js").Context} context
+   * @param {string} id
+   * @param {{back: string, speak: (thread: import("./types.js").Thread) => {label: string, placeholder: string,
+   *   hint?: string, files: boolean, send: (text: string, uploads: string[], key: string) => Promise<any>}}} options
+   */
+  constructor(context, id, options) {
+    this.context = context;
+    this.id = id;
+    this.options = options;
+    this.title = h("h2", { tabindex: "-1" }, "…");
+    this.about = h("p", { class: "muted about" });
+    this.back = h("a", { class: "icon-button back", href: options.back, "aria-label": "Back to the list" });
+    this.back.append(iconButton("back", "", () => {}).firstChild);
+    this.body = h(
+      "div",
+      { class: "conversation-body" },
+      h("p", { class: "note muted", role: "status" }, "Loading…"),
+    );
+    const head = h(
+      "header",
+      { class: "pane-head" },
+      this.back,
+      h("div", { class: "titles" }, this.title, this.about),
+    );
+    this.element = h(
+      "section",
+      { class: "pane conversation", "aria-label": "Conversation" },
+      head,
+      this.body,
+    );
+    this.onVisibility = () => this.#visibility();
+    document.addEventListener("visibilitychange", this.onVisibility);
+    this.ready = this.#load();
+    this.#takeDrops();
+  }
+
+  close() {
+    this.#closed = true;
+    clearTimeout(this.#hidden);
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    this.#disconnect();
+    this.#view?.close();
+  }
+
+  focus() {
+    if (this.composer && !matchMedia("(pointer: coarse)").matches) this.composer.focus();
+    else this.title.focus();
+  }
+
+  async #load() {
+    try {
+      const page = await api.thread(this.id, { limit: PAGE });
+      if (!this.#closed) this.#open(page);
+    } catch (error) {
+      if (!this.#closed) this.#failed(/** @type {api.ApiError} */ (error));
+    }
+  }
+
+  /** @param {api.ApiError} error */
+  #failed(error) {
+    this.title.textContent = error.status === 404 ? "No such conversation" : "Not loaded";
+    const again = button("Try again", () => {
+      this.body.replaceChildren(h("p", { class: "note muted", role: "status" }, "Loading…"));
+      this.#load();
+    });
+    const words = error.status === 404 ? "It does not exist, or it is not yours to read." : error.message;
+    this.body.replaceChildren(
+      h("div", { class: "note" }, h("p", {}, words), error.status === 404 ? "" : again),
+    );
+  }
+
+  /** @param {import("./types.js").Conversation} page */
+  #open(page) {
+    this.#feed = new Feed(page);
+    this.#view = new FeedView(this.#feed, { onOlder: () => this.#older() });
+    const speak = this.options.speak(this.#feed.thread);
+    this.composer = new Composer({
+      ...speak,
+      draft: this.id,
+      onSend: (text, uploads) => this.#send(speak.send, text, uploads),
+      onStop: () => this.#stop(),
+    });
+    this.body.replaceChildren(this.#view.element, this.composer.element);
+    this.#head();
+    this.#connect();
+  }
+
+  #head() {
+    const thread = /** @type {Feed} */ (this.#feed).thread;
+    const title = titleOf(thread);
+    this.title.textContent = title;
+    this.title.title = title;
+    const who =
+      thread.own && !thread.group
+        ? []
+        : [thread.group ? "Group" : `${thread.user.name} (${thread.user.role})`];
+    this.about.textContent = [...who, thread.channel].join(" · ");
+    const { state } = /** @type {Feed} */ (this.#feed);
+    this.composer?.setBusy(state !== "idle");
+  }
+
+  #connect() {
+    const feed = /** @type {Feed} */ (this.#feed);
+    this.#stream = new EventStream(
+      () => api.eventsUrl({ thread: this.id, after: feed.lastSeq }),
+      (event) => this.#event(event),
+      (state) => this.#state(state),
+    );
+    this.#unlist = this.context.connection.add(this.#stream);
+  }
+
+  #disconnect() {
+    this.#stream?.close();
+    this.#stream = null;
+    this.#unlist();
+    this.context.connection.forget(this);
+  }
+
+  /** @param {string} state */
+  #state(state) {
+    this.context.connection.report(this, state);
+    if (state === "signed_out") api.signedOut();
+    if (state === "waiting") this.#cut = true;
+    if (state === "live" && this.#cut) {
+      this.#cut = false;
+      this.#refresh();
+    }
+  }
+
+  /** @param {import("./types.js").HubEvent} event */
+  #event(event) {
+    if (!this.#feed || !this.#view) return;
+    const changes = this.#feed.apply(event);
+    this.#view.show(changes);
+    if (changes.some((change) => change.type === "turn" || change.type === "approval")) this.#head();
+    if (changes.some((change) => change.type === "gap")) this.#stream?.reconnect();
+  }
+
+  /** After a cut, items come by their position; everything else is asked for. */
+  async #refresh() {
+    try {
+      const page = await api.thread(this.id, { limit: PAGE });
+      if (this.#closed || !this.#feed) return;
+      this.#view?.show(this.#feed.refresh(page));
+      this.#head();
+    } catch {
+      // The stream notices what is wrong and comes back here.
+    }
+  }
+
+  async #older() {
+    const feed = /** @type {Feed} */ (this.#feed);
+    try {
+      feed.prepend(await api.thread(this.id, { before: feed.firstSeq, limit: PAGE }));
+    } catch (error) {
+      announce(/** @type {Error} */ (error).message);
+    }
+  }
+
+  async #send(send, text, uploads) {
+    const arrived = this.#view?.sending(text) ?? (() => {});
+    const sent = await retried((key) => send(text, uploads, key)).catch((error) => {
+      arrived();
+      throw error;
+    });
+    // What became a command's answer never comes back as a message.
+    setTimeout(arrived, ARRIVAL_MS);
+    if (sent?.thread_id && sent.thread_id !== this.id) this.context.navigate(`#/chat/${sent.thread_id}`);
+  }
+
+  async #stop() {
+    try {
+      await api.stop(this.id);
+      announce("Stopping.");
+    } catch (error) {
+      announce(/** @type {Error} */ (error).message);
+    }
+  }
+
+  #visibility() {
+    clearTimeout(this.#hidden);
+    if (document.hidden) this.#hidden = setTimeout(() => this.#disconnect(), HIDDEN_MS);
+    else if (this.#feed && !this.#stream && !this.#closed) {
+      this.#connect();
+      this.#refresh();
+    }
+  }
+
+  /** Files may be dropped anywhere on the conversation. */
+  #takeDrops() {
+    const over = (/** @type {boolean} */ on) => this.element.classList.toggle("dropping", on);
+    this.element.addEventListener("dragover", (event) => {
+      if (!event.dataTransfer?.types.includes("Files") || !this.composer?.options.files) return;
+      event.preventDefault();
+      over(true);
+    });
+    this.element.addEventListener("dragleave", () => over(false));
+    this.element.addEventListener("drop", (event) => {
+      over(false);
+      if (!event.dataTransfer?.files.length) return;
+      event.preventDefault();
+      this.composer?.attach(event.dataTransfer.files);
+    });
+  }
+}
+
+/**
+ * Sends once more if the hub could not be reached: with the same key it takes the message only once.
+ * @param {(key: string) => Promise<any>} send
+ */
+export async function retried(send) {
+  const key = api.newKey();
+  try {
+    return await send(key);
+  } catch (error) {
+    if (/** @type {api.ApiError} */ (error).code !== "unreachable") throw error;
+    return send(key);
+  }
+}

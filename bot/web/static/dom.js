@@ -1,0 +1,154 @@
+/** Builds DOM nodes. Data becomes text nodes and attributes only; nothing here parses markup. */
+
+const SVG = "http://www.w3.org/2000/svg";
+const SAFE_LINK = new Set(["http:", "https:", "mailto:"]);
+
+/** Line drawings on a 24 × 24 field. */
+const ICONS = {
+  chat: "M4 5h16v11H9l-5 4z",
+  threads: "M4 6h16M4 12h16M4 18h10",
+  approvals: "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM8.5 12l2.5 2.5 4.5-5",
+  channels: "M5 12a7 7 0 0 1 14 0M8 12a4 4 0 0 1 8 0M12 12v8M9 20h6",
+  why: "M9.2 9a3 3 0 1 1 4.2 2.9c-1 .5-1.4 1-1.4 2.1M12 17.6v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z",
+  send: "M5 12h13M12.5 6l6 6-6 6",
+  stop: "M7 7h10v10H7z",
+  attach:
+    "M19 11l-7.4 7.4a4.4 4.4 0 0 1-6.2-6.2L13 4.6a3 3 0 0 1 4.2 4.2l-7.5 7.5a1.5 1.5 0 0 1-2.2-2.1L14 7.5",
+  back: "M14.5 5l-7 7 7 7",
+  plus: "M12 5v14M5 12h14",
+  close: "M6 6l12 12M18 6L6 18",
+  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
+  check: "M5 12.5l4.5 4.5L19 7",
+  alert: "M12 4l9 16H3zM12 10v4M12 17v.1",
+  down: "M12 5v14M6 13l6 6 6-6",
+  search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l4.5 4.5",
+  file: "M6 3h8l4 4v14H6zM14 3v4h4",
+  theme: "M12 21a9 9 0 1 0 0-18zM12 3a9 9 0 1 0 0 18",
+  leave: "M10 4H5v16h5M14 8l4 4-4 4M18 12H9",
+  edit: "M4 20h4L19 9l-4-4L4 16z",
+};
+
+/**
+ * An element. `props`: attributes, except `class`, `on` (listeners by name) and `data` (dataset); null, undefined
+ * and false leave an attribute out, true sets it empty.
+ * @param {string} tag
+ * @param {Object<string, any>} [props]
+ * @param {...(Node | string | number | null | undefined | false)} children
+ * @returns {any}
+ */
+export function h(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) setProp(node, name, value);
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : String(child));
+  }
+  return node;
+}
+
+/** @param {HTMLElement} node @param {string} name @param {any} value */
+function setProp(node, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (name === "class") node.className = value;
+  else if (name === "on")
+    for (const [type, handler] of Object.entries(value)) node.addEventListener(type, handler);
+  else if (name === "data") Object.assign(node.dataset, value);
+  else node.setAttribute(name, value === true ? "" : String(value));
+}
+
+/** A drawing that says nothing to those who do not see it. @param {keyof typeof ICONS} name */
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** @param {string} label @param {() => void} onClick @param {Object<string, any>} [props] */
+export function button(label, onClick, props = {}) {
+  return h("button", { type: "button", class: "button", ...props, on: { click: onClick } }, label);
+}
+
+/** A button that shows a drawing only. @param {keyof typeof ICONS} name @param {string} label @param {(e: Event) => void} onClick */
+export function iconButton(name, label, onClick, props = {}) {
+  const all = { type: "button", class: "icon-button", "aria-label": label, title: label, ...props };
+  return h("button", { ...all, on: { click: onClick } }, icon(name));
+}
+
+/** The address if it may be opened from here, else null. @param {string | undefined} url */
+export function safeUrl(url) {
+  try {
+    const parsed = new URL(String(url));
+    return SAFE_LINK.has(parsed.protocol) ? parsed.href : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A link to elsewhere; plain text where the address is not http, https or mailto. */
+export function outsideLink(url, ...children) {
+  const href = safeUrl(url);
+  if (!href) return h("span", {}, ...children);
+  return h("a", { href, target: "_blank", rel: "noopener noreferrer" }, ...children);
+}
+
+/** Replaces what a node holds. @param {Element} node @param {...(Node | string | null | undefined | false)} children */
+export function fill(node, ...children) {
+  node.replaceChildren(
+    ...children.filter((child) => child !== null && child !== undefined && child !== false),
+  );
+}
+
+/** Tells people who listen instead of looking. @param {string} text */
+export function announce(text) {
+  const region = document.getElementById("announcer");
+  if (!region) return;
+  region.append(h("p", {}, text.slice(0, 300)));
+  while (region.childElementCount > 5) region.firstElementChild?.remove();
+}
+
+/** Whether the keys typed go to an input method that is still composing. @param {KeyboardEvent} event */
+export function composing(event) {
+  return event.isComposing || event.keyCode === 229;
+}
+
+/** One time of work for many calls in a row. @param {() => void} work @param {number} [delayMs] */
+export function settled(work, delayMs = 0) {
+  let timer = 0;
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(work, delayMs);
+  };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}
+
+/**
+ * Arrow keys, Home and End walk through what `members` finds in `root`; only one of them is in the tab order.
+ * @param {HTMLElement} root @param {string} members @param {{axis?: "x" | "y"}} [options]
+ */
+export function roving(root, members, { axis = "y" } = {}) {
+  const [previous, next] = axis === "y" ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
+  const all = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll(members)]);
+  const mark = (/** @type {HTMLElement} */ chosen) => {
+    for (const one of all()) one.tabIndex = one === chosen ? 0 : -1;
+  };
+  root.addEventListener("focusin", (event) => {
+    const member = /** @type {HTMLElement} */ (event.target);
+    if (member.matches(members)) mark(member);
+  });
+  root.addEventListener("keydown", (event) => {
+    const list = all();
+    const at = list.indexOf(/** @type {HTMLElement} */ (event.target));
+    if (at < 0) return;
+    const to = { [previous]: at - 1, [next]: at + 1, Home: 0, End: list.length - 1 }[event.key];
+    if (to === undefined || !list[to]) return;
+    event.preventDefault();
+    list[to].focus();
+  });
+  return { refresh: () => all().forEach((one, index) => (one.tabIndex = index === 0 ? 0 : -1)) };
+}

@@ -1,0 +1,248 @@
+/** A conversation on the screen: grows at its end, keeps what people look at in place. */
+
+import { approvalCard } from "./approval_card.js";
+import { plainView } from "./blocks.js";
+import { announce, h, icon } from "./dom.js";
+import { clip, dayKey, dayName } from "./format.js";
+import { messageView, StepsView } from "./message_view.js";
+
+/** How far from the end still counts as reading the end. */
+const NEAR_END_PX = 80;
+const STEP_KINDS = new Set(["call", "result"]);
+
+export class FeedView {
+  /** @type {Map<string, StepsView>} by call id */ #calls = new Map();
+  /** @type {Map<string, {element: HTMLElement, update: Function, outcome?: Function}>} by prompt id */ #cards =
+    new Map();
+  /** @type {StepsView | null} */ #steps = null;
+  #day = "";
+  #atEnd = true;
+  #unread = 0;
+  /** @type {{text: string, element: HTMLElement}[]} */ #pending = [];
+
+  /**
+   * @param {import("./feed.js").Feed} feed
+   * @param {{onOlder: () => Promise<void>, onLink?: (id: string) => string}} actions
+   */
+  constructor(feed, actions) {
+    this.feed = feed;
+    this.actions = actions;
+    this.list = h("div", { class: "feed-items" });
+    this.live = h("div", { class: "message assistant live", hidden: true });
+    this.older = h(
+      "button",
+      { type: "button", class: "button quiet older", on: { click: () => this.#older() } },
+      "Show earlier messages",
+    );
+    this.scroller = h(
+      "div",
+      { class: "feed", tabindex: "0", role: "region", "aria-label": "Messages" },
+      h("div", { class: "feed-column" }, this.older, this.list, this.live),
+    );
+    this.jump = h(
+      "button",
+      { type: "button", class: "jump", hidden: true, on: { click: () => this.toEnd() } },
+      icon("down"),
+      h("span", {}, "Latest"),
+    );
+    this.element = h("div", { class: "feed-frame" }, this.scroller, this.jump);
+    this.scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    this.resized = new ResizeObserver(() => this.#follow());
+    this.resized.observe(this.scroller);
+    this.resized.observe(this.scroller.firstElementChild);
+    this.#rebuild();
+  }
+
+  close() {
+    this.resized.disconnect();
+  }
+
+  toEnd() {
+    this.#atEnd = true;
+    this.#follow();
+    this.#setUnread(0);
+  }
+
+  /**
+   * A message on its way: shown until the conversation holds it. @param {string} text
+   * @returns {() => void} takes it away
+   */
+  sending(text) {
+    const element = h(
+      "article",
+      { class: "message user sending" },
+      h("header", {}, h("span", { class: "who" }, "You"), "sending…"),
+      plainView(text),
+    );
+    const entry = { text, element };
+    this.#pending.push(entry);
+    this.list.after(element);
+    this.toEnd();
+    return () => this.#arrived(entry);
+  }
+
+  /** @param {{text: string, element: HTMLElement} | undefined} entry */
+  #arrived(entry) {
+    if (!entry) return;
+    entry.element.remove();
+    this.#pending = this.#pending.filter((one) => one !== entry);
+  }
+
+  /** @param {import("./feed.js").Change[]} changes */
+  show(changes) {
+    for (const change of changes) this.#change(change);
+    this.#follow();
+  }
+
+  /** @param {import("./feed.js").Change} change */
+  #change(change) {
+    switch (change.type) {
+      case "items":
+        for (const item of change.added) this.#added(item);
+        return;
+      case "live":
+      case "turn":
+        return this.#showLive();
+      case "step":
+        return this.#calls.get(change.step.call_id)?.state(change.step.call_id, change.step.state);
+      case "approval":
+        return this.#approval(change.id);
+      case "outcome":
+        return this.#cards.get(change.item.prompt_id ?? "")?.outcome?.(change.item.outcome);
+      case "failed":
+        announce(change.text);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** @param {import("./types.js").Item} item */
+  #added(item) {
+    if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === item.text));
+    this.#append(item);
+    if (!this.#atEnd) this.#setUnread(this.#unread + 1);
+    const said = item.text || (item.kind === "prompt" ? item.title : "");
+    if (said && item.kind !== "user" && !STEP_KINDS.has(item.kind)) announce(clip(said, 280));
+  }
+
+  #rebuild() {
+    this.list.replaceChildren();
+    this.#calls.clear();
+    this.#cards.clear();
+    this.#steps = null;
+    this.#day = "";
+    for (const item of this.feed.items) this.#append(item);
+    for (const approval of this.feed.waiting()) this.#approval(approval.prompt_id);
+    this.older.hidden = !this.feed.more;
+    this.#showLive();
+  }
+
+  /** @param {import("./types.js").Item} item */
+  #append(item) {
+    if (dayKey(item.at) !== this.#day) {
+      this.#day = dayKey(item.at);
+      this.list.append(h("p", { class: "day" }, dayName(item.at)));
+      this.#steps = null;
+    }
+    if (STEP_KINDS.has(item.kind)) return this.#step(item);
+    if (item.kind === "assistant" && !item.text && !item.blocks?.length) return;
+    this.#steps = null;
+    if (item.kind === "prompt") this.#prompt(item);
+    else this.list.append(messageView(item));
+  }
+
+  /** @param {import("./types.js").Item} item */
+  #step(item) {
+    const id = item.call_id ?? "";
+    const known = this.#calls.get(id);
+    if (item.kind === "result" && known) return known.result(id, item);
+    if (!this.#steps) {
+      this.#steps = new StepsView();
+      this.list.append(this.#steps.element);
+    }
+    this.#calls.set(id, this.#steps);
+    if (item.kind === "result") return this.#steps.result(id, item);
+    this.#steps.call(item);
+    const step = this.feed.steps.get(id);
+    if (step) this.#steps.state(id, step.state);
+  }
+
+  /** A question's place in the conversation. @param {import("./types.js").Item} item */
+  #prompt(item) {
+    const id = item.prompt_id ?? "";
+    const known = this.#cards.get(id);
+    const card = known ?? approvalCard(this.feed.approvals.get(id) ?? null, { item, place: "feed" });
+    this.#cards.set(id, card);
+    if (this.list.lastElementChild === card.element) return;
+    const focused = card.element.contains(document.activeElement) ? document.activeElement : null;
+    this.list.append(card.element);
+    /** @type {HTMLElement | null} */ (focused)?.focus({ preventScroll: true });
+  }
+
+  /** @param {string} id */
+  #approval(id) {
+    const approval = this.feed.approvals.get(id);
+    if (!approval) return;
+    const card = this.#cards.get(id);
+    if (card) return card.update(approval);
+    if (approval.state !== "open") return;
+    // The question is known before its place in the conversation is: shown at the end until then.
+    const early = approvalCard(approval, { place: "feed" });
+    this.#cards.set(id, early);
+    this.#steps = null;
+    this.list.append(early.element);
+    announce(`${approval.title}`);
+  }
+
+  #showLive() {
+    const { live, state } = this.feed;
+    const busy = state === "running" || state === "stopping";
+    this.live.hidden = !live && !busy;
+    const words = live?.text ?? (state === "stopping" ? "Stopping…" : "Working…");
+    let text = /** @type {HTMLElement | null} */ (this.live.querySelector("p"));
+    if (!text) {
+      text = h("p");
+      this.live.append(h("div", { class: "prose" }, text));
+    }
+    this.live.classList.toggle("thinking", !live);
+    if (text) setText(text, words);
+  }
+
+  async #older() {
+    const { scroller } = this;
+    this.older.disabled = true;
+    await this.actions.onOlder();
+    const below = scroller.scrollHeight - scroller.scrollTop;
+    this.#atEnd = false;
+    this.#rebuild();
+    this.older.disabled = false;
+    scroller.scrollTop = scroller.scrollHeight - below;
+    if (this.older.hidden) scroller.focus({ preventScroll: true });
+  }
+
+  #scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    this.#atEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+    if (this.#atEnd) this.#setUnread(0);
+    else this.jump.hidden = false;
+  }
+
+  #follow() {
+    if (this.#atEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  /** @param {number} count */
+  #setUnread(count) {
+    this.#unread = count;
+    this.jump.hidden = this.#atEnd;
+    /** @type {HTMLElement} */ (this.jump.lastElementChild).textContent = count ? `${count} new` : "Latest";
+  }
+}
+
+/** Adds what is new instead of replacing all, so that a selection in it survives. */
+function setText(node, text) {
+  const old = node.firstChild;
+  if (old instanceof Text && text.startsWith(old.data)) old.appendData(text.slice(old.data.length));
+  else node.textContent = text;
+}

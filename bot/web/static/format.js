@@ -1,0 +1,66 @@
+/** Times, sizes and states in words, in the reader's own locale and zone. */
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const dayOfWeek = new Intl.DateTimeFormat(undefined, { weekday: "short" });
+const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const dateWithYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+
+/** @param {number} atUs */
+export const toDate = (atUs) => new Date(atUs / 1000);
+
+/** @param {number} atUs */
+export const timeOfDay = (atUs) => clock.format(toDate(atUs));
+
+/** @param {number} atUs */
+export const inFull = (atUs) => full.format(toDate(atUs));
+
+/** @param {number} atUs */
+export const dayKey = (atUs) => toDate(atUs).toDateString();
+
+/** Today, Yesterday, or the date. @param {number} atUs */
+export function dayName(atUs) {
+  const then = toDate(atUs);
+  if (then.toDateString() === new Date().toDateString()) return "Today";
+  if (then.toDateString() === new Date(Date.now() - DAY_MS).toDateString()) return "Yesterday";
+  return (then.getFullYear() === new Date().getFullYear() ? date : dateWithYear).format(then);
+}
+
+/** As short as a list wants it: a time today, a weekday this week, a date before. @param {number} atUs */
+export function shortTime(atUs) {
+  const then = toDate(atUs);
+  const age = Date.now() - then.getTime();
+  if (then.toDateString() === new Date().toDateString()) return clock.format(then);
+  if (age < 6 * DAY_MS) return dayOfWeek.format(then);
+  return (age < 300 * DAY_MS ? date : dateWithYear).format(then);
+}
+
+/** "in 23 hr.", "5 min. ago". @param {number} atUs */
+export function fromNow(atUs) {
+  const minutes = Math.round((toDate(atUs).getTime() - Date.now()) / MINUTE_MS);
+  if (Math.abs(minutes) < 60) return relative.format(minutes, "minute");
+  const hours = Math.round(minutes / 60);
+  return Math.abs(hours) < 48
+    ? relative.format(hours, "hour")
+    : relative.format(Math.round(hours / 24), "day");
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  const [value, unit] = bytes < 1024 ** 2 ? [bytes / 1024, "KiB"] : [bytes / 1024 ** 2, "MiB"];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+}
+
+/** One line of at most `limit` characters. @param {string} text */
+export function clip(text, limit = 120) {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
+}
+
+/** A title for threads that have none. @param {{title: string, preview?: string}} thread */
+export const titleOf = (thread) => thread.title || clip(thread.preview || "", 60) || "Untitled conversation";

@@ -1,0 +1,84 @@
+/** Starts the console: who asks, then the pages. */
+
+import * as api from "./api.js";
+import { Connection } from "./connection.js";
+import { HubEvents } from "./hub_events.js";
+import { approvalsPage, countPending } from "./pages/approvals.js";
+import { channelsPage } from "./pages/channels.js";
+import { chatPage } from "./pages/chat.js";
+import { threadsPage } from "./pages/threads.js";
+import { whyPage } from "./pages/why.js";
+import { navigate, parse } from "./router.js";
+import { Shell, signedOutView, unreachableView } from "./shell.js";
+
+const PAGES = {
+  chat: chatPage,
+  threads: threadsPage,
+  approvals: approvalsPage,
+  channels: channelsPage,
+  why: whyPage,
+};
+
+class Console {
+  /** @type {import("./types.js").Page | null} */ #page = null;
+  #name = "";
+
+  /** @param {import("./types.js").Me} me */
+  constructor(me) {
+    const connection = new Connection();
+    this.hub = new HubEvents(connection);
+    this.context = { api, me, hub: this.hub, connection, navigate };
+    this.shell = new Shell(this.context);
+    document.body.replaceChildren(this.shell.element);
+    this.follow = () => this.#route();
+    window.addEventListener("hashchange", this.follow);
+    countPending(this.context, (count) => this.shell.setPending(count));
+    this.#route();
+  }
+
+  close() {
+    window.removeEventListener("hashchange", this.follow);
+    this.hub.close();
+    this.#page?.close();
+  }
+
+  #route() {
+    const route = parse(location.hash);
+    const name = route.page in PAGES ? route.page : "chat";
+    const other = name !== this.#name;
+    if (other) {
+      const first = this.#page === null;
+      this.#page?.close();
+      this.#name = name;
+      const page = PAGES[name](this.context);
+      this.#page = page;
+      this.shell.main.replaceChildren(page.element);
+      this.shell.mark(name);
+      if (!first)
+        /** @type {HTMLElement | null} */ (this.shell.main.querySelector("h1"))?.focus({
+          preventScroll: true,
+        });
+    }
+    this.#page?.show(route);
+  }
+}
+
+/** @type {Console | null} */ let running = null;
+
+api.whenSignedOut(() => {
+  running?.close();
+  running = null;
+  document.title = "Signed out · hubbub";
+  document.body.replaceChildren(signedOutView());
+});
+
+async function start() {
+  try {
+    running = new Console(await api.me());
+  } catch (error) {
+    if (/** @type {api.ApiError} */ (error).status === 401) return;
+    document.body.replaceChildren(unreachableView(/** @type {Error} */ (error).message, start));
+  }
+}
+
+start();

@@ -1,0 +1,146 @@
+/** One message, and the folded list of what tools did between two messages. */
+
+import { codeView, saidView } from "./blocks.js";
+import { h, icon } from "./dom.js";
+import { clip, inFull, size, timeOfDay, toDate } from "./format.js";
+
+const STATE_WORDS = {
+  proposed: "proposed",
+  started: "running",
+  running: "running",
+  waiting: "waits for a decision",
+  ended: "done",
+  done: "done",
+  ok: "done",
+  error: "failed",
+  denied: "denied",
+  cancelled: "cancelled",
+  skipped: "skipped",
+  unknown: "outcome unknown",
+};
+const GOOD = new Set(["ended", "done", "ok"]);
+const BAD = new Set(["error", "denied", "cancelled", "skipped", "unknown"]);
+
+/** @param {number} at */
+export function timeView(at) {
+  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, timeOfDay(at));
+}
+
+/** Who speaks. @param {import("./types.js").Item} item */
+function speaker(item) {
+  switch (item.kind) {
+    case "user":
+      return item.sender?.name || "Somebody";
+    case "assistant":
+      return "Assistant";
+    case "operator":
+      return `${item.by || "The owner"} (owner)`;
+    case "summary":
+      return "Summary of what came before";
+    default:
+      return "Hub";
+  }
+}
+
+/** @param {import("./types.js").Item} item */
+export function messageView(item) {
+  const files = [...(item.attachments ?? []), ...(item.files ?? [])];
+  const via =
+    item.kind === "user" && item.via && item.via !== "web" ? h("span", { class: "via" }, item.via) : null;
+  return h(
+    "article",
+    { class: `message ${item.kind}`, data: { seq: item.seq } },
+    h("header", {}, h("span", { class: "who", title: speaker(item) }, speaker(item)), via, timeView(item.at)),
+    item.text || item.blocks?.length ? saidView(item) : null,
+    files.length ? h("ul", { class: "files" }, ...files.map(fileView)) : null,
+  );
+}
+
+/** @param {import("./types.js").FileInfo} file */
+function fileView(file) {
+  const words = [
+    icon("file"),
+    h("span", { class: "name", title: file.name }, file.name),
+    h("span", { class: "muted" }, size(file.size_bytes)),
+  ];
+  // Only the hub's own downloads open from here.
+  const here = file.url?.startsWith("/api/");
+  return h(
+    "li",
+    {},
+    here
+      ? h("a", { class: "file", href: file.url, download: file.name }, ...words)
+      : h("span", { class: "file" }, ...words),
+  );
+}
+
+/** Calls and their results, folded; the line above says how it went. */
+export class StepsView {
+  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string}>} */
+  #rows = new Map();
+
+  constructor() {
+    this.line = h("summary");
+    this.rows = h("div", { class: "steps-rows" });
+    this.element = h("details", { class: "steps" }, this.line, this.rows);
+  }
+
+  /** @param {import("./types.js").Item} item */
+  call(item) {
+    const row = this.#row(item.call_id ?? "", item.tool ?? "tool");
+    row.body.prepend(codeView(argumentsText(item.arguments), "arguments"));
+    this.state(item.call_id ?? "", item.state ?? "started");
+  }
+
+  /** @param {string} id @param {import("./types.js").Item} item */
+  result(id, item) {
+    const row = this.#row(id, item.tool ?? "tool");
+    row.body.append(codeView(item.text ?? "", "result"));
+    row.state = "";
+    this.state(id, item.status ?? "ok");
+  }
+
+  /** A call that has its result keeps it. @param {string} id @param {string} state */
+  state(id, state) {
+    const row = this.#rows.get(id);
+    if (!row || BAD.has(row.state) || row.state === "ok") return;
+    row.state = state;
+    row.status.textContent = STATE_WORDS[state] ?? state;
+    row.status.className = `badge ${GOOD.has(state) ? "good" : BAD.has(state) ? "bad" : "busy"}`;
+    this.#sum();
+  }
+
+  /** @param {string} id @param {string} tool */
+  #row(id, tool) {
+    const known = this.#rows.get(id);
+    if (known) return known;
+    const status = h("span", { class: "badge" });
+    const body = h("div", { class: "step-body" });
+    const element = h(
+      "section",
+      { class: "step" },
+      h("p", { class: "step-head" }, h("code", {}, tool), status),
+      body,
+    );
+    const row = { element, body, status, tool, state: "" };
+    this.#rows.set(id, row);
+    this.rows.append(element);
+    return row;
+  }
+
+  #sum() {
+    const rows = [...this.#rows.values()];
+    const names = clip([...new Set(rows.map((row) => row.tool))].join(", "), 80);
+    const worst =
+      rows.find((row) => BAD.has(row.state)) ?? rows.find((row) => !GOOD.has(row.state)) ?? rows[0];
+    const count = rows.length === 1 ? "1 step" : `${rows.length} steps`;
+    const badge = h("span", { class: worst.status.className }, worst.status.textContent);
+    this.line.replaceChildren(h("span", {}, count), h("code", {}, names), badge);
+  }
+}
+
+/** One text argument is shown as it is, everything else as JSON. @param {Object<string, any> | string | undefined} given */
+export function argumentsText(given) {
+  if (typeof given === "string") return given;
+  return JSON.stringify(given ?? {}, null, 2);
+}

@@ -1,0 +1,148 @@
+/** Approvals: what waits for a person, and what was decided. */
+
+import * as api from "../api.js";
+import { approvalCard } from "../approval_card.js";
+import { announce, button, h, icon, roving, settled } from "../dom.js";
+import { link } from "../router.js";
+
+const PAGE = 50;
+const HINTS_MS = 150;
+
+/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+export function approvalsPage(context) {
+  return new ApprovalsPage(context);
+}
+
+class ApprovalsPage {
+  /** @type {Map<string, {element: HTMLElement, update: Function}>} */ #cards = new Map();
+  #tab = "";
+  /** @type {string | null} */ #next = null;
+
+  /** @param {import("../types.js").Context} context */
+  constructor(context) {
+    this.list = h("div", { class: "cards" });
+    this.note = h("div", { class: "note", role: "status" });
+    this.older = button("Show older", () => this.#load(true), { hidden: true });
+    this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history")];
+    this.element = h(
+      "div",
+      { class: "page" },
+      h(
+        "header",
+        { class: "page-head" },
+        h("h1", { tabindex: "-1" }, "Approvals"),
+        h("nav", { class: "tabs", "aria-label": "Approvals" }, ...this.tabs),
+      ),
+      this.note,
+      this.list,
+      this.older,
+    );
+    this.walk = roving(this.list, "article.card");
+    const renew = settled(() => this.#tab === "" && this.#load(false), HINTS_MS);
+    this.end = [
+      context.hub.on(["approval_needed", "approval_resolved"], (event) => this.#hint(event.data, renew)),
+      context.hub.on(["refetch"], renew),
+    ];
+  }
+
+  /** @param {import("../router.js").Route} route */
+  show(route) {
+    this.#tab = route.detail === "history" ? "history" : "";
+    this.tabs.forEach((one, index) => {
+      if ((index === 1) === (this.#tab === "history")) one.setAttribute("aria-current", "page");
+      else one.removeAttribute("aria-current");
+    });
+    this.#cards.clear();
+    this.list.replaceChildren();
+    this.note.replaceChildren(h("p", { class: "muted" }, "Loading…"));
+    this.#load(false);
+  }
+
+  close() {
+    this.end.forEach((end) => end());
+  }
+
+  /** @param {import("../types.js").Approval | undefined} approval @param {() => void} renew */
+  #hint(approval, renew) {
+    const card = this.#cards.get(approval?.prompt_id ?? "");
+    if (card && approval?.choices) card.update(approval);
+    else renew();
+  }
+
+  /** @param {boolean} older */
+  async #load(older) {
+    const tab = this.#tab;
+    const query = /** @type {const} */ ({ state: tab ? "decided" : "pending", limit: PAGE });
+    try {
+      const page = await api.approvals({ ...query, before: older ? (this.#next ?? undefined) : undefined });
+      if (tab !== this.#tab) return;
+      this.#next = page.next;
+      this.#show(page.approvals, older);
+    } catch (error) {
+      const again = button("Try again", () => this.#load(older));
+      this.note.replaceChildren(h("p", {}, /** @type {Error} */ (error).message), again);
+      this.note.hidden = false;
+    }
+  }
+
+  /** @param {import("../types.js").Approval[]} approvals @param {boolean} older */
+  #show(approvals, older) {
+    if (!older && this.#tab === "") this.#dropSettled(new Set(approvals.map((one) => one.prompt_id)));
+    for (const approval of approvals) this.#card(approval);
+    this.older.hidden = !this.#next;
+    this.note.replaceChildren(...(this.list.childElementCount ? [] : this.#empty()));
+    this.note.hidden = this.list.childElementCount > 0;
+    if (!this.list.querySelector('[tabindex="0"]')) this.walk.refresh();
+  }
+
+  /** What is no longer pending stays where it was decided until the page is left, if it was seen here. */
+  #dropSettled(pending) {
+    for (const [id, card] of this.#cards) {
+      if (pending.has(id) || card.element.classList.contains("closed")) continue;
+      card.element.remove();
+      this.#cards.delete(id);
+    }
+  }
+
+  /** @param {import("../types.js").Approval} approval */
+  #card(approval) {
+    const known = this.#cards.get(approval.prompt_id);
+    if (known) return known.update(approval);
+    const page = approval.channel === "web" ? "chat" : "threads";
+    const card = approvalCard(approval, { place: "page", link: link(page, approval.thread_id) });
+    this.#cards.set(approval.prompt_id, card);
+    this.list.append(card.element);
+  }
+
+  #empty() {
+    if (this.#tab) return [h("p", {}, "Nothing was decided yet.")];
+    return [
+      h("p", { class: "calm" }, icon("check"), h("span", {}, "Nothing waits for you.")),
+      h("p", { class: "muted" }, "When the assistant needs somebody's consent, the question appears here."),
+    ];
+  }
+}
+
+/** @param {string} label @param {string} page @param {string} detail */
+function tab(label, page, detail) {
+  return h("a", { class: "tab", href: link(page, detail) }, label);
+}
+
+/**
+ * How many questions wait: for the badge of the navigation.
+ * @param {import("../types.js").Context} context @param {(count: number) => void} tell
+ */
+export function countPending(context, tell) {
+  let before = -1;
+  const count = async () => {
+    const page = await api.approvals({ state: "pending", limit: 100 }).catch(() => null);
+    if (!page) return;
+    const now = page.approvals.length;
+    if (before >= 0 && now > before) announce(`Waiting for a decision: ${page.approvals[0]?.title ?? ""}`);
+    before = now;
+    tell(now);
+  };
+  const soon = settled(count, HINTS_MS);
+  context.hub.on(["approval_needed", "approval_resolved", "refetch"], soon);
+  count();
+}

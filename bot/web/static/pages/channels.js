@@ -1,0 +1,242 @@
+/** Channels: how each is doing, who asks to be let in, and who is in. */
+
+import * as api from "../api.js";
+import { announce, button, h, icon, settled } from "../dom.js";
+import { fromNow, inFull, toDate } from "../format.js";
+
+const HINTS_MS = 150;
+const GOOD = new Set(["running", "connected", "up", "ready"]);
+const BUSY = new Set(["starting", "connecting", "waiting", "retrying", "restarting"]);
+
+/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+export function channelsPage(context) {
+  return new ChannelsPage(context);
+}
+
+class ChannelsPage {
+  /** @param {import("../types.js").Context} context */
+  constructor(context) {
+    this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
+      "No channel is configured.",
+      "People reach the hub here in the console. Platforms are added in hubbub.toml.",
+    ]);
+    this.requests = new Section(
+      "Asking to be let in",
+      () => this.#asking(),
+      (one) => this.#request(one),
+      ["Nobody is asking."],
+    );
+    this.people = new Section(
+      "People",
+      () => this.#known(),
+      (one) => this.#person(one),
+      ["Nobody was let in yet."],
+    );
+    this.people.owner = false;
+    const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Channels"));
+    this.element = h(
+      "div",
+      { class: "page" },
+      head,
+      this.requests.element,
+      this.channels.element,
+      this.people.element,
+    );
+    const channels = settled(() => this.channels.load(), HINTS_MS);
+    const people = settled(() => this.#people(), HINTS_MS);
+    this.end = [
+      context.hub.on(["channel_state"], channels),
+      context.hub.on(["pairing_changed"], people),
+      context.hub.on(["refetch"], () => [channels(), people()]),
+    ];
+  }
+
+  show() {
+    this.channels.load();
+    this.#people();
+  }
+
+  close() {
+    this.end.forEach((end) => end());
+  }
+
+  #people() {
+    this.people.load().then(() => this.requests.load());
+  }
+
+  async #asking() {
+    const page = await api.pairing();
+    return page.requests ?? page;
+  }
+
+  async #known() {
+    const page = await api.users();
+    const users = page.users ?? page;
+    this.people.owner = users.some(
+      (user) => user.role === "owner" && user.accounts.some((one) => one.via !== "revoked"),
+    );
+    return users.filter((user) => user.accounts.length || user.role !== "owner");
+  }
+
+  #request(request) {
+    const name = h("span", { class: "name" }, request.name || "No name");
+    const handle = request.username ? h("span", { class: "muted" }, `@${request.username}`) : null;
+    const problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    const decide = (/** @type {() => Promise<any>} */ work) => this.#decide(work, problem);
+    const me = this.people.owner ? "me" : "owner";
+    return h(
+      "li",
+      { class: "card" },
+      h("header", {}, h("h3", {}, name), handle),
+      h(
+        "p",
+        { class: "meta" },
+        h("span", {}, request.channel),
+        h("span", {}, `account ${request.platform_user_id}`),
+        h("span", {}, "code ", h("code", {}, request.code)),
+        ago(request.expires_at, "expires "),
+      ),
+      problem,
+      h(
+        "div",
+        { class: "card-actions" },
+        button("Member", () => decide(() => api.letIn(request.code, "member")), {
+          class: "button primary",
+        }),
+        button("This is me", () => decide(() => api.letIn(request.code, me))),
+        button("Refuse", () => decide(() => api.turnDown(request.code))),
+      ),
+    );
+  }
+
+  /** @param {() => Promise<any>} work @param {HTMLElement} problem */
+  async #decide(work, problem) {
+    problem.hidden = true;
+    try {
+      announce((await work()).outcome ?? "Done.");
+      this.#people();
+      this.requests.heading.focus();
+    } catch (error) {
+      problem.textContent = /** @type {Error} */ (error).message;
+      problem.hidden = false;
+    }
+  }
+
+  #person(user) {
+    const accounts = user.accounts.map((account) => this.#account(account));
+    const role = h("span", { class: "badge" }, user.role);
+    return h(
+      "li",
+      { class: "card" },
+      h("header", {}, h("h3", {}, h("span", { class: "name" }, user.name || "No name")), role),
+      accounts.length
+        ? h("ul", { class: "accounts" }, ...accounts)
+        : h("p", { class: "muted" }, "No account yet."),
+    );
+  }
+
+  #account(account) {
+    const words = `${account.channel} ${account.platform_user_id}`;
+    const problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    const mayRevoke = account.via === "paired" || account.via === "linked";
+    const revoke = () => this.#decide(() => api.revoke(account.channel, account.platform_user_id), problem);
+    return h(
+      "li",
+      {},
+      h("span", { class: "name" }, account.name || account.platform_user_id),
+      h("span", { class: "muted" }, `${words} · ${account.via}`),
+      mayRevoke ? confirmButton("Let in no more", `Let ${words} in no more?`, revoke) : null,
+      problem,
+    );
+  }
+}
+
+/** A button that asks once more. @param {string} label @param {string} question @param {() => void} work */
+function confirmButton(label, question, work) {
+  const one = button(
+    label,
+    () => {
+      if (one.dataset.asked) return work();
+      one.dataset.asked = "yes";
+      one.textContent = "Really?";
+      one.setAttribute("aria-label", question);
+      return undefined;
+    },
+    { class: "button quiet small" },
+  );
+  one.addEventListener("blur", () => {
+    delete one.dataset.asked;
+    one.textContent = label;
+    one.removeAttribute("aria-label");
+  });
+  return one;
+}
+
+/** A heading with a list that is loaded, loaded again, empty, or failed to load. */
+class Section {
+  owner = false;
+
+  /** @param {string} heading @param {() => Promise<any[]>} fetch @param {(entry: any) => HTMLElement} view @param {string[]} empty */
+  constructor(heading, fetch, view, empty) {
+    this.fetch = fetch;
+    this.view = view;
+    this.empty = empty;
+    this.heading = h("h2", { tabindex: "-1" }, heading);
+    this.count = h("span", { class: "count" });
+    this.list = h("ul", { class: "cards" });
+    this.note = h("div", { class: "note", role: "status" }, h("p", { class: "muted" }, "Loading…"));
+    this.element = h(
+      "section",
+      { class: "section", "aria-label": heading },
+      h("div", { class: "section-head" }, this.heading, this.count),
+      this.note,
+      this.list,
+    );
+  }
+
+  async load() {
+    try {
+      const entries = await this.fetch();
+      this.list.replaceChildren(...entries.map(this.view));
+      this.count.textContent = entries.length ? String(entries.length) : "";
+      this.note.replaceChildren(...this.empty.map((line) => h("p", { class: "muted" }, line)));
+      this.note.hidden = entries.length > 0;
+    } catch (error) {
+      this.note.replaceChildren(
+        h("p", {}, /** @type {Error} */ (error).message),
+        button("Try again", () => this.load()),
+      );
+      this.note.hidden = false;
+    }
+  }
+}
+
+/** @param {{name: string, platform: string, phase: string, reason: string | null, since: number, failures: number}} channel */
+function channelCard(channel) {
+  const look = GOOD.has(channel.phase) ? "good" : BUSY.has(channel.phase) ? "busy" : "bad";
+  const platform = channel.platform !== channel.name ? h("span", { class: "muted" }, channel.platform) : null;
+  const failures = channel.failures
+    ? h("span", {}, `${channel.failures} ${channel.failures === 1 ? "failure" : "failures"} in a row`)
+    : null;
+  const reason = channel.reason
+    ? h("p", { class: "reason" }, icon("alert"), h("span", {}, channel.reason))
+    : null;
+  return h(
+    "li",
+    { class: "card" },
+    h(
+      "header",
+      {},
+      h("h3", {}, channel.name),
+      platform,
+      h("span", { class: `badge ${look}` }, channel.phase),
+    ),
+    h("p", { class: "meta" }, ago(channel.since, "since "), failures),
+    reason,
+  );
+}
+
+/** @param {number} at @param {string} before */
+function ago(at, before) {
+  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, before + fromNow(at));
+}

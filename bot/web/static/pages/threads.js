@@ -1,0 +1,58 @@
+/** Threads: the conversations of all people on all channels, to read along and to step in. */
+
+import * as api from "../api.js";
+import { h } from "../dom.js";
+import { clip } from "../format.js";
+import { SplitPage } from "../split_page.js";
+
+/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+export function threadsPage(context) {
+  return new SplitPage(context, {
+    page: "threads",
+    heading: "Threads",
+    list: {
+      label: "All threads",
+      filter: {},
+      empty: () => [
+        h("p", {}, "No conversation yet."),
+        h("p", { class: "muted" }, "Everything people write to the hub appears here, whatever the channel."),
+      ],
+    },
+    blank: () => new Blank(),
+    speak,
+  });
+}
+
+/** One's own conversation goes on; in other people's the owner speaks as the owner. @param {import("../types.js").Thread} thread */
+function speak(thread) {
+  if (thread.own && thread.channel === "web") {
+    return {
+      label: "Message",
+      placeholder: "Write to the assistant",
+      files: true,
+      send: (text, attachments, key) =>
+        api.send({ text, thread_id: thread.id, client_key: key, attachments }),
+    };
+  }
+  return {
+    label: "Answer as the owner",
+    placeholder: `Answer on ${thread.channel} as the owner`,
+    hint: `Goes to ${thread.group ? "the group" : clip(thread.user.name, 40)} on ${thread.channel}, from you and not from the assistant.`,
+    files: false,
+    send: (text, _uploads, key) => api.answer(thread.id, text, key),
+  };
+}
+
+class Blank {
+  constructor() {
+    this.element = h(
+      "section",
+      { class: "pane conversation blank", "aria-label": "Conversation" },
+      h("p", { class: "note muted" }, "Choose a conversation to read along."),
+    );
+  }
+
+  close() {}
+
+  focus() {}
+}

@@ -1,0 +1,168 @@
+/** Why: what became of a message, for every message that reached the hub. */
+
+import * as api from "../api.js";
+import { button, composing, h } from "../dom.js";
+import { clip, inFull, shortTime, toDate } from "../format.js";
+import { link } from "../router.js";
+
+const LIMIT = 100;
+
+/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+export function whyPage(context) {
+  return new WhyPage(context);
+}
+
+class WhyPage {
+  /** @type {AbortController} */ #asked = new AbortController();
+
+  /** @param {import("../types.js").Context} context */
+  constructor(context) {
+    this.context = context;
+    this.field = h("input", {
+      type: "search",
+      id: "why-query",
+      placeholder: "Its words or its key",
+      maxlength: "200",
+      autocomplete: "off",
+    });
+    this.field.addEventListener("keydown", (event) => composing(event) && event.stopPropagation());
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      context.navigate(link("why", "", { q: this.field.value.trim() }));
+    };
+    const form = h(
+      "form",
+      { class: "why-form", role: "search", on: { submit } },
+      h("label", { for: "why-query" }, "What happened to a message?"),
+      h(
+        "div",
+        { class: "why-row" },
+        this.field,
+        h("button", { type: "submit", class: "button primary" }, "Look up"),
+      ),
+    );
+    this.results = h("div", { class: "why-results" });
+    this.element = h(
+      "div",
+      { class: "page" },
+      h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Why")),
+      form,
+      this.results,
+    );
+  }
+
+  /** @param {import("../router.js").Route} route */
+  show(route) {
+    const query = route.query.get("q") ?? "";
+    this.field.value = query;
+    this.#load(query);
+  }
+
+  close() {
+    this.#asked.abort();
+  }
+
+  /** @param {string} query */
+  async #load(query) {
+    this.#asked.abort();
+    this.#asked = new AbortController();
+    const { signal } = this.#asked;
+    this.#say("Looking…");
+    try {
+      const page = await api.why({ query, limit: LIMIT, signal });
+      if (!signal.aborted) this.#show(page, query);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#say(
+        /** @type {Error} */ (error).message,
+        button("Try again", () => this.#load(query)),
+      );
+    }
+  }
+
+  #say(words, ...more) {
+    this.results.replaceChildren(h("div", { class: "note", role: "status" }, h("p", {}, words), ...more));
+  }
+
+  #show({ events, noise }, query) {
+    if (!events.length && !noise.length) {
+      return this.#say(
+        query ? `The hub knows no message with “${clip(query, 60)}”.` : "No message has reached the hub yet.",
+      );
+    }
+    const found = events.length === 1 ? "1 message" : `${events.length} messages`;
+    const heading = query ? `${found} found` : "Latest messages";
+    this.results.replaceChildren(
+      h(
+        "section",
+        { class: "section" },
+        h("div", { class: "section-head" }, h("h2", {}, heading)),
+        h("ol", { class: "events" }, ...events.map(eventView)),
+      ),
+      ...(noise.length ? [noiseView(noise)] : []),
+    );
+    return undefined;
+  }
+}
+
+/** @param {any} event */
+function eventView(event) {
+  const time = h(
+    "time",
+    { datetime: toDate(event.at).toISOString(), title: inFull(event.at) },
+    shortTime(event.at),
+  );
+  const sender = typeof event.sender === "string" ? event.sender : (event.sender?.name ?? "");
+  const thread = event.turn?.thread_id ?? event.thread_id;
+  const page = event.channel === "web" ? "chat" : "threads";
+  return h(
+    "li",
+    { class: "event" },
+    h(
+      "p",
+      { class: "event-head" },
+      h("span", { class: "via" }, event.channel),
+      h("span", { class: "name", title: sender }, sender || "nobody"),
+      time,
+    ),
+    h("p", { class: "event-text" }, clip(event.text || "(no text)", 500)),
+    h(
+      "p",
+      { class: "event-outcome" },
+      h("span", { class: `outcome-word ${look(event.outcome ?? "")}` }, event.outcome || "not finished"),
+      thread ? h("a", { href: link(page, thread) }, "Open conversation") : null,
+    ),
+    h("p", { class: "event-key" }, h("code", {}, event.key)),
+  );
+}
+
+/** @param {string} outcome */
+function look(outcome) {
+  if (/^(failed|refused)/.test(outcome)) return "bad";
+  return /^ignored/.test(outcome) ? "quiet" : "good";
+}
+
+/** What was not kept is at least counted. @param {any[]} noise */
+function noiseView(noise) {
+  const rows = noise.map((one) =>
+    h(
+      "tr",
+      {},
+      h("td", {}, one.channel),
+      h("td", {}, one.sender ?? "everybody"),
+      h("td", {}, one.reason),
+      h("td", { class: "align-right" }, one.count),
+      h("td", {}, shortTime(one.last_at)),
+    ),
+  );
+  const head = ["Channel", "Sender", "Reason", "Count", "Last"].map((word) =>
+    h("th", { scope: "col" }, word),
+  );
+  const table = h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+  return h(
+    "section",
+    { class: "section" },
+    h("div", { class: "section-head" }, h("h2", {}, "Counted, not kept")),
+    h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Counted messages" }, table),
+  );
+}

@@ -1,0 +1,158 @@
+/** What stands around every page: navigation, theme, sign-out, the word when the connection is cut. */
+
+import * as api from "./api.js";
+import { announce, button, h, icon, iconButton, roving } from "./dom.js";
+import { link } from "./router.js";
+
+const PAGES = /** @type {const} */ ([
+  ["chat", "Chat"],
+  ["threads", "Threads"],
+  ["approvals", "Approvals"],
+  ["channels", "Channels"],
+  ["why", "Why"],
+]);
+const THEMES = ["auto", "light", "dark"];
+
+export class Shell {
+  /** @param {import("./types.js").Context} context */
+  constructor(context) {
+    this.links = new Map(PAGES.map(([page, label]) => [page, navLink(page, label)]));
+    this.pending = h("span", { class: "nav-count", hidden: true });
+    this.links.get("approvals")?.append(this.pending);
+    const items = [...this.links.values()].map((one) => h("li", {}, one));
+    this.nav = h("ul", {}, ...items);
+    roving(this.nav, "a");
+    roving(this.nav, "a", { axis: "x" });
+    const brand = h("p", { class: "brand", "aria-hidden": "true" }, "hubbub");
+    const foot = h(
+      "div",
+      { class: "nav-foot" },
+      themeButton(),
+      iconButton("leave", "Sign out", () => this.#leave()),
+    );
+    this.main = h("main", { id: "main", tabindex: "-1" });
+    this.banner = this.#banner(context);
+    const skip = h(
+      "a",
+      { class: "skip", href: "#main", on: { click: (/** @type {Event} */ event) => this.#skip(event) } },
+      "Skip to content",
+    );
+    this.element = h(
+      "div",
+      { class: "app" },
+      skip,
+      h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav, foot),
+      h("div", { class: "stage" }, this.banner, this.main),
+      h("div", { id: "announcer", class: "visually-hidden", "aria-live": "polite", role: "log" }),
+    );
+  }
+
+  /** @param {string} page */
+  mark(page) {
+    for (const [name, one] of this.links) {
+      one.tabIndex = name === page ? 0 : -1;
+      if (name === page) one.setAttribute("aria-current", "page");
+      else one.removeAttribute("aria-current");
+    }
+    this.page = PAGES.find(([name]) => name === page)?.[1] ?? "";
+    this.#name();
+  }
+
+  /** @param {number} count */
+  setPending(count) {
+    this.waiting = count;
+    this.pending.hidden = count === 0;
+    this.pending.replaceChildren(
+      String(count > 99 ? "99+" : count),
+      h("span", { class: "visually-hidden" }, " waiting"),
+    );
+    this.#name();
+  }
+
+  #name() {
+    document.title = `${this.waiting ? `(${this.waiting}) ` : ""}${this.page} · hubbub`;
+  }
+
+  /** @param {import("./types.js").Context} context */
+  #banner(context) {
+    const banner = h("div", { class: "banner", role: "status", hidden: true });
+    context.connection.subscribe((up) => {
+      banner.hidden = up;
+      if (up) return announce("Connected again.");
+      const again = button("Try now", () => context.connection.retry(), { class: "button small" });
+      banner.replaceChildren(
+        icon("alert"),
+        h("span", {}, "Not connected. What you see may be old; trying again."),
+        again,
+      );
+      return undefined;
+    });
+    return banner;
+  }
+
+  /** @param {Event} event */
+  #skip(event) {
+    event.preventDefault();
+    this.main.focus();
+  }
+
+  async #leave() {
+    try {
+      await api.logout();
+      api.signedOut();
+    } catch (error) {
+      announce(/** @type {Error} */ (error).message);
+    }
+  }
+}
+
+/** @param {typeof PAGES[number][0]} page @param {string} label */
+function navLink(page, label) {
+  return h(
+    "a",
+    { href: link(page), class: "nav-link" },
+    icon(page),
+    h("span", { class: "nav-label" }, label),
+  );
+}
+
+function themeButton() {
+  const root = document.documentElement;
+  const words = () => `Theme: ${root.dataset.theme ?? "auto"}`;
+  const one = iconButton("theme", words(), () => {
+    const now = THEMES.indexOf(root.dataset.theme ?? "auto");
+    const next = THEMES[(now + 1) % THEMES.length];
+    if (next === "auto") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    localStorage.setItem("theme", next);
+    one.setAttribute("aria-label", words());
+    one.title = words();
+    announce(words());
+  });
+  return one;
+}
+
+/** All there is to see for those the hub does not know. */
+export function signedOutView() {
+  return h(
+    "main",
+    { class: "signed-out" },
+    h("p", { class: "brand" }, "hubbub"),
+    h("h1", {}, "You are signed out"),
+    h("p", {}, "On the machine the hub runs on, run"),
+    h("p", {}, h("code", { class: "command" }, "hubbub login")),
+    h("p", {}, "and open the link it prints. It is good for 15 minutes and for one use."),
+  );
+}
+
+/** @param {string} message @param {() => void} again */
+export function unreachableView(message, again) {
+  return h(
+    "main",
+    { class: "signed-out" },
+    h("p", { class: "brand" }, "hubbub"),
+    h("h1", {}, "The hub does not answer"),
+    h("p", {}, message),
+    button("Try again", again, { class: "button primary" }),
+  );
+}

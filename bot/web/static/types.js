@@ -1,0 +1,51 @@
+/**
+ * Shapes of what the hub sends, for editors and for reading. Times are microseconds UTC.
+ *
+ * @typedef {{text: string, styles: string[], link?: string}} Span
+ * @typedef {{type: "paragraph", spans: Span[]}
+ *   | {type: "heading", level: number, spans: Span[]}
+ *   | {type: "code", code: string, language: string}
+ *   | {type: "quote", blocks: Block[]}
+ *   | {type: "list", items: Block[][], start: number | null, tight: boolean}
+ *   | {type: "table", alignments: string[], header: Span[][], rows: Span[][][]}
+ *   | {type: "rule"}} Block
+ *
+ * @typedef {{id: string, state: "running" | "waiting" | "stopping"}} Turn
+ * @typedef {{id: string, channel: string, title: string, user: {id: string, name: string, role: string},
+ *   group: boolean, own: boolean, updated_at: number, created_at: number, preview: string,
+ *   turn: Turn | null, waiting: number}} Thread
+ *
+ * @typedef {{name: string, media_type: string, size_bytes: number, url?: string}} FileInfo
+ * @typedef {{seq: number, at: number, kind: string, turn: string | null, text?: string, blocks?: Block[],
+ *   sender?: {name: string, role: string}, by?: string, via?: string, attachments?: FileInfo[],
+ *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,
+ *   status?: string, prompt_id?: string, title?: string, lines?: string[], outcome?: string | null}} Item
+ *
+ * @typedef {{index: number, label: string, option: string | null}} Choice
+ * @typedef {{prompt_id: string, kind: string, thread_id: string, channel: string, title: string,
+ *   tool: string | null, arguments: Object<string, any> | null, details: string[], choices: Choice[],
+ *   free_text: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
+ *   expires_at: number, state: "open" | "closed",
+ *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean}} Approval
+ *
+ * @typedef {{call_id: string, tool: string, state: string}} Step
+ * @typedef {{turn: string, offset: number, text: string, steps?: Step[]}} Live
+ * @typedef {{thread: Thread, items: Item[], first_seq: number | null, last_seq: number, more: boolean,
+ *   live: Live | null, approvals: Approval[]}} Conversation
+ *
+ * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
+ * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[]}} Me
+ *
+ * @typedef {Object} Context What every page is given.
+ * @property {typeof import("./api.js")} api
+ * @property {Me} me
+ * @property {import("./hub_events.js").HubEvents} hub
+ * @property {import("./connection.js").Connection} connection
+ * @property {(hash: string, options?: {replace?: boolean}) => void} navigate
+ *
+ * @typedef {Object} Page
+ * @property {HTMLElement} element
+ * @property {(route: import("./router.js").Route) => void} show
+ * @property {() => void} close
+ */
+export {};

@@ -1,0 +1,95 @@
+/** Files on their way to the hub, as chips above the message they belong to. */
+
+import * as api from "./api.js";
+import { announce, h, icon, iconButton } from "./dom.js";
+import { size } from "./format.js";
+
+/** The hub takes no larger ones. */
+const LIMIT_BYTES = 20 * 1024 * 1024;
+const MOST_FILES = 10;
+
+/** @typedef {{id: string | null, failed: boolean, cancel: AbortController}} Upload */
+
+export class Uploads {
+  /** @type {Map<HTMLElement, Upload>} */ #chips = new Map();
+
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.element = h("ul", { class: "chips", "aria-label": "Attachments", hidden: true });
+  }
+
+  /** @returns {string[]} what can be sent */
+  get ids() {
+    return [...this.#chips.values()].flatMap((chip) => (chip.id ? [chip.id] : []));
+  }
+
+  get underWay() {
+    return [...this.#chips.values()].some((chip) => !chip.id && !chip.failed);
+  }
+
+  get failed() {
+    return [...this.#chips.values()].some((chip) => chip.failed);
+  }
+
+  /** @param {Iterable<File>} files */
+  add(files) {
+    for (const file of files) {
+      if (this.#chips.size >= MOST_FILES) return announce(`At most ${MOST_FILES} files at a time.`);
+      this.#start(file);
+    }
+  }
+
+  clear() {
+    for (const chip of this.#chips.values()) chip.cancel.abort();
+    this.#chips.clear();
+    this.#changed();
+  }
+
+  /** @param {File} file */
+  #start(file) {
+    const state = h("span", { class: "muted" }, size(file.size));
+    const remove = iconButton("close", `Remove ${file.name}`, () => this.#remove(chip));
+    const chip = h(
+      "li",
+      { class: "chip" },
+      icon("file"),
+      h("span", { class: "name", title: file.name }, file.name),
+      state,
+      remove,
+    );
+    /** @type {Upload} */ const entry = { id: null, failed: false, cancel: new AbortController() };
+    this.#chips.set(chip, entry);
+    this.#changed();
+    if (file.size > LIMIT_BYTES) return this.#fail(entry, chip, state, `over ${size(LIMIT_BYTES)}`);
+    const progress = (/** @type {number} */ share) => (state.textContent = `${Math.round(share * 100)} %`);
+    api.upload(file, progress, entry.cancel.signal).then(
+      (kept) => {
+        entry.id = kept.id;
+        state.textContent = size(kept.size_bytes);
+        this.#changed();
+      },
+      (error) => this.#fail(entry, chip, state, error.message),
+    );
+  }
+
+  #fail(entry, chip, state, words) {
+    entry.failed = true;
+    chip.classList.add("bad");
+    state.textContent = words;
+    announce(words);
+    this.#changed();
+  }
+
+  #remove(chip) {
+    this.#chips.get(chip)?.cancel.abort();
+    this.#chips.delete(chip);
+    this.#changed();
+  }
+
+  #changed() {
+    this.element.replaceChildren(...this.#chips.keys());
+    this.element.hidden = this.#chips.size === 0;
+    this.onChange();
+  }
+}
