@@ -111,6 +111,7 @@ class ApprovalCard {
         ),
       );
     } else parts.push(timeView(approval.opened_at));
+    if (this.#open && approval.quorum > 1) parts.push(h("span", {}, agreed(approval)));
     if (this.link) parts.push(h("a", { href: this.link }, "Open conversation"));
     yield h("p", { class: "meta" }, ...parts);
   }
@@ -250,6 +251,11 @@ class ApprovalCard {
     for (const one of this.actions.querySelectorAll("button"))
       one.setAttribute("aria-disabled", String(busy));
   }
+}
+
+/** @param {import("./types.js").Approval} approval */
+function agreed({ votes, quorum }) {
+  return `${votes.length} of ${quorum} agreed${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
 }
 
 /** A single text is the call in full; several are shown by name. @param {string} tool @param {Object<string, any>} given */

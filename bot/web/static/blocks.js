@@ -43,7 +43,7 @@ const MAKERS = {
   paragraph: (block) => h("p", {}, inline(block.spans)),
   // The page has headings of its own above these.
   heading: (block) => h(`h${Math.min(6, Math.max(3, block.level + 2))}`, {}, inline(block.spans)),
-  code: (block) => codeView(block.code, block.language),
+  code: (block) => codeView(block.text, block.language),
   quote: (block) => h("blockquote", {}, ...block.blocks.map(blockView)),
   list: listView,
   table: tableView,

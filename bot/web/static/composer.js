@@ -5,7 +5,7 @@ import { Uploads } from "./uploads.js";
 
 const DRAFT = "draft:";
 /** The hub takes no longer ones. */
-const MOST_CHARS = 100_000;
+const MOST_CHARS = 20_000;
 
 export class Composer {
   /**

@@ -19,7 +19,6 @@ export class ConversationView {
   /** @type {FeedView | null} */ #view = null;
   /** @type {EventStream | null} */ #stream = null;
   #closed = false;
-  #cut = false;
   #hidden = 0;
   /** @type {() => void} */ #unlist = () => {};
 
@@ -146,11 +145,7 @@ export class ConversationView {
   #state(state) {
     this.context.connection.report(this, state);
     if (state === "signed_out") api.signedOut();
-    if (state === "waiting") this.#cut = true;
-    if (state === "live" && this.#cut) {
-      this.#cut = false;
-      this.#refresh();
-    }
+    if (state === "live") this.#refresh();
   }
 
   /** @param {import("./types.js").HubEvent} event */
@@ -162,12 +157,14 @@ export class ConversationView {
     if (changes.some((change) => change.type === "gap")) this.#stream?.reconnect();
   }
 
-  /** After a cut, items come by their position; everything else is asked for. */
+  /** Items and questions come by their positions; how the turn is has none, and is asked for. */
   async #refresh() {
+    const feed = /** @type {Feed} */ (this.#feed);
     try {
-      const page = await api.thread(this.id, { limit: PAGE });
-      if (this.#closed || !this.#feed) return;
-      this.#view?.show(this.#feed.refresh(page));
+      const { heard } = feed;
+      const page = await api.thread(this.id, { limit: 1 });
+      if (this.#closed) return;
+      this.#view?.show(feed.refresh(page, heard));
       this.#head();
     } catch {
       // The stream notices what is wrong and comes back here.
@@ -208,7 +205,6 @@ export class ConversationView {
     if (document.hidden) this.#hidden = setTimeout(() => this.#disconnect(), HIDDEN_MS);
     else if (this.#feed && !this.#stream && !this.#closed) {
       this.#connect();
-      this.#refresh();
     }
   }
 

@@ -6,7 +6,7 @@
 
 /** @typedef {{type: "items", added: import("./types.js").Item[]} | {type: "live"} | {type: "turn"}
  *   | {type: "step", step: import("./types.js").Step} | {type: "approval", id: string}
- *   | {type: "outcome", item: import("./types.js").Item} | {type: "failed", text: string}
+ *   | {type: "failed", text: string}
  *   | {type: "gap"}} Change */
 
 const SPOKEN = new Set(["assistant", "notice", "prompt"]);
@@ -19,11 +19,13 @@ export class Feed {
   /** @type {{turn: string, text: string, length: number} | null} */ live = null;
   lastSeq = 0;
   more = false;
+  /** Counts what was heard of turns: an answer that was asked for before is then out of date. */
+  heard = 0;
 
   /** @param {import("./types.js").Conversation} page */
   constructor(page) {
     this.thread = page.thread;
-    this.items = page.items;
+    this.items = page.items.filter((item) => item.kind !== "outcome");
     this.more = page.more;
     this.lastSeq = page.last_seq ?? 0;
     for (const approval of page.approvals) this.approvals.set(approval.prompt_id, approval);
@@ -41,7 +43,7 @@ export class Feed {
   /** Older items. @param {import("./types.js").Conversation} page */
   prepend(page) {
     const first = this.firstSeq ?? Infinity;
-    const older = page.items.filter((item) => item.seq < first);
+    const older = page.items.filter((item) => item.seq < first && item.kind !== "outcome");
     this.items = [...older, ...this.items];
     this.more = page.more;
     for (const approval of page.approvals) {
@@ -51,21 +53,16 @@ export class Feed {
   }
 
   /**
-   * What may have changed while nothing was heard, but for items, which are resumed by their `seq`.
-   * @param {import("./types.js").Conversation} page @returns {Change[]}
+   * How the turn is, for those who were not there when it changed. Items and questions come by the stream.
+   * @param {import("./types.js").Conversation} page
+   * @param {number} heard what `heard` was when the page was asked for
+   * @returns {Change[]}
    */
-  refresh(page) {
-    /** @type {Change[]} */ const changes = [{ type: "turn" }, { type: "live" }];
+  refresh(page, heard) {
+    if (heard !== this.heard) return [];
     this.thread = page.thread;
     if (!page.thread.turn) this.live = null;
-    for (const approval of page.approvals) changes.push(this.#approval(approval));
-    for (const item of page.items) {
-      const known = this.items.find((one) => one.seq === item.seq);
-      if (known?.kind !== "prompt" || known.outcome === item.outcome) continue;
-      known.outcome = item.outcome;
-      changes.push({ type: "outcome", item: known });
-    }
-    return changes;
+    return [{ type: "turn" }, { type: "live" }];
   }
 
   /** @param {import("./types.js").HubEvent} event @returns {Change[]} */
@@ -74,6 +71,8 @@ export class Feed {
     switch (event.type) {
       case "item":
         return this.#item(data);
+      case "turn_started":
+        return this.#turn(data.turn, "running");
       case "turn_delta":
         return this.#delta(data);
       case "turn_step":
@@ -100,6 +99,7 @@ export class Feed {
   #item(item) {
     if (item.seq <= this.lastSeq) return [];
     this.lastSeq = item.seq;
+    if (item.kind === "outcome") return this.#outcome(item);
     this.items.push(item);
     /** @type {Change[]} */ const changes = [{ type: "items", added: [item] }];
     if (SPOKEN.has(item.kind) && this.live) {
@@ -107,6 +107,15 @@ export class Feed {
       changes.push({ type: "live" });
     }
     return changes;
+  }
+
+  /** A question got its answer: that belongs on its card. @param {any} item @returns {Change[]} */
+  #outcome({ prompt_id: id, text, by, at }) {
+    const asked = this.items.find((item) => item.prompt_id === id);
+    if (asked) asked.outcome = text;
+    const known = this.approvals.get(id);
+    if (known) this.approvals.set(id, { ...known, state: "closed", outcome: { text, by, at } });
+    return [{ type: "approval", id }];
   }
 
   /** Offsets count code points. @param {{turn: string, offset: number, text: string}} delta @returns {Change[]} */
@@ -126,6 +135,7 @@ export class Feed {
 
   /** @param {string} id @param {"running" | "waiting"} state @returns {Change[]} */
   #turn(id, state) {
+    this.heard++;
     const now = this.thread.turn;
     if (now?.id === id && (now.state === state || now.state === "stopping")) return [];
     this.thread.turn = { id, state };
@@ -134,6 +144,7 @@ export class Feed {
 
   /** @param {string} how @returns {Change[]} */
   #ended(how) {
+    this.heard++;
     this.live = null;
     const waits = how === "turn_rested" && this.waiting().length > 0;
     this.thread.turn = waits && this.thread.turn ? { id: this.thread.turn.id, state: "waiting" } : null;

@@ -12,7 +12,7 @@ const STEP_KINDS = new Set(["call", "result"]);
 
 export class FeedView {
   /** @type {Map<string, StepsView>} by call id */ #calls = new Map();
-  /** @type {Map<string, {element: HTMLElement, update: Function, outcome?: Function}>} by prompt id */ #cards =
+  /** @type {Map<string, {element: HTMLElement, update: Function, outcome: Function}>} by prompt id */ #cards =
     new Map();
   /** @type {StepsView | null} */ #steps = null;
   #day = "";
@@ -107,8 +107,6 @@ export class FeedView {
         return this.#calls.get(change.step.call_id)?.state(change.step.call_id, change.step.state);
       case "approval":
         return this.#approval(change.id);
-      case "outcome":
-        return this.#cards.get(change.item.prompt_id ?? "")?.outcome?.(change.item.outcome);
       case "failed":
         announce(change.text);
         return;
@@ -183,8 +181,9 @@ export class FeedView {
   /** @param {string} id */
   #approval(id) {
     const approval = this.feed.approvals.get(id);
-    if (!approval) return;
     const card = this.#cards.get(id);
+    if (!approval)
+      return card?.outcome(this.feed.items.find((item) => item.prompt_id === id)?.outcome ?? null);
     if (card) return card.update(approval);
     if (approval.state !== "open") return;
     // The question is known before its place in the conversation is: shown at the end until then.

@@ -4,13 +4,14 @@ import { codeView, saidView } from "./blocks.js";
 import { h, icon } from "./dom.js";
 import { clip, inFull, size, timeOfDay, toDate } from "./format.js";
 
+/** States of calls, steps and results, in words. */
 const STATE_WORDS = {
-  proposed: "proposed",
+  intent: "next",
+  approved: "next",
   started: "running",
   running: "running",
   waiting: "waits for a decision",
   ended: "done",
-  done: "done",
   ok: "done",
   error: "failed",
   denied: "denied",
@@ -18,7 +19,7 @@ const STATE_WORDS = {
   skipped: "skipped",
   unknown: "outcome unknown",
 };
-const GOOD = new Set(["ended", "done", "ok"]);
+const GOOD = new Set(["ended", "ok"]);
 const BAD = new Set(["error", "denied", "cancelled", "skipped", "unknown"]);
 
 /** @param {number} at */

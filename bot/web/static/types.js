@@ -1,10 +1,10 @@
 /**
  * Shapes of what the hub sends, for editors and for reading. Times are microseconds UTC.
  *
- * @typedef {{text: string, styles: string[], link?: string}} Span
+ * @typedef {{text: string, styles: string[], link: string | null}} Span
  * @typedef {{type: "paragraph", spans: Span[]}
  *   | {type: "heading", level: number, spans: Span[]}
- *   | {type: "code", code: string, language: string}
+ *   | {type: "code", text: string, language: string}
  *   | {type: "quote", blocks: Block[]}
  *   | {type: "list", items: Block[][], start: number | null, tight: boolean}
  *   | {type: "table", alignments: string[], header: Span[][], rows: Span[][][]}
@@ -13,20 +13,21 @@
  * @typedef {{id: string, state: "running" | "waiting" | "stopping"}} Turn
  * @typedef {{id: string, channel: string, title: string, user: {id: string, name: string, role: string},
  *   group: boolean, own: boolean, updated_at: number, created_at: number, preview: string,
- *   turn: Turn | null, waiting: number}} Thread
+ *   turn: Turn | null, waiting: number, last_seq: number}} Thread
  *
  * @typedef {{name: string, media_type: string, size_bytes: number, url?: string}} FileInfo
  * @typedef {{seq: number, at: number, kind: string, turn: string | null, text?: string, blocks?: Block[],
- *   sender?: {name: string, role: string}, by?: string, via?: string, attachments?: FileInfo[],
+ *   sender?: {name: string, role: string | null}, by?: string, via?: string, attachments?: FileInfo[],
  *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,
- *   status?: string, prompt_id?: string, title?: string, lines?: string[], outcome?: string | null}} Item
+ *   status?: string, prompt_id?: string, prompt_kind?: string, title?: string, lines?: string[], outcome?: string | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
  * @typedef {{prompt_id: string, kind: string, thread_id: string, channel: string, title: string,
  *   tool: string | null, arguments: Object<string, any> | null, details: string[], choices: Choice[],
  *   free_text: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
  *   expires_at: number, state: "open" | "closed",
- *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean}} Approval
+ *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, quorum: number,
+ *   votes: string[]}} Approval
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
  * @typedef {{turn: string, offset: number, text: string, steps?: Step[]}} Live

@@ -5,8 +5,7 @@ import { announce, button, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, toDate } from "../format.js";
 
 const HINTS_MS = 150;
-const GOOD = new Set(["running", "connected", "up", "ready"]);
-const BUSY = new Set(["starting", "connecting", "waiting", "retrying", "restarting"]);
+const PHASES = { running: "good", starting: "busy", "backing off": "attention", failed: "bad", stopped: "" };
 
 /** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
 export function channelsPage(context) {
@@ -213,7 +212,7 @@ class Section {
 
 /** @param {{name: string, platform: string, phase: string, reason: string | null, since: number, failures: number}} channel */
 function channelCard(channel) {
-  const look = GOOD.has(channel.phase) ? "good" : BUSY.has(channel.phase) ? "busy" : "bad";
+  const look = PHASES[channel.phase] ?? "";
   const platform = channel.platform !== channel.name ? h("span", { class: "muted" }, channel.platform) : null;
   const failures = channel.failures
     ? h("span", {}, `${channel.failures} ${channel.failures === 1 ? "failure" : "failures"} in a row`)
