@@ -1,0 +1,40 @@
+"""One browser for a file of tests; a hub and a tab for each."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.browser.chromium import Complaints, chromium, tab
+from tests.browser.console import Console
+from tests.browser.hub import Hub, running_hub
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """A running browser."""
+    async with chromium() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    """A hub with the built-in model and no platform."""
+    async with running_hub(tmp_path) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def complaints() -> AsyncIterator[Complaints]:
+    """What pages complained of."""
+    yield Complaints()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def console(browser: Browser, hub: Hub, complaints: Complaints) -> AsyncIterator[Console]:
+    """The console, logged in."""
+    async with tab(browser, complaints) as page:
+        opened = Console(page, hub.url)
+        await opened.log_in(await hub.link())
+        yield opened

@@ -1,0 +1,103 @@
+"""A newcomer, a minute after `make run`: a conversation, a tool that asks, a login for nobody else."""
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.bot.program import RunningHub
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.browser.hub import Hub
+from tests.plugins.profile import Profile
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(120),
+]
+
+FIRST_TOOL_LIMIT_S = 60.0
+MOST_ACTIONS = 5
+
+
+class Newcomer:
+    """Somebody who takes their time before each thing they do."""
+
+    def __init__(self, pause_s: float) -> None:
+        self._pause_s = pause_s
+        self.actions = 0
+
+    async def acts(self) -> None:
+        """Thinks, then does one thing."""
+        await asyncio.sleep(self._pause_s)
+        self.actions += 1
+
+
+async def test_the_first_approved_tool_takes_five_actions_at_most(
+    browser: Browser, tmp_path: Path, profile: Profile, complaints: Complaints
+) -> None:
+    began = time.monotonic()
+    person = Newcomer(pause_s=profile.pick(test=0.0, ci=1.0, proof=1.0))
+    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub, tab(browser, complaints) as page:
+        link = await _printed_link(hub)
+        await person.acts()
+        await page.goto(link)
+        console = Console(page, hub.url)
+        await person.acts()
+        await page.get_by_role("button", name="run: ls").click()
+        await person.acts()
+        await console.field.press("Enter")
+        await expect(console.card()).to_contain_text("ls")
+        await person.acts()
+        await console.decide("Approve")
+        await console.sees("I ran ls. It ended with:")
+        await expect(console.outcome()).to_contain_text("Approved by owner")
+    assert person.actions <= MOST_ACTIONS
+    assert time.monotonic() - began <= FIRST_TOOL_LIMIT_S
+    assert complaints.lines == []
+
+
+async def _printed_link(hub: RunningHub) -> str:
+    """What the start printed for people to open."""
+    while not (found := re.search(r"http://\S+/login\?code=\S+", hub.out)):
+        assert hub.process.stdout is not None
+        line = await hub.process.stdout.readline()
+        assert line, hub.out
+        hub.out += line.decode()
+    return found.group(0)
+
+
+async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: Hub) -> None:
+    link = await hub.link()
+    async with tab(browser) as page:
+        await page.goto(hub.url)
+        await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+        await expect(page.get_by_text("hubbub login")).to_be_visible()
+        answer = await page.goto(re.sub("code=.*", "code=wrong", link))
+        assert answer is not None
+        assert answer.status == 403
+        await expect(page.locator("body")).to_contain_text("hubbub login")
+        await Console(page, hub.url).log_in(link)
+    async with tab(browser) as page:
+        answer = await page.goto(link)
+        assert answer is not None
+        assert answer.status == 403
+        await page.goto(hub.url)
+        await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+
+
+async def test_enter_that_ends_a_composition_sends_nothing(console: Console) -> None:
+    await console.open("chat/new")
+    await console.field.fill("你好")
+    for composing in ({"isComposing": True}, {"keyCode": 229}):
+        await console.field.dispatch_event("keydown", {"key": "Enter", "bubbles": True, **composing})
+    await expect(console.field).to_have_value("你好")
+    await console.field.press("Enter")
+    await console.in_a_thread()
+    await console.sees("你好", "user")
+    assert [line["text"] for line in await console.feed() if line["text"] == "你好"] == ["你好"]
