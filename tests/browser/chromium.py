@@ -40,7 +40,7 @@ async def chromium() -> AsyncIterator[Browser]:
             await browser.close()
 
 
-@dataclass(slots=True)
+@dataclass  # without slots: the browser's library notes its handlers on their objects
 class Complaints:
     """Errors and warnings of pages: what a developer would see, and nobody else."""
 

@@ -119,7 +119,8 @@ export class ConversationView {
       thread.own && !thread.group
         ? []
         : [thread.group ? "Group" : `${thread.user.name} (${thread.user.role})`];
-    this.about.textContent = [...who, thread.channel].join(" · ");
+    this.about.title = [...who, thread.channel].join(" · ");
+    this.about.textContent = this.about.title;
     const { state } = /** @type {Feed} */ (this.#feed);
     this.composer?.setBusy(state !== "idle");
   }

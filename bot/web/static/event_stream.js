@@ -58,6 +58,7 @@ export class SseParser {
  */
 export class EventStream {
   #closed = false;
+  #again = false;
   #attempt = 0;
   /** @type {AbortController | null} */ #connection = null;
   /** @type {(() => void) | null} */ #wake = null;
@@ -84,6 +85,7 @@ export class EventStream {
 
   /** Let this connection go and make another, which asks for what is lacking now. */
   reconnect() {
+    this.#again = true;
     this.#connection?.abort();
   }
 
@@ -103,8 +105,9 @@ export class EventStream {
       if (final) this.#say(final);
       if (final || this.#closed) return;
       if (performance.now() - began > GOOD_AFTER_MS) this.#attempt = 0;
-      this.#say("waiting");
+      if (!this.#again) this.#say("waiting");
       await this.#pause();
+      this.#again = false;
     }
   }
 

@@ -28,12 +28,9 @@ export class Feed {
     this.items = page.items.filter((item) => item.kind !== "outcome");
     this.more = page.more;
     this.lastSeq = page.last_seq ?? 0;
+    this.firstSeq = page.first_seq ?? undefined;
     for (const approval of page.approvals) this.approvals.set(approval.prompt_id, approval);
     this.#resume(page.live);
-  }
-
-  get firstSeq() {
-    return this.items.length ? this.items[0].seq : undefined;
   }
 
   get state() {
@@ -46,6 +43,7 @@ export class Feed {
     const older = page.items.filter((item) => item.seq < first && item.kind !== "outcome");
     this.items = [...older, ...this.items];
     this.more = page.more;
+    this.firstSeq = page.first_seq ?? this.firstSeq;
     for (const approval of page.approvals) {
       if (!this.approvals.has(approval.prompt_id)) this.approvals.set(approval.prompt_id, approval);
     }
