@@ -91,3 +91,8 @@ class Console:
             ".map((one) => ({seq: Number(one.dataset.seq), text: one.querySelector('.prose')?.textContent}))"
         )
         return shown
+
+    async def decide_when_reached(self, label: str) -> None:
+        """Press a button of the open question until the hub, which may be starting, has taken it."""
+        await expect(self.page.get_by_text("Not connected.")).to_be_hidden()
+        await self.decide(label)

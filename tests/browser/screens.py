@@ -66,7 +66,7 @@ OVERLAPS = """
     const across = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
     const down = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
     // Boxes of lines are a little higher than what is drawn in them.
-    if (across > 2 && down > 6) found.push(`“${one.node.data.slice(0, 30)}” over “${other.node.data.slice(0, 30)}”`);
+    if (across > 2 && down > 6) found.push([one, other].map(({node}) => node.data.slice(0, 30)).join(' over '));
   }
   return [...new Set(found)].slice(0, 10);
 }
@@ -87,7 +87,9 @@ async def misfits(page: Page) -> list[str]:
 async def barriers(page: Page) -> list[str]:
     """Serious and critical findings of axe-core. Empty is good."""
     await page.evaluate(_axe())
-    result: dict[str, Any] = await page.evaluate("() => window.axe.run(document, {resultTypes: ['violations']})")
+    result: dict[str, Any] = await page.evaluate(
+        "() => window.axe.run(document, {resultTypes: ['violations']})"
+    )
     return [
         f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes'][:3]]}"
         for one in result["violations"]

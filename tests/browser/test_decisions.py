@@ -1,0 +1,173 @@
+"""Questions are answered where people are: in the conversation, among all approvals, on their platform."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.browser.hub import Hub, running_hub
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
+from tests.simulators.telegram import TelegramSimulator
+from tests.simulators.telegram.state import Message
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+STRANGER = 9
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def telegram() -> AsyncIterator[TelegramSimulator]:
+    """A platform where the owner, too, has an account."""
+    async with TelegramSimulator() as running:
+        running.add_bot(TOKEN)
+        running.add_user(OWNER, first_name="Olivia")
+        running.add_user(STRANGER, first_name="Stan")
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
+    """A hub with that platform."""
+    async with running_hub(tmp_path, telegram=telegram) as running:
+        yield running
+
+
+async def test_a_denied_call_does_not_run(console: Console, hub: Hub, complaints: Complaints) -> None:
+    await console.say_in_a_new_thread("run: touch made")
+    await console.decide("Deny")
+    await expect(console.outcome()).to_contain_text("Denied by owner")
+    await console.sees("I did not run")
+    assert not (hub.directory / "workspace" / "made").exists()
+    await console.open("approvals/history")
+    await expect(console.page.locator("article.approval").first).to_contain_text("Denied by owner")
+    assert complaints.lines == []
+
+
+async def test_what_was_edited_is_what_runs(console: Console, hub: Hub, complaints: Complaints) -> None:
+    await console.say_in_a_new_thread("run: touch as-asked")
+    card = console.card()
+    await card.get_by_role("button", name="Edit…").click()
+    field = card.get_by_label("command")
+    await expect(field).to_be_focused()
+    await expect(field).to_have_value("touch as-asked")
+    await field.fill("touch as-edited")
+    await card.get_by_role("button", name="Approve as edited").click()
+    await expect(console.outcome()).to_contain_text("owner")
+    await console.sees("I ran")
+    made = {path.name for path in (hub.directory / "workspace").iterdir()}
+    assert "as-edited" in made
+    assert "as-asked" not in made
+    assert complaints.lines == []
+
+
+async def test_an_edit_that_cannot_be_run_is_refused_at_its_field(console: Console) -> None:
+    await console.say_in_a_new_thread("run: ls")
+    card = console.card()
+    await card.get_by_role("button", name="Edit…").click()
+    await card.get_by_label("command").fill("")
+    await card.get_by_role("button", name="Approve as edited").click()
+    await expect(
+        card.get_by_role("alert").filter(has_text="command").or_(card.locator(".field .problem"))
+    ).not_to_be_empty()
+    await expect(card.get_by_label("command")).to_be_focused()
+    await card.get_by_role("button", name="Cancel edit").click()
+    await console.decide("Deny")
+    await expect(console.outcome()).to_contain_text("Denied by owner")
+
+
+async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_way(
+    console: Console, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    telegram.user_sends_text(OWNER, "run: ls")
+    shown = await _card(telegram)
+    await console.open("approvals")
+    await expect(console.card()).to_contain_text("telegram")
+    await console.decide("Approve")
+    await telegram.wait_text(OWNER, "Approved by", timeout_s=LIMIT_S)
+    await expect(console.outcome()).to_contain_text("Approved by owner")
+    await telegram.wait_text(OWNER, "I ran ls", timeout_s=LIMIT_S)
+
+    telegram.user_sends_text(OWNER, "run: pwd")
+    await expect(console.card()).to_contain_text("pwd")
+    asked = await _card(telegram, after=shown.id)
+    choice = json.dumps(asked.keyboard)
+    assert "Deny" in choice
+    telegram.user_presses_button(OWNER, asked.id, 1)
+    await expect(console.outcome()).to_contain_text("Denied by")
+    await expect(console.card()).to_have_count(0)
+    assert complaints.lines == []
+
+
+async def _card(telegram: TelegramSimulator, after: int = 0) -> Message:
+    def cards() -> list[Message]:
+        return [
+            message
+            for message in telegram.bot_messages(OWNER)
+            if message.id > after and (message.keyboard or {}).get("inline_keyboard")
+        ]
+
+    await telegram.wait_for(cards, LIMIT_S)
+    return cards()[0]
+
+
+async def test_the_owner_reads_along_and_answers_where_people_are(
+    console: Console, telegram: TelegramSimulator, hub: Hub, complaints: Complaints
+) -> None:
+    telegram.user_sends_text(STRANGER, "let me in")
+    await console.open("channels")
+    request = console.page.locator(".card").filter(has_text="Stan").first
+    await request.get_by_role("button", name="Member").click()
+    await telegram.wait_text(STRANGER, "You are in.", timeout_s=LIMIT_S)
+    await expect(console.page.get_by_text("Nobody is asking.")).to_be_visible()
+
+    telegram.user_sends_text(STRANGER, "what time is it")
+    await console.open("threads")
+    await console.page.locator(".row a").filter(has_text="what time is it").first.click()
+    await console.sees("what time is it", "user")
+    await console.sees("It is")
+    await console.say("Time for a walk, says Olivia.")
+    await console.sees("Time for a walk", "operator")
+    await telegram.wait_text(STRANGER, "Time for a walk, says Olivia.", timeout_s=LIMIT_S)
+    telegram.user_sends_text(STRANGER, "thank you")
+    await console.sees("thank you", "user")
+
+    await console.open("why?q=thank+you")
+    await expect(console.page.locator(".event").first).to_contain_text("thank you")
+    await console.page.locator(".event").first.get_by_role("link", name="Open conversation").click()
+    await console.sees("thank you", "user")
+    assert complaints.lines == []
+
+
+async def test_a_file_goes_with_a_message_by_drop_and_by_button(
+    browser: Browser, hub: Hub, complaints: Complaints
+) -> None:
+    async with tab(browser, complaints) as page:
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        await console.open("chat/new")
+        await page.locator("input[type=file]").set_input_files(
+            {"name": "一份很长的名字.txt", "mimeType": "text/plain", "buffer": b"by button"}
+        )
+        data = await page.evaluate_handle(
+            "() => { const data = new DataTransfer();"
+            " data.items.add(new File(['by drop'], 'dropped.txt', {type: 'text/plain'})); return data; }"
+        )
+        await page.dispatch_event(".conversation", "drop", {"dataTransfer": data})
+        await expect(page.locator(".chip")).to_have_count(2)
+        await expect(page.locator(".chip").last).to_contain_text("7 B")
+        await console.say("here they are")
+        await console.in_a_thread()
+        await expect(console.messages("user").first).to_contain_text("dropped.txt")
+        await expect(console.messages("user").first).to_contain_text("一份很长的名字.txt")
+    assert complaints.lines == []

@@ -1,0 +1,119 @@
+"""Every flow by keyboard alone; where the focus is, is always seen."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.console import Console
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+FOCUS = """
+() => {
+  const one = document.activeElement;
+  const style = getComputedStyle(one), around = getComputedStyle(one.closest('.composer-row') ?? one);
+  const name = one.getAttribute('aria-label') || one.labels?.[0]?.textContent || one.textContent;
+  return {
+    name: (name || '').trim().slice(0, 80),
+    tag: one.tagName,
+    seen: [style, around].some((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0),
+  };
+}
+"""
+MOST_TABS = 60
+
+
+async def tab_to(page: Page, name: str, *, back: bool = False) -> None:
+    """Press Tab until what has the focus bears this name; on the way, the focus is always seen."""
+    passed: list[str] = []
+    for _ in range(MOST_TABS):
+        await page.keyboard.press("Shift+Tab" if back else "Tab")
+        focus = await page.evaluate(FOCUS)
+        passed.append(focus["name"])
+        if focus["tag"] != "BODY":
+            assert focus["seen"], f"nobody sees where the focus is: {focus}"
+        if focus["name"].startswith(name):
+            return
+    raise AssertionError(f"{name} is not reached by Tab, but {passed}")
+
+
+async def test_a_conversation_with_a_decision(console: Console, complaints: Complaints) -> None:
+    page = console.page
+    await console.open("approvals")
+    await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    await tab_to(page, "Skip to content")
+    await tab_to(page, "Approvals")
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="New conversation")).to_be_visible()
+    await tab_to(page, "Message")
+    await page.keyboard.type("run: ls -a")
+    await page.keyboard.press("Enter")
+    await expect(console.card()).to_be_visible()
+    await expect(console.field).to_be_focused()
+    await tab_to(page, "Edit…", back=True)
+    await page.keyboard.press("Enter")
+    await expect(console.card().get_by_label("command")).to_be_focused()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("echo typed")
+    await tab_to(page, "Approve as edited")
+    await page.keyboard.press("Enter")
+    await console.sees("typed")
+    await expect(console.outcome()).to_contain_text("owner")
+    assert complaints.lines == []
+
+
+async def test_lists_are_walked_with_arrows_and_left_with_escape(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    for number in range(3):
+        await console.say_in_a_new_thread(f"conversation {number}")
+        await console.sees("I am the built-in demo model")
+    await console.open("threads")
+    await expect(page.locator(".row")).to_have_count(3)
+    await tab_to(page, "Search all threads")
+    await page.keyboard.press("ArrowDown")
+    for key, words in (
+        ("ArrowDown", "conversation 1"),
+        ("End", "conversation 0"),
+        ("Home", "conversation 2"),
+    ):
+        await page.keyboard.press(key)
+        await expect(page.locator(".row a:focus")).to_contain_text(words)
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".conversation h2")).to_have_text("conversation 1")
+    await expect(console.field).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".row a:focus")).to_contain_text("conversation 1")
+    assert complaints.lines == []
+
+
+async def test_the_theme_and_the_way_out(console: Console) -> None:
+    page = console.page
+    await console.open("why")
+    await tab_to(page, "Theme: auto")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Enter")
+    assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    await console.reload()
+    assert await page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    await tab_to(page, "Sign out")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    await console.reload()
+    await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+
+
+async def test_new_messages_are_told_to_those_who_listen(console: Console) -> None:
+    await console.say_in_a_new_thread("what time is it")
+    await console.sees("It is")
+    await expect(console.page.locator("#announcer")).to_contain_text("It is")

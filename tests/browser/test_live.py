@@ -1,0 +1,162 @@
+"""What happens is seen while it happens: in every tab, after a cut or a reload, nothing missing or twice."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.browser.cutting import Way, way_to
+from tests.browser.hub import Hub, running_hub
+from tests.plugins.profile import Profile
+from tests.simulators.model import Hold, ModelSimulator, text
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+MODEL = 'provider = "openai"\nmodel = "sim-1"\nbase_url = "{url}"\napi_key = "key"'
+WORDS = " ".join(f"word{number}" for number in range(60))
+CUT = ("ERR_", "Failed to fetch", "Failed to load resource")
+"""What a browser says of a hub it cannot reach."""
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def model() -> AsyncIterator[ModelSimulator]:
+    """A model that stalls when it is told to."""
+    async with ModelSimulator(api_key="key", models=("sim-1",)) as running:
+        running.rule("tell me", text(WORDS, chunk_chars=24))
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hub(tmp_path: Path, model: ModelSimulator) -> AsyncIterator[Hub]:
+    """A hub that talks to that model."""
+    async with running_hub(tmp_path, model=MODEL.format(url=model.openai_base_url)) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def way(hub: Hub) -> AsyncIterator[Way]:
+    """A way to the hub that can be cut."""
+    async with way_to(hub.url) as opened:
+        yield opened
+
+
+async def in_order(console: Console) -> list[str]:
+    """Texts of all messages; their positions only grow, so none is there twice."""
+    shown = await console.feed()
+    positions = [line["seq"] for line in shown]
+    assert positions == sorted(set(positions))
+    return [line["text"] for line in shown]
+
+
+async def test_a_reply_is_seen_as_it_is_written_in_two_tabs_and_after_a_reload(
+    browser: Browser, console: Console, hub: Hub, model: ModelSimulator, complaints: Complaints
+) -> None:
+    model.fault(Hold(at="mid_stream", after_events=8))
+    thread = await console.say_in_a_new_thread("tell me")
+    await expect(console.page.locator(".message.live")).to_contain_text("word5")
+    async with tab(browser, complaints) as page:
+        other = Console(page, hub.url)
+        await other.log_in(await hub.link())
+        await other.open(f"chat/{thread}")
+        await expect(page.locator(".message.live")).to_contain_text("word5")
+        await console.reload()
+        await expect(console.page.locator(".message.live")).to_contain_text("word5")
+        begun = await console.page.locator(".message.live p").text_content()
+        assert begun
+        assert WORDS.startswith(begun.strip())
+        model.release()
+        for one in (console, other):
+            await one.sees("word59")
+            await expect(one.page.locator(".message.live")).to_be_hidden()
+            assert await in_order(one) == ["tell me", WORDS]
+        await other.say("and again: please run: ls")
+        await expect(console.card()).to_contain_text("ls")
+        await console.decide("Approve")
+        await expect(other.outcome()).to_contain_text("Approved by owner")
+        await console.sees("Done:")
+        assert await in_order(other) == await in_order(console)
+    assert complaints.lines == []
+
+
+async def test_a_cut_is_said_and_what_happened_meanwhile_comes_once(
+    browser: Browser, hub: Hub, way: Way, complaints: Complaints, profile: Profile
+) -> None:
+    async with tab(browser, complaints) as page:
+        console = Console(page, way.url)
+        await console.log_in(await hub.link(through=way.url))
+        thread = await console.say_in_a_new_thread("say: the first")
+        await console.sees("the first")
+        expected = ["say: the first", "the first"]
+        for number in range(profile.pick(test=3, proof=20)):
+            way.cut()
+            await expect(page.get_by_text("Not connected.")).to_be_visible()
+            said = f"say: while away {number}"
+            await hub.api("POST", "/chat/send", {"text": said, "thread_id": thread})
+            expected += [said, said.removeprefix("say: ")]
+            way.mend()
+            await page.get_by_role("button", name="Try now").click()
+            await console.sees(expected[-1])
+            await expect(page.get_by_text("Not connected.")).to_be_hidden()
+            assert await in_order(console) == expected
+    assert complaints.but(*CUT) == []
+
+
+async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
+    browser: Browser, hub: Hub, way: Way, model: ModelSimulator, complaints: Complaints
+) -> None:
+    async with tab(browser, complaints) as page:
+        console = Console(page, way.url)
+        await console.log_in(await hub.link(through=way.url))
+        model.fault(Hold(at="mid_stream", after_events=8))
+        thread = await console.say_in_a_new_thread("tell me")
+        await expect(page.locator(".message.live")).to_contain_text("word5")
+        way.cut()
+        model.release()
+        way.mend()
+        await console.sees("word59")
+        await expect(page.locator(".message.live")).to_be_hidden()
+        await console.say("please run: ls")
+        await expect(console.card()).to_be_visible()
+        waiting = (await hub.api("GET", "/approvals?state=pending"))["approvals"]
+        way.cut()
+        await hub.api("POST", "/chat/gate/resolve", {"request_id": waiting[0]["prompt_id"], "action": "deny"})
+        way.mend()
+        await expect(console.outcome()).to_contain_text("Denied by owner")
+        await expect(console.card()).to_have_count(0)
+        await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        assert (await in_order(console))[:3] == ["tell me", WORDS, "please run: ls"]
+        assert console.thread_id == thread
+    assert complaints.but(*CUT) == []
+
+
+async def test_a_killed_hub_comes_back_and_the_open_page_goes_on(
+    console: Console, hub: Hub, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread("please run: ls")
+    await expect(console.card()).to_be_visible()
+    await hub.restart()
+    await console.decide_when_reached("Approve")
+    await console.sees("Done:")
+    await expect(console.outcome()).to_contain_text("Approved by owner")
+    assert complaints.but(*CUT) == []
+
+
+async def test_stop_ends_a_reply(console: Console, model: ModelSimulator) -> None:
+    model.fault(Hold(at="mid_stream", after_events=8))
+    await console.say_in_a_new_thread("tell me")
+    await expect(console.page.locator(".message.live")).to_contain_text("word5")
+    await console.page.get_by_role("button", name="Stop", exact=True).click()
+    await console.sees("Stopped.", "notice")
+    await expect(console.page.locator(".message.live")).to_be_hidden()
+    await console.say("say: still here")
+    await console.sees("still here")

@@ -1,0 +1,141 @@
+"""Every page at every size, light and dark, with nothing, little and very much to show: judged by script."""
+
+import base64
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.browser.crowd import LONG_NAME, multiply
+from tests.browser.hub import Hub, running_hub
+from tests.browser.screens import barriers, misfits
+from tests.plugins.profile import Profile
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
+from tests.simulators.telegram import TelegramSimulator
+from tests.tree import ROOT
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(600),
+]
+
+SIZES = {360: 740, 768: 1024, 1440: 900}
+SHEET = ROOT / "docs" / "console.png"
+SHEET_WIDTH = 1500
+STRANGER = 9
+FORMATTED = "run: printf 'a b c\\n%.0s' $(seq 40)"
+CHINESE = "请帮我看看磁盘为什么满了，" * 12
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def telegram() -> AsyncIterator[TelegramSimulator]:
+    """A platform with people of long names."""
+    async with TelegramSimulator() as running:
+        running.add_bot(TOKEN)
+        running.add_user(OWNER, first_name="Olivia")
+        running.add_user(STRANGER, first_name=LONG_NAME[:60], last_name="长" * 60)
+        yield running
+
+
+async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> dict[str, str]:
+    """Conversations, questions, a stranger; the places to look at."""
+    thread = await console.say_in_a_new_thread(FORMATTED)
+    await console.decide("Approve")
+    await console.sees("a b c")
+    await console.say(CHINESE)
+    await console.sees("You said")
+    await console.say("/help")
+    await console.sees("the commands", "notice")
+    await console.say(f"run: ls {'x' * 200}")
+    await expect(console.card()).to_be_visible()
+    other = await console.say_in_a_new_thread("w" * 300)
+    await console.sees("You said")
+    telegram.user_sends_text(STRANGER, "let me in, please")
+    telegram.user_sends_text(OWNER, CHINESE)
+    await telegram.wait_text(OWNER, "You said", timeout_s=LIMIT_S)
+    return {"chat": f"chat/{thread}", "words": f"chat/{other}", "threads": f"threads/{thread}"}
+
+
+EVERYWHERE = {
+    "list": "chat",
+    "new": "chat/new",
+    "all": "threads",
+    "approvals": "approvals",
+    "history": "approvals/history",
+    "channels": "channels",
+    "why": "why",
+}
+
+
+async def judged(console: Console, name: str, place: str, width: int) -> list[str]:
+    """What is wrong with one page."""
+    page = console.page
+    await console.open("why?q=nowhere")
+    await console.open(place)
+    await expect(page.get_by_text("Loading…")).to_have_count(0)
+    await page.wait_for_function("() => document.fonts.status === 'loaded'")
+    await page.evaluate("() => document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    found = [*await misfits(page), *await barriers(page)]
+    return [f"{name} at {width}: {one}" for one in found]
+
+
+async def look(
+    browser: Browser, hub: Hub, places: Mapping[str, str], complaints: Complaints
+) -> dict[str, bytes]:
+    """Judge each place at each size in both themes; a picture of each."""
+    wrong: list[str] = []
+    pictures: dict[str, bytes] = {}
+    for dark in (False, True):
+        for width, height in SIZES.items():
+            async with tab(browser, complaints, width=width, height=height, dark=dark) as page:
+                console = Console(page, hub.url)
+                await console.log_in(await hub.link())
+                for name, place in places.items():
+                    wrong += await judged(console, name, place, width)
+                    pictures[f"{name} {width} {'dark' if dark else 'light'}"] = await page.screenshot()
+    assert wrong == []
+    assert complaints.lines == []
+    return pictures
+
+
+async def test_with_nothing_to_show(browser: Browser, tmp_path: Path, complaints: Complaints) -> None:
+    async with running_hub(tmp_path) as hub:
+        await look(browser, hub, EVERYWHERE, complaints)
+
+
+async def test_with_ordinary_and_with_very_much_to_show(
+    browser: Browser, tmp_path: Path, telegram: TelegramSimulator, profile: Profile, complaints: Complaints
+) -> None:
+    async with running_hub(tmp_path, telegram=telegram) as hub:
+        async with tab(browser, complaints) as page:
+            console = Console(page, hub.url)
+            await console.log_in(await hub.link())
+            places = EVERYWHERE | await furnish(console, hub, telegram)
+        pictures = await look(browser, hub, places, complaints)
+        await hub.process.stop()
+        multiply(hub.directory / "data" / "hub.db", places["words"].removeprefix("chat/"), 10_000)
+        await hub.restart()
+        await look(browser, hub, EVERYWHERE, complaints)
+        if profile.name == "proof":
+            async with tab(browser, width=SHEET_WIDTH) as page:
+                SHEET.write_bytes(await contact_sheet(page, pictures))
+
+
+async def contact_sheet(page: Page, pictures: Mapping[str, bytes]) -> bytes:
+    """All pictures on one."""
+    await page.set_content("<style>body{margin:8px;background:#777}img{margin:4px;height:260px}</style>")
+    for name, picture in pictures.items():
+        source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        await page.evaluate(
+            "([source, alt]) => { const one = new Image(); one.src = source; one.alt = alt;"
+            " document.body.append(one); return one.decode(); }",
+            [source, name],
+        )
+    return await page.screenshot(full_page=True)
