@@ -59,6 +59,7 @@ OVERLAPS = """
       if (box.right - box.left > 2 && box.bottom - box.top > 2) texts.push({node, box});
     }
   }
+  const begins = ({node}) => node.data.slice(0, 30);
   const found = [];
   for (let i = 0; i < texts.length; i++) for (let j = i + 1; j < texts.length; j++) {
     const one = texts[i], other = texts[j];
@@ -66,7 +67,7 @@ OVERLAPS = """
     const across = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
     const down = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
     // Boxes of lines are a little higher than what is drawn in them.
-    if (across > 2 && down > 6) found.push([one, other].map(({node}) => node.data.slice(0, 30)).join(' over '));
+    if (across > 2 && down > 6) found.push(begins(one) + ' over ' + begins(other));
   }
   return [...new Set(found)].slice(0, 10);
 }

@@ -13,7 +13,7 @@ from tests.browser.console import Console
 from tests.browser.hub import Hub, running_hub
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
-from tests.simulators.telegram.state import Message
+from tests.simulators.telegram.world import Message
 
 pytestmark = [
     pytest.mark.chromium,
