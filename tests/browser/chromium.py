@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -32,6 +32,7 @@ def executable() -> Path:
 @contextlib.asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     """A running browser without windows."""
+    expect.set_options(timeout=LIMIT_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=executable(), args=list(ARGUMENTS))
         try:

@@ -32,7 +32,7 @@ CUT = ("ERR_", "Failed to fetch", "Failed to load resource")
 async def model() -> AsyncIterator[ModelSimulator]:
     """A model that stalls when it is told to."""
     async with ModelSimulator(api_key="key", models=("sim-1",)) as running:
-        running.rule("tell me", text(WORDS, chunk_chars=24))
+        running.rule(r"tell me$", text(WORDS, chunk_chars=24))
         yield running
 
 
