@@ -9,6 +9,7 @@ import { messageView, StepsView } from "./message_view.js";
 /** How far from the end still counts as reading the end. */
 const NEAR_END_PX = 80;
 const STEP_KINDS = new Set(["call", "result"]);
+const TOLD = new Set(["assistant", "operator", "notice"]);
 
 export class FeedView {
   /** @type {Map<string, StepsView>} by call id */ #calls = new Map();
@@ -120,8 +121,8 @@ export class FeedView {
     if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === item.text));
     this.#append(item);
     if (!this.#atEnd) this.#setUnread(this.#unread + 1);
-    const said = item.text || (item.kind === "prompt" ? item.title : "");
-    if (said && item.kind !== "user" && !STEP_KINDS.has(item.kind)) announce(clip(said, 280));
+    // Questions are told of by the count of what waits, on every page.
+    if (item.text && TOLD.has(item.kind)) announce(clip(item.text, 280));
   }
 
   #rebuild() {
@@ -191,7 +192,6 @@ export class FeedView {
     this.#cards.set(id, early);
     this.#steps = null;
     this.list.append(early.element);
-    announce(`${approval.title}`);
   }
 
   #showLive() {
