@@ -52,7 +52,7 @@ async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> di
     await console.say(CHINESE)
     await console.sees("You said")
     await console.say("/help")
-    await console.sees("the commands", "notice")
+    await console.sees("/new —", "notice")
     await console.say(f"run: ls {'x' * 200}")
     await expect(console.card()).to_be_visible()
     other = await console.say_in_a_new_thread("w" * 300)
