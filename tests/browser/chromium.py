@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    async_playwright,
+    expect,
+)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (

@@ -18,7 +18,9 @@ def findings(pattern: re.Pattern[str]) -> list[str]:
     for path in sorted(STATIC.rglob("*")):
         if path.is_file():
             lines = enumerate(path.read_text().splitlines(), start=1)
-            found += [f"{path.name}:{number}: {line.strip()}" for number, line in lines if pattern.search(line)]
+            found += [
+                f"{path.name}:{number}: {line.strip()}" for number, line in lines if pattern.search(line)
+            ]
     return found
 
 

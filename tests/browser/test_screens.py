@@ -1,7 +1,7 @@
 """Every page at every size, light and dark, with nothing, little and very much to show: judged by script."""
 
 import base64
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,9 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-SIZES = {360: 740, 768: 1024, 1440: 900}
+HEIGHTS = {360: 740, 768: 1024, 1440: 900}
+ALL = tuple((width, dark) for width in HEIGHTS for dark in (False, True))
+SOME = ((360, False), (768, False), (1440, True))
 SHEET = ROOT / "docs" / "console.png"
 SHEET_WIDTH = 1500
 STRANGER = 9
@@ -87,42 +89,58 @@ async def judged(console: Console, name: str, place: str, width: int) -> list[st
 
 
 async def look(
-    browser: Browser, hub: Hub, places: Mapping[str, str], complaints: Complaints
+    browser: Browser,
+    hub: Hub,
+    places: Mapping[str, str],
+    complaints: Complaints,
+    screens: Sequence[tuple[int, bool]],
 ) -> dict[str, bytes]:
-    """Judge each place at each size in both themes; a picture of each."""
+    """Judge each place on each screen (width, dark or light); a picture of each."""
     wrong: list[str] = []
     pictures: dict[str, bytes] = {}
-    for dark in (False, True):
-        for width, height in SIZES.items():
-            async with tab(browser, complaints, width=width, height=height, dark=dark) as page:
-                console = Console(page, hub.url)
-                await console.log_in(await hub.link())
-                for name, place in places.items():
-                    wrong += await judged(console, name, place, width)
-                    pictures[f"{name} {width} {'dark' if dark else 'light'}"] = await page.screenshot()
+    for width, dark in screens:
+        async with tab(browser, complaints, width=width, height=HEIGHTS[width], dark=dark) as page:
+            console = Console(page, hub.url)
+            await console.log_in(await hub.link())
+            for name, place in places.items():
+                wrong += await judged(console, name, place, width)
+                pictures[f"{name} {width} {'dark' if dark else 'light'}"] = await page.screenshot()
     assert wrong == []
     assert complaints.lines == []
     return pictures
 
 
-async def test_with_nothing_to_show(browser: Browser, tmp_path: Path, complaints: Complaints) -> None:
+@pytest.fixture
+def screens(profile: Profile) -> Sequence[tuple[int, bool]]:
+    """Which screens are looked at."""
+    return profile.pick(test=SOME, proof=ALL)
+
+
+async def test_with_nothing_to_show(
+    browser: Browser, tmp_path: Path, complaints: Complaints, screens: Sequence[tuple[int, bool]]
+) -> None:
     async with running_hub(tmp_path) as hub:
-        await look(browser, hub, EVERYWHERE, complaints)
+        await look(browser, hub, EVERYWHERE, complaints, screens)
 
 
 async def test_with_ordinary_and_with_very_much_to_show(
-    browser: Browser, tmp_path: Path, telegram: TelegramSimulator, profile: Profile, complaints: Complaints
+    browser: Browser,
+    tmp_path: Path,
+    telegram: TelegramSimulator,
+    profile: Profile,
+    complaints: Complaints,
+    screens: Sequence[tuple[int, bool]],
 ) -> None:
     async with running_hub(tmp_path, telegram=telegram) as hub:
         async with tab(browser, complaints) as page:
             console = Console(page, hub.url)
             await console.log_in(await hub.link())
             places = EVERYWHERE | await furnish(console, hub, telegram)
-        pictures = await look(browser, hub, places, complaints)
+        pictures = await look(browser, hub, places, complaints, screens)
         await hub.process.stop()
         multiply(hub.directory / "data" / "hub.db", places["words"].removeprefix("chat/"), 10_000)
         await hub.restart()
-        await look(browser, hub, EVERYWHERE, complaints)
+        await look(browser, hub, EVERYWHERE, complaints, screens)
         if profile.name == "proof":
             async with tab(browser, width=SHEET_WIDTH) as page:
                 SHEET.write_bytes(await contact_sheet(page, pictures))
