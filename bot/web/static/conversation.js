@@ -119,8 +119,9 @@ export class ConversationView {
       thread.own && !thread.group
         ? []
         : [thread.group ? "Group" : `${thread.user.name} (${thread.user.role})`];
-    this.about.title = [...who, thread.channel].join(" · ");
+    this.about.title = thread.own && thread.channel === "web" ? "" : [...who, thread.channel].join(" · ");
     this.about.textContent = this.about.title;
+    this.about.hidden = !this.about.title;
     const { state } = /** @type {Feed} */ (this.#feed);
     this.composer?.setBusy(state !== "idle");
   }

@@ -126,7 +126,7 @@ export class ThreadList {
       shortTime(thread.updated_at),
     );
     const who = this.options.filter.channel ? null : h("span", { class: "via" }, thread.channel);
-    const name = this.options.filter.channel ? "" : `${thread.group ? "Group" : thread.user.name}: `;
+    const name = this.options.filter.channel ? "" : `${thread.group ? "Group" : thread.user.name} · `;
     const current = thread.id === this.#selected ? "page" : null;
     return h(
       "a",

@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { announce, button, h, icon, settled } from "../dom.js";
-import { fromNow, inFull, toDate } from "../format.js";
+import { fromNow, inFull, shortTime, toDate } from "../format.js";
 
 const HINTS_MS = 150;
 const PHASES = { running: "good", starting: "busy", "backing off": "attention", failed: "bad", stopped: "" };
@@ -70,7 +70,7 @@ class ChannelsPage {
 
   async #known() {
     const page = await api.users();
-    const users = page.users ?? page;
+    const users = (page.users ?? page).map(onPlatforms);
     this.people.owner = users.some(
       (user) => user.role === "owner" && user.accounts.some((one) => one.via !== "revoked"),
     );
@@ -148,6 +148,14 @@ class ChannelsPage {
       problem,
     );
   }
+}
+
+/** Without the accounts that are the hub's own doors: this console and the command line. */
+function onPlatforms(user) {
+  return {
+    ...user,
+    accounts: user.accounts.filter(({ channel }) => channel !== "web" && !channel.startsWith("(")),
+  };
 }
 
 /** A button that asks once more. @param {string} label @param {string} question @param {() => void} work */
@@ -230,7 +238,12 @@ function channelCard(channel) {
       platform,
       h("span", { class: `badge ${look}` }, channel.phase),
     ),
-    h("p", { class: "meta" }, ago(channel.since, "since "), failures),
+    h(
+      "p",
+      { class: "meta" },
+      h("span", { title: inFull(channel.since) }, `since ${shortTime(channel.since)}`),
+      failures,
+    ),
     reason,
   );
 }
