@@ -1,17 +1,22 @@
 """A newcomer, a minute after `make run`: a conversation, a tool that asks, a login for nobody else."""
 
 import asyncio
+import os
 import re
+import signal
 import time
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.bot.program import RunningHub
+from bot.app import App, Seams, serve
+from bot.config import load
+from tests.bot.program import START_LIMIT_S, RunningHub
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.hub import Hub
+from tests.clock import ManualClock
 from tests.plugins.profile import Profile
 
 pytestmark = [
@@ -64,6 +69,11 @@ async def test_the_first_approved_tool_takes_five_actions_at_most(
 
 async def _printed_link(hub: RunningHub) -> str:
     """What the start printed for people to open."""
+    async with asyncio.timeout(START_LIMIT_S):
+        return await _read_link(hub)
+
+
+async def _read_link(hub: RunningHub) -> str:
     while not (found := re.search(r"http://\S+/login\?code=\S+", hub.out)):
         assert hub.process.stdout is not None
         line = await hub.process.stdout.readline()
@@ -89,6 +99,26 @@ async def test_a_link_works_once_and_nothing_without_one(browser: Browser, hub: 
         assert answer.status == 403
         await page.goto(hub.url)
         await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+
+
+@pytest.mark.slow
+async def test_a_link_is_good_for_a_quarter_of_an_hour(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "hubbub.toml"
+    path.write_text(f'[hub]\ndata_dir = "{tmp_path}/data"\n[http]\nport = 0\n')
+    clock, ready = ManualClock(), asyncio.get_running_loop().create_future()
+    running = asyncio.create_task(serve(load(path, environ={}), Seams(clock=clock), ready.set_result))
+    app: App = await asyncio.wait_for(ready, START_LIMIT_S)
+    try:
+        for age_s, good in ((14 * 60, True), (15 * 60, False)):
+            link = app.login_url()
+            clock.advance(age_s)
+            async with tab(browser) as page:
+                answer = await page.goto(link)
+                assert answer is not None
+                assert (answer.status == 200) is good
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.wait_for(running, START_LIMIT_S)
 
 
 async def test_enter_that_ends_a_composition_sends_nothing(console: Console) -> None:

@@ -86,7 +86,7 @@ export const resolve = (decision) => change("/chat/gate/resolve", decision);
 export const channels = () => ask("/channels");
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");
-/** @param {string} code @param {"me" | "member" | "owner"} as */
+/** @param {string} code @param {"me" | "member"} as */
 export const letIn = (code, as) => change("/pairing/approve", { code, as });
 /** @param {string} code */
 export const turnDown = (code) => change("/pairing/reject", { code });

@@ -31,7 +31,6 @@ class ChannelsPage {
       (one) => this.#person(one),
       ["Nobody was let in yet."],
     );
-    this.people.owner = false;
     const head = h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, "Channels"));
     this.element = h(
       "div",
@@ -71,9 +70,6 @@ class ChannelsPage {
   async #known() {
     const page = await api.users();
     const users = (page.users ?? page).map(onPlatforms);
-    this.people.owner = users.some(
-      (user) => user.role === "owner" && user.accounts.some((one) => one.via !== "revoked"),
-    );
     return users.filter((user) => user.accounts.length || user.role !== "owner");
   }
 
@@ -82,7 +78,6 @@ class ChannelsPage {
     const handle = request.username ? h("span", { class: "muted" }, `@${request.username}`) : null;
     const problem = h("p", { class: "problem bad", role: "alert", hidden: true });
     const decide = (/** @type {() => Promise<any>} */ work) => this.#decide(work, problem);
-    const me = this.people.owner ? "me" : "owner";
     return h(
       "li",
       { class: "card" },
@@ -102,7 +97,7 @@ class ChannelsPage {
         button("Member", () => decide(() => api.letIn(request.code, "member")), {
           class: "button primary",
         }),
-        button("This is me", () => decide(() => api.letIn(request.code, me))),
+        button("This is me", () => decide(() => api.letIn(request.code, "me"))),
         button("Refuse", () => decide(() => api.turnDown(request.code))),
       ),
     );
@@ -181,8 +176,6 @@ function confirmButton(label, question, work) {
 
 /** A heading with a list that is loaded, loaded again, empty, or failed to load. */
 class Section {
-  owner = false;
-
   /** @param {string} heading @param {() => Promise<any[]>} fetch @param {(entry: any) => HTMLElement} view @param {string[]} empty */
   constructor(heading, fetch, view, empty) {
     this.fetch = fetch;
