@@ -5,9 +5,11 @@ import os
 import re
 import signal
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from bot.app import App, Seams, serve
@@ -15,7 +17,7 @@ from bot.config import load
 from tests.bot.program import START_LIMIT_S, RunningHub
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub
+from tests.browser.hub import Hub, running_hub
 from tests.clock import ManualClock
 from tests.plugins.profile import Profile
 
@@ -25,6 +27,14 @@ pytestmark = [
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(120),
 ]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
+    """One hub for all: each test has a tab and conversations of its own."""
+    async with running_hub(tmp_path_factory.mktemp("hub")) as running:
+        yield running
+
 
 FIRST_TOOL_LIMIT_S = 60.0
 MOST_ACTIONS = 5

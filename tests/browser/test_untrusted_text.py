@@ -1,11 +1,14 @@
 """Whatever a chat user or a tool controls is text on the screen, never markup and never a script."""
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import Hub
+from tests.browser.hub import Hub, running_hub
 
 pytestmark = [
     pytest.mark.chromium,
@@ -13,6 +16,14 @@ pytestmark = [
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(120),
 ]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
+    """One hub for all: each test has a tab and conversations of its own."""
+    async with running_hub(tmp_path_factory.mktemp("hub")) as running:
+        yield running
+
 
 MARKUP = '<img src=x class=planted onerror="window.planted=1"><script class=planted>planted=1</script>'
 LINKS = '[a](javascript:planted=1) [b](data:text/html,x) [c](https://example.org/"onmouseover="x) <b>d</b>'
@@ -49,6 +60,7 @@ async def test_messages_answers_and_tool_output_are_text(
     assert complaints.lines == []
 
 
+@pytest.mark.slow
 async def test_names_of_files_and_threads_are_text(
     console: Console, hub: Hub, complaints: Complaints
 ) -> None:
