@@ -125,7 +125,7 @@ function eventView(event) {
       h("span", { class: "name", title: sender }, sender || "nobody"),
       time,
     ),
-    h("p", { class: "event-text" }, clip(event.text || "(no text)", 500)),
+    h("p", { class: "event-text" }, clip(event.text || "(no text)", 280)),
     h(
       "p",
       { class: "event-outcome" },
