@@ -21,6 +21,19 @@ NAMED = (
 )
 
 
+STEPS = frozenset(
+    {
+        "accept_event",
+        "record_reply_and_intents",
+        "ask_person",
+        "record_part_sent",
+        "finish_calls",
+        "finish_turn_and_enqueue",
+    }
+)
+"""What every run of the story commits equally often; previews and claims depend on the hub's pace."""
+
+
 @pytest.mark.parametrize("point", NAMED)
 async def test_killed_at_this_point_the_question_is_answered_once(
     nursery: Nursery, tmp_path: Path, point: str
@@ -35,7 +48,8 @@ async def test_killed_at_any_point_the_question_is_answered_once(nursery: Nurser
     async with open_town(nursery, tmp_path / "dry") as town:
         await play(town, None, REQUEST)
         await town.stop()
-        points: list[Point] = [parse_commit_point(line) for line in town.trace()]
+        passed = [parse_commit_point(line) for line in town.trace()]
+        points: list[Point] = [point for point in passed if point.unit in STEPS]
         methods = [request.method for request in town.telegram.requests()]
     for method in ("sendMessage", "editMessageText", "answerCallbackQuery"):
         points += [InTelegram(method, nth + 1) for nth in range(methods.count(method))]
@@ -43,6 +57,7 @@ async def test_killed_at_any_point_the_question_is_answered_once(nursery: Nurser
     print(f"{len(points)} kill points with a question")
     for number, point in enumerate(points):
         (tmp_path / str(number)).mkdir()
+        print(point)
         await strike(nursery, tmp_path / str(number), point)
 
 
