@@ -44,6 +44,12 @@ class Route:
     handle: Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
+class Connected(Protocol):
+    """Told that the platform answers; `remark`: what works badly all the same, and what to do about it."""
+
+    def __call__(self, remark: str | None = None) -> None: ...
+
+
 class Channel(Protocol):
     """One configured bot on one platform. Every method but `run` works whatever `run` is doing."""
 
@@ -60,7 +66,7 @@ class Channel(Protocol):
         """Ask the platform whether it knows us. Raises AuthRejected or another ChannelError."""
         ...
 
-    async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
+    async def run(self, inbox: Inbox, connected: Connected) -> None:
         """Receive until cancelled; `connected` is called when the platform is known to answer.
 
         Everything received goes to `inbox.accept`, and is acknowledged to the platform only after that

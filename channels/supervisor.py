@@ -29,8 +29,8 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelState:
-    """A channel's phase, since when, why, and (backing off) until when; microseconds UTC. `failures`: in a
-    row, since it last ran for a while."""
+    """A channel's phase, since when, why (running: what works badly all the same), and (backing off) until
+    when; microseconds UTC. `failures`: in a row, since it last ran for a while."""
 
     phase: Phase
     since: int
@@ -99,14 +99,13 @@ class Supervisor:
         self._enter(Phase.BACKING_OFF, reason, until=self._clock.now() + int(pause_s * SECOND_US))
         await self._clock.sleep(pause_s)
 
-    def _connected(self) -> None:
+    def _connected(self, remark: str | None = None) -> None:
         if self.state.phase is not Phase.RUNNING:
-            self._enter(Phase.RUNNING)
+            self._enter(Phase.RUNNING, remark)
 
     def _enter(self, phase: Phase, reason: str | None = None, until: int | None = None) -> None:
         self.state = ChannelState(phase, self._clock.now(), reason, until, self._failures)
-        level = logging.WARNING if phase in (Phase.BACKING_OFF, Phase.FAILED) else logging.INFO
-        logger.log(
-            level, "channel %s: %s%s", self._channel.name, phase, f" because {reason}" if reason else ""
-        )
+        level = logging.INFO if reason is None or phase is Phase.STOPPED else logging.WARNING
+        link = ", but" if phase is Phase.RUNNING else " because"
+        logger.log(level, "channel %s: %s%s", self._channel.name, phase, f"{link} {reason}" if reason else "")
         self._entered()

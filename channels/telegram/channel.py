@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from channels.channel import HttpRequest, HttpResponse, Payload, Route
+from channels.channel import Connected, HttpRequest, HttpResponse, Payload, Route
 from channels.telegram import outbound
 from channels.telegram.client import BotClient, Timeouts
 from channels.telegram.courtesies import MoveNotices, PressAnswers
@@ -16,6 +17,7 @@ from channels.telegram.lost import candidates
 from channels.telegram.places import address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller
 from channels.telegram.privacy import Groups, Hint, hints
+from channels.telegram.time_check import clock_remark
 from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
 from core.clock import Clock
 from core.errors import ChannelError, MessageRejected
@@ -79,19 +81,20 @@ class TelegramChannel:
         """See Channel."""
         await self._client.me()
 
-    async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
+    async def run(self, inbox: Inbox, connected: Connected) -> None:
         """See Channel."""
         account = await self._client.me()
         self._hint_at_groups(account)
+        remark = clock_remark(self._clock.now(), self._client.answer_date)
         try:
             async with asyncio.TaskGroup() as courtesies:
                 courtesies.create_task(self._offer_commands(), name=f"menu of {self._name}")
                 answers = PressAnswers(self._client, courtesies)
                 self._moves = MoveNotices(account, self._name, inbox, self._clock, courtesies)
                 if self._webhook is not None:
-                    await self._webhook.run(account, answers.give, connected)
+                    await self._webhook.run(account, answers.give, partial(connected, remark))
                 else:
-                    connected()
+                    connected(remark)
                     await self._poller.run(account, inbox, answers.give)
         except ExceptionGroup as group:
             raise group.exceptions[0] from None  # the receiver's: courtesies raise nothing

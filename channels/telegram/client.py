@@ -83,6 +83,11 @@ class BotClient:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Unanswered("Telegram's answer about the bot could not be read") from error
 
+    @property
+    def answer_date(self) -> str | None:
+        """When Telegram last answered a request but a poll, by its own clock: an HTTP date."""
+        return self._requests[1].answer_date
+
     async def updates(self, offset: int | None) -> list[object]:
         """Wait for updates, as long as a poll lasts; confirms all before `offset`."""
         params: dict[str, object] = {"timeout": self._poll_s, "allowed_updates": list(ALLOWED_UPDATES)}

@@ -35,7 +35,7 @@ class BotRequest(BaseRequest):
     `tls`: shared with other clients, since making one takes tens of milliseconds.
     """
 
-    __slots__ = ("_headers", "_timeouts", "_transport", "_urls")
+    __slots__ = ("_answered", "_headers", "_timeouts", "_transport", "_urls")
 
     def __init__(self, tls: ssl.SSLContext, connections: int, timeouts: RequestTimeouts) -> None:
         def session() -> aiohttp.ClientSession:
@@ -45,6 +45,7 @@ class BotRequest(BaseRequest):
 
         self._transport = AiohttpTransport(verify=tls, client=session)
         self._timeouts = timeouts
+        self._answered: httpx.Headers | None = None
         self._headers = {"User-Agent": self.USER_AGENT}
         self._urls: dict[str, httpx.URL] = {}
 
@@ -52,6 +53,11 @@ class BotRequest(BaseRequest):
     def read_timeout(self) -> float | None:
         """Seconds of silence after which an answer is given up."""
         return self._timeouts.read_s
+
+    @property
+    def answer_date(self) -> str | None:
+        """When the newest answer was given, by Telegram's clock: an HTTP date."""
+        return None if self._answered is None else self._answered.get("Date")
 
     async def initialize(self) -> None:
         """Nothing to do: connections are made when they are needed."""
@@ -88,6 +94,7 @@ class BotRequest(BaseRequest):
             raise TimedOut from error
         except httpx.HTTPError as error:
             raise NetworkError(f"httpx.{type(error).__name__}: {error}") from error
+        self._answered = response.headers
         return response.status_code, body
 
     def _request(

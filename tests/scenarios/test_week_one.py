@@ -144,10 +144,16 @@ async def test_a_flood_of_one_sender_delays_nobody_and_loses_nothing(house: Hous
 
 
 @pytest.mark.parametrize("minutes", [-10, 10])
-async def test_a_clock_that_is_wrong_by_minutes_is_harmless(tmp_path: Path, minutes: int) -> None:
+async def test_a_clock_that_is_wrong_by_minutes_is_named_and_harmless(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, minutes: int
+) -> None:
     async with open_house(tmp_path, start=False) as house:
         house.telegram.clock = lambda: time.time() + 60 * minutes
         await house.start()
+        reason = await house.channel_becomes("running")
+        assert "this machine's clock is " in reason
+        assert (" s behind Telegram's; set it" if minutes > 0 else " s ahead of Telegram's; set it") in reason
+        assert f"channel telegram: running, but {reason}" in caplog.text
         house.telegram.user_sends_text(OWNER, "please run: echo x > made")
         card = await house.card(OWNER)
         assert await house.pressed(OWNER, card, 0)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from email.utils import formatdate
 from typing import Any
 
 from aiohttp import web
@@ -82,6 +83,18 @@ class ApiServer:
             record.finished_at = sim.clock()
             sim.changed()
 
+    async def _send(
+        self, request: web.BaseRequest, record: RequestRecord, status: int, body: bytes
+    ) -> web.Response:
+        html = body.startswith(b"<")
+        response = web.Response(
+            status=status, body=body, content_type="text/html" if html else "application/json"
+        )
+        response.headers["Date"] = formatdate(self._sim.clock(), usegmt=True)
+        if status == 429:
+            response.headers["Retry-After"] = str(json.loads(body)["parameters"]["retry_after"])
+        return await send_answer(request, record, response)
+
     async def _execute(
         self, request: web.BaseRequest, call: Call, function: Method | None
     ) -> web.StreamResponse:
@@ -89,11 +102,11 @@ class ApiServer:
         fault = self._sim.faults.hit(record)
         if fault is None:
             status, body = await self._take(call, function)
-            return await _send(request, record, status, body)
+            return await self._send(request, record, status, body)
         record.fault = fault.id
         made_up = _made_up_answer(fault)
         if made_up is not None:
-            return await _send(request, record, *made_up)
+            return await self._send(request, record, *made_up)
         if fault.when == "before":
             if not await play_fault(request, record, fault, self._sim.changed):
                 return web.Response()
@@ -104,7 +117,7 @@ class ApiServer:
                 body = b"<!doctype html>"
             elif not await play_fault(request, record, fault, self._sim.changed):
                 return web.Response()
-        return await _send(request, record, status, body)
+        return await self._send(request, record, status, body)
 
     async def _take(self, call: Call, function: Method | None) -> tuple[int, bytes]:
         """Runs the method; the answer's status and body."""
@@ -158,16 +171,6 @@ def _made_up_answer(fault: Fault) -> tuple[int, bytes] | None:
     if fault.kind == "garbage" and fault.when == "before":
         return 200, b"<!doctype html>"
     return None
-
-
-async def _send(request: web.BaseRequest, record: RequestRecord, status: int, body: bytes) -> web.Response:
-    html = body.startswith(b"<")
-    response = web.Response(
-        status=status, body=body, content_type="text/html" if html else "application/json"
-    )
-    if status == 429:
-        response.headers["Retry-After"] = str(json.loads(body)["parameters"]["retry_after"])
-    return await send_answer(request, record, response)
 
 
 def _refusal(error: ApiError) -> web.Response:

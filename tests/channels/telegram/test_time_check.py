@@ -1,0 +1,27 @@
+"""When a clock is said to be wrong."""
+
+import pytest
+
+from channels.telegram.time_check import clock_remark
+
+NOON = "Sun, 22 Nov 2026 12:00:00 GMT"
+NOON_US = 1_795_348_800_000_000
+
+
+@pytest.mark.parametrize(
+    "off_s, said",
+    [
+        (0, None),
+        (60, None),
+        (-60, None),
+        (61, "this machine's clock is 61 s ahead of Telegram's; set it, for example by NTP"),
+        (-600, "this machine's clock is 600 s behind Telegram's; set it, for example by NTP"),
+    ],
+)
+def test_a_minute_is_let_pass(off_s: int, said: str | None) -> None:
+    assert clock_remark(NOON_US + off_s * 1_000_000, NOON) == said
+
+
+@pytest.mark.parametrize("date", [None, "", "yesterday", "Sun, 99 Nov 2026 12:00:00 GMT"])
+def test_of_no_date_nothing_is_said(date: str | None) -> None:
+    assert clock_remark(NOON_US, date) is None
