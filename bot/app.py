@@ -14,15 +14,18 @@ from bot.api_access import ApiAccess, published
 from bot.config import Loaded
 from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
+from bot.keeping import HubKeeping
 from bot.log_file import log_file
 from bot.parts import (
     Certificates,
     build_channels,
     build_chat,
     build_rules,
+    build_tools,
     open_models,
     open_store,
 )
+from bot.vault_keys import VaultKeyRing
 from bot.web.api import ApiParts, api_routes
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
@@ -197,10 +200,12 @@ async def _assemble(
     desk = HubDesk(store, hub, pairing, owner, clock, ids)
     public_url = loaded.config.http.public_url
     login = LoginDesk(store, owner, clock)
+    ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     parts = ApiParts(
         store=store,
         hub=hub,
         desk=desk,
+        keeping=HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock),
         web=webchat,
         live=live,
         login=login,

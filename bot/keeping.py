@@ -3,7 +3,7 @@
 The same in a running hub (behind its API) and in a command, where no hub runs; see bot.desk.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Protocol
 
@@ -42,9 +42,11 @@ class Keeping(Protocol):
 
 
 class HubKeeping:
-    """On the store itself. `tools`: the names of all tools of this hub."""
+    """On the store itself. `tools`: tells the names of all tools of this hub."""
 
-    def __init__(self, store: Store, ring: VaultKeyRing, tools: Collection[str], clock: Clock) -> None:
+    def __init__(
+        self, store: Store, ring: VaultKeyRing, tools: Callable[[], Collection[str]], clock: Clock
+    ) -> None:
         self._store = store
         self._ring = ring
         self._tools = tools
@@ -101,9 +103,10 @@ class HubKeeping:
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
         """See Keeping. A word on a tool that this hub has no more can be taken back."""
-        if setting is not None and tool not in self._tools:
-            near = get_close_matches(tool, self._tools, n=1)
-            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self._tools))}"
+        names = self._tools()
+        if setting is not None and tool not in names:
+            near = get_close_matches(tool, names, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
             raise DeskRefused("not_found", f"there is no tool {tool}; {advice}")
         try:
             if not await self._store.set_tool_setting(user_id, tool, setting):

@@ -43,8 +43,7 @@ async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
     async with open_store(config, clock, ids) as store:
         await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-        names = build_tools(loaded, store, clock).names
-        yield HubKeeping(store, ring, names, clock)
+        yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock)
 
 
 class NobodyListens:

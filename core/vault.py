@@ -21,7 +21,7 @@ from core.errors import VaultError
 from core.store.rows import SealedSecret
 
 KEY_BYTES = 32
-VALUE_LIMIT_BYTES = 64 * 1024
+VALUE_LIMIT_BYTES = 8 * 1024
 """Secrets are tokens and keys; a file of many of them is none."""
 
 _NONCE_BYTES = 12

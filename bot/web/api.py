@@ -11,12 +11,14 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 
 from bot.desk import HubDesk
+from bot.keeping import Keeping
 from bot.views import StatusView
 from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat
 from bot.web.endpoints import Endpoint, routes_of
 from bot.web.errors import HANDLERS
 from bot.web.items import Presenter, SensitiveArguments
+from bot.web.keeping import KeepingApi
 from bot.web.live import Live
 from bot.web.login import LoginDesk, login_routes
 from bot.web.looking import Looking
@@ -41,6 +43,7 @@ class ApiParts:
     store: Store
     hub: Hub
     desk: HubDesk
+    keeping: Keeping
     web: WebChannel
     live: Live
     login: LoginDesk
@@ -62,7 +65,9 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     chat = Chat(store, parts.web, parts.desk, parts.uploads, presenter, ids)
     people = People(store, parts.desk, parts.login, parts.url, parts.status, parts.states)
     looking = Looking(store, parts.states, dict(parts.platforms))
+    keeping = KeepingApi(store, parts.keeping)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *looking.endpoints()]
+    found += keeping.endpoints()
     return [*found, openapi_endpoint(found)]
 
 
