@@ -53,6 +53,9 @@ _BROADCAST = re.compile(r"@(?P<kind>everyone|here)")
 _EMOJI = re.compile(r"<a?:(?P<name>\w+):\d+>")
 _TIMESTAMP = re.compile(r"<t:(?P<at>-?\d+)(?::[tTdDfFRsS])?>")
 _COMMAND = re.compile(r"</(?P<name>[^:>\n]+):\d+>")
+_TURN = re.compile(r"[\n\\`]")
+_PLAIN = re.compile(r"[^\\`*_~|<\[@h]+")
+"""Text in which nothing begins: no marker, no mention, no ``http``."""
 _STYLES: list[tuple[str, re.Pattern[str]]] = [
     ("bold", re.compile(r"\*\*(?P<text>(?:\\[\s\S]|[^\\])+?)\*\*(?!\*)")),
     ("underline", re.compile(r"__(?P<text>(?:\\[\s\S]|[^\\])+?)__(?!_)")),
@@ -133,10 +136,20 @@ class Reader:
                 at = escape.end()
             elif self._block(text, at, frozenset(), in_quote, after=[]) is not None:
                 return at
+            elif code := _CODE.match(text, at):
+                at = code.end()
             else:
-                code = _CODE.match(text, at)
-                at = at + 1 if code is None else code.end()
+                at = self._next_turn(text, at + 1)
         return len(text)
+
+    def _next_turn(self, text: str, at: int) -> int:
+        """The next place where a block, code or an escape can begin: after a line's end, or at its mark."""
+        if at > 0 and text[at - 1] == "\n":
+            return at
+        turn = _TURN.search(text, at)
+        if turn is None:
+            return len(text)
+        return turn.end() if turn[0] == "\n" else turn.start()
 
     def _inline(self, text: str, styles: frozenset[str]) -> list[Run]:
         runs: list[Run] = []
@@ -145,8 +158,9 @@ class Reader:
         while at < len(text):
             found = self._piece(text, at, styles)
             if found is None:
-                plain += text[at]
-                at += 1
+                end = _PLAIN.match(text, at + 1)
+                plain += text[at] if end is None else text[at : end.end()]
+                at = at + 1 if end is None else end.end()
                 continue
             if plain:
                 runs.append(Run(plain, styles))

@@ -90,6 +90,8 @@ class Posting(SimulatorState):
         """Puts a message into a channel and tells of it (of ephemeral ones nobody but its author hears)."""
         message = Message(message_id or self.ids.next(), channel, author, self.clock(), content, **fields)
         channel.messages[message.id] = message
+        if message.nonce is not None:
+            self.nonces[author.id, str(message.nonce)] = message
         if channel.is_thread and not channel.locked:
             channel.archived = False
         if message.ephemeral_for is None:

@@ -103,13 +103,9 @@ def _same_nonce(call: Call, draft: Draft) -> Message | None:
     """The message of the past minutes that has this nonce, when uniqueness is asked for."""
     if not draft.enforce_nonce or draft.nonce is None:
         return None
-    since = call.sim.clock() - call.sim.nonce_window_s
-    for channel in call.sim.world.channels.values():
-        for message in channel.messages.values():
-            own = message.author.id == call.bot.id and str(message.nonce) == str(draft.nonce)
-            if own and message.sent_at >= since:
-                return message
-    return None
+    found = call.sim.nonces.get((call.bot.id, str(draft.nonce)))
+    recent = found is not None and found.sent_at >= call.sim.clock() - call.sim.nonce_window_s
+    return found if recent else None
 
 
 def _answered(call: Call, channel: Channel, reference: Any) -> tuple[Message | None, int | None]:

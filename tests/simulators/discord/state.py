@@ -47,6 +47,7 @@ class SimulatorState(Changes):
         self.interaction_token_ttl_s = interaction_token_ttl_s
         self.nonce_window_s = nonce_window_s
         self.attachment_url_ttl_s = float(limits.ATTACHMENT_URL_TTL_S)
+        self.nonces: dict[tuple[int, str], Message] = {}
         self.base_url = ""
         self.wires: set[Wire] = set()
         self.gateway_closed_until: float | None = None
