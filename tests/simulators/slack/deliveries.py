@@ -34,7 +34,7 @@ class Deliveries(Posting):
         self._session: aiohttp.ClientSession | None = None
 
     def deliver(self, record: DeliveryRecord) -> None:
-        """Starts to deliver; without a running event loop (a world being set up) nothing goes out."""
+        """Starts to deliver; needs a running event loop."""
         self._start(self._try_all(record), record)
 
     def deliver_again(self, record: DeliveryRecord) -> None:

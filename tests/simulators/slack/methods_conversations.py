@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.simulators.slack import limits
-from tests.simulators.slack.errors import SlackError, invalid_arguments, missing
+from tests.simulators.slack.errors import SlackError, missing
 from tests.simulators.slack.ids import ts_key
 from tests.simulators.slack.registry import Call, method
 from tests.simulators.slack.world import IM, MPIM, PRIVATE, PUBLIC, Channel, Message
@@ -220,13 +220,3 @@ def auth_test(call: Call) -> Json:
         "bot_id": app.bot_id,
         "is_enterprise_install": False,
     }
-
-
-@method("api.test", tier=4)
-def api_test(call: Call) -> Json:
-    error = call.params.text("error")
-    if error:
-        raise SlackError(error, args=call.params.logged())
-    if not isinstance(call.params.values, dict):
-        raise invalid_arguments("must provide an object")
-    return {"ok": True, "args": call.params.logged()}

@@ -86,6 +86,8 @@ class Sockets:
             await socket.send_json(self._hello(app_id))
             self._changed()
             await self._read(connection)
+        except ConnectionResetError:
+            pass  # the client went away between two frames
         finally:
             self.open.remove(connection)
             for waiting in connection.acks.values():

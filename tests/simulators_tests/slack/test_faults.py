@@ -92,6 +92,18 @@ async def test_a_held_request_waits_for_its_release(sim: SlackSimulator, client:
     assert record.outcome == "answered"
 
 
+async def test_a_request_held_before_it_is_taken_goes_on_when_released(
+    sim: SlackSimulator, client: Slack, dm: str
+) -> None:
+    sim.fail("hold", method="chat.postMessage", when="before", count=1)
+    sending = asyncio.create_task(client.chat_postMessage(channel=dm, text="late"))
+    (record,) = await sim.wait_held()
+    assert (record.taken, sim.messages(dm)) == (False, [])
+    sim.release()
+    assert (await sending)["ts"] == sim.messages(dm)[0].ts
+    assert (record.taken, record.outcome) == (True, "answered")
+
+
 async def test_a_request_held_before_it_is_taken_leaves_no_trace_if_the_client_dies(
     sim: SlackSimulator, client: Slack, dm: str
 ) -> None:
@@ -154,7 +166,7 @@ async def test_requests_are_numbered_in_order_with_what_they_carried(
 async def test_the_log_can_be_bounded() -> None:
     async with SlackSimulator(log_limit=2) as sim, aiohttp.ClientSession() as http:
         for _ in range(5):
-            async with http.post(f"{sim.api_url}api.test") as response:
+            async with http.post(f"{sim.api_url}auth.test") as response:
                 assert response.status == 200
         assert [record.number for record in sim.requests()] == [4, 5]
 

@@ -122,6 +122,15 @@ async def test_own_messages_edits_and_deletions_come_back_as_events(
     assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", sent["ts"])
 
 
+async def test_an_app_that_names_itself_is_not_mentioned(
+    sim: SlackSimulator, hearing: Hearing, client: Slack, general: str
+) -> None:
+    await client.chat_postMessage(channel=general, text=f"I am <@{sim.app().user.id}>")
+    sim.user_sends_text(ANN, "I see", general)
+    await hearing.hear(2)
+    assert [event["type"] for event in hearing.events] == ["message", "message"]
+
+
 async def test_people_edit_delete_react_and_send_files(
     sim: SlackSimulator, hearing: Hearing, dm: str
 ) -> None:
@@ -202,6 +211,24 @@ async def test_a_refresh_moves_the_app_to_a_new_connection(sim: SlackSimulator, 
     sim.user_sends_text(ANN, "on the new one")
     await hearing.hear(1)
     assert sim.deliveries()[0].deliveries[0]["connection"] > before["number"]
+
+
+async def test_a_leaving_socket_takes_acknowledgements_and_no_new_envelope(
+    sim: SlackSimulator, client: Slack
+) -> None:
+    sim.configure(retry_delays_s=[])
+    url = (await client.apps_connections_open(app_token=APP_TOKEN))["url"]
+    async with aiohttp.ClientSession() as http, http.ws_connect(url) as socket:
+        await sim.wait_connected()
+        sim.user_sends_text(ANN, "before")
+        frames = [await socket.receive_json() for _ in range(2)]
+        await sim.close_sockets("refresh_requested", after_s=30)
+        assert (await socket.receive_json())["reason"] == "refresh_requested"
+        sim.user_sends_text(ANN, "after")
+        before, after = sim.deliveries()
+        assert (await sim.wait_settled(after.id)).deliveries[0]["result"] == "connection_failed"
+        await socket.send_json({"envelope_id": frames[1]["envelope_id"]})
+        assert (await sim.wait_settled(before.id)).state == "acked"
 
 
 async def test_a_cut_socket_loses_nothing_that_is_tried_again(sim: SlackSimulator, hearing: Hearing) -> None:

@@ -7,7 +7,8 @@ const [slackApiUrl, botToken, appToken] = process.argv.slice(2);
 const silent = { debug() {}, info() {}, warn() {}, error() {}, setLevel() {}, getLevel: () => 'error', setName() {} };
 const web = new WebClient(botToken, { slackApiUrl, logger: silent });
 const socket = new SocketModeClient({
-  appToken, logger: silent, clientPingTimeout: 200, clientOptions: { slackApiUrl, logger: silent },
+  // also the pause before a reconnection, so not the usual five seconds
+  appToken, logger: silent, clientPingTimeout: 3000, clientOptions: { slackApiUrl, logger: silent },
 });
 const tell = (what, data = {}) => process.stdout.write(`${JSON.stringify({ what, ...data })}\n`);
 
