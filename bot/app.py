@@ -72,7 +72,6 @@ class Seams:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
     turns: TurnListener = field(default_factory=SilentListener)
-    channels: Callable[[list[Channel]], list[Channel]] = lambda channels: channels
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
 
@@ -162,7 +161,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         models = seams.model(await opened.enter_async_context(open_models(config, seams.clock, certificates)))
-        channels = seams.channels(build_channels(config, seams.clock, certificates))
+        channels = build_channels(config, seams.clock, certificates)
         yield await _assemble(loaded, seams, opened, store, models, channels, owner, sock)
 
 

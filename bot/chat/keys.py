@@ -4,8 +4,8 @@ A key counts if it is all there is on the line, and stays so for a moment, or is
 line was empty once since the card appeared.
 """
 
-import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
 
@@ -16,17 +16,31 @@ SETTLES_S = 0.4
 """People who write a sentence type their second letter within this time."""
 
 
+class Timer(Protocol):
+    """Something that is going to happen."""
+
+    def cancel(self) -> None:
+        """It does not."""
+        ...
+
+
 class CardKeys:
-    """Watches the line. `pressed` is called with the card and the place of its choice, None for editing."""
+    """Watches the line. `pressed` is called with the card and the place of its choice, None for editing;
+    `later` calls a function after so many seconds, unless it is cancelled."""
 
     def __init__(
-        self, buffer: Buffer, card: Callable[[], Card | None], pressed: Callable[[Card, int | None], None]
+        self,
+        buffer: Buffer,
+        card: Callable[[], Card | None],
+        pressed: Callable[[Card, int | None], None],
+        later: Callable[[float, Callable[[], None]], Timer],
     ) -> None:
+        self._later = later
         self._buffer = buffer
         self._card = card
         self._pressed = pressed
         self._armed = True
-        self._settling: asyncio.TimerHandle | None = None
+        self._settling: Timer | None = None
         buffer.on_text_changed += self._changed
 
     def shown(self) -> None:
@@ -49,8 +63,8 @@ class CardKeys:
             self._armed = True
         card = self._card()
         if card is not None and self._armed and _is_key(card, buffer.text):
-            loop = asyncio.get_running_loop()
-            self._settling = loop.call_later(SETTLES_S, self._settled, card.prompt_id, buffer.text)
+            prompt_id, key = card.prompt_id, buffer.text
+            self._settling = self._later(SETTLES_S, lambda: self._settled(prompt_id, key))
 
     def _settled(self, prompt_id: str, key: str) -> None:
         card = self._card()

@@ -112,8 +112,6 @@ class PipeTalk:
                 await self._talk.say(text)
             case {"prompt_id": str(prompt_id), "arguments": dict(arguments)}:
                 await self._talk.approve_edited(prompt_id, cast("Mapping[str, Any]", arguments))
-            case {"prompt_id": str(prompt_id), "answer": str(text)}:
-                await self._talk.answer(prompt_id, text)
             case {"prompt_id": str(prompt_id), "choice": int() | str() as choice}:
                 await self._talk.decide(prompt_id, self._place(prompt_id, choice))
             case _:

@@ -75,8 +75,8 @@ class CardChoice:
 class Card:
     """Something that waits for a person. The place of a choice in `choices` is its identity.
 
-    `arguments`: of the call that is asked about, where they can be edited; `free_text`: an answer in words is
-    one, too.
+    `arguments`: of the call that is asked about, where they can be edited; `free_text`: the next message is
+    an answer, too.
     """
 
     prompt_id: str
@@ -138,7 +138,7 @@ class Talk(Protocol):
     """One person's conversation. What is asked of the hub raises TalkFailed if it did not happen."""
 
     async def say(self, text: str) -> None:
-        """Send a message or a command; answers come as events."""
+        """Send a message, a command, or the answer to a question; what the hub says comes as events."""
         ...
 
     async def decide(self, prompt_id: str, choice: int) -> str:
@@ -147,10 +147,6 @@ class Talk(Protocol):
 
     async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any]) -> str:
         """Approve a call with other arguments than it had."""
-        ...
-
-    async def answer(self, prompt_id: str, text: str) -> str:
-        """Answer a card in words."""
         ...
 
     async def next(self) -> Event:

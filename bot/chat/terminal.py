@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 REFRESH_S = 0.5
 ROWS_KEPT_FREE = 8
 """Of the screen's rows, for the line editor, its menu and the line of state below."""
+GREETING = "Write a message and press Enter; /help lists the commands."
 EDITING_HINT = "Edit the arguments. Enter approves the call with them, Esc leaves it as it was."
 
 
@@ -55,12 +56,13 @@ class ChatTerminal:
             refresh_interval=REFRESH_S,
             erase_when_done=True,
         )
-        self._keys = CardKeys(self._session.default_buffer, lambda: self._view.card, self._pressed)
+        self._keys = CardKeys(self._session.default_buffer, lambda: self._view.card, self._pressed, _later)
 
     async def run(self) -> None:
         """Until the person leaves."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            await self._print([styled(GREETING, DIM), Line()])
             following = tasks.create_task(self._follow(), name="conversation")
             try:
                 while (text := await self._typed()) is not None and text.strip() != f"/{LEAVE}":
@@ -114,11 +116,7 @@ class ChatTerminal:
             await self._edited(self._editing, text)
         elif not self._keys.answers(text) and text.strip():
             await self._print([*_typed_lines(text), Line()])
-            card = self._view.card
-            if card is not None and card.free_text and not text.lstrip().startswith("/"):
-                self._ask(self._talk.answer(card.prompt_id, text))
-            else:
-                self._ask(self._talk.say(text))
+            self._ask(self._talk.say(text))
 
     def _pressed(self, card: Card, choice: int | None) -> None:
         """A card's key was pressed; None: its arguments are to be edited."""
@@ -214,7 +212,11 @@ class ChatTerminal:
             return Line("waiting for you:  ") + view.choices(view.card)
         if view.running:
             return Line("working…  Ctrl-C stops it")
-        return styled(f"{self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D leaves", DIM)
+        return styled(f"hubbub  ·  {self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D leaves", DIM)
+
+
+def _later(seconds: float, act: Callable[[], None]) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, act)
 
 
 def _typed_lines(text: str) -> list[Line]:

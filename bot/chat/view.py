@@ -149,7 +149,7 @@ class View:
                 assert_never(step.state)
 
     def _asked(self, card: Card, columns: int | None) -> list[Line]:
-        if card.prompt_id in self.cards:
+        if self.cards.get(card.prompt_id) == card:
             return []
         self.cards[card.prompt_id] = card
         lines = render(card.blocks, None if columns is None else columns - 2)
@@ -168,7 +168,8 @@ class View:
         return line
 
     def _settled(self, settled: Settled) -> list[Line]:
-        self.cards.pop(settled.prompt_id, None)
+        if self.cards.pop(settled.prompt_id, None) is None:
+            return []
         return [marked("┗ ", "yellow") + styled(settled.outcome or "settled", "bold"), Line()]
 
 

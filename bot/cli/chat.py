@@ -7,18 +7,22 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from bot.chat.talk import Talk, TalkFailed
+from bot.chat.talk import TalkFailed
 from bot.cli.ending import FAILED, OK, USAGE
-from bot.cli.running import load_or_complain, run_to_the_end
+from bot.cli.running import load_or_complain, models_in_words, run_to_the_end
 from bot.config import Loaded, secret_values
 from bot.errors import StartError, needed_to_start
 
+if TYPE_CHECKING:
+    from bot.chat.here import Conversation
+
 logger = logging.getLogger(__name__)
 
-Front = Callable[[Talk], Awaitable[bool]]
+Front = Callable[["Conversation"], Awaitable[bool]]
 """Holds a conversation; whether it came to an end with nothing left to do for a person."""
 LOG_NAME = "chat.log"
 SAYS_NOTHING = "Standard input is empty; write a message to it, or run `hubbub chat` in a terminal."
@@ -60,18 +64,18 @@ def _log_aside(loaded: Loaded) -> Iterator[None]:
     config = loaded.config
     with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
         config.hub.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(config.hub.data_dir / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        fd = os.open(config.hub.data_dir / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as stream:
         configure(config.log.level, config.log.format, secrets=secret_values(config), stream=stream)
         yield
 
 
 async def _chat(loaded: Loaded, front: Front, ended: _Ended) -> None:
-    from bot.chat.here import hub_here
+    from bot.chat.here import conversation
 
     stop = asyncio.Event()
-    async with hub_here(loaded, stop) as talk:
-        talking = asyncio.ensure_future(front(talk))
+    async with conversation(loaded, stop) as held:
+        talking = asyncio.ensure_future(front(held))
         stopping = asyncio.create_task(stop.wait(), name="stop")
         await asyncio.wait([talking, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -85,28 +89,28 @@ def _front(loaded: Loaded, *, as_json: bool) -> Front:
     if as_json:
         return _lines
     if sys.stdin.isatty() and sys.stdout.isatty():
-        return lambda talk: _at_terminal(talk, loaded)
+        return lambda held: _at_terminal(held, loaded)
     from bot.chat.pipe import INPUT_LIMIT_BYTES, PipeTalk
 
     text = sys.stdin.buffer.read(INPUT_LIMIT_BYTES).decode("utf-8", "replace")
     if not text.strip():
         raise TalkFailed(SAYS_NOTHING)
-    return lambda talk: PipeTalk(talk, _write).one_message(text)
+    return lambda held: PipeTalk(held.talk, _write).one_message(text)
 
 
-async def _lines(talk: Talk) -> bool:
+async def _lines(held: "Conversation") -> bool:
     from bot.chat.pipe import PipeTalk, lines_of
 
-    return await PipeTalk(talk, _write).lines(lines_of(sys.stdin.buffer))
+    return await PipeTalk(held.talk, _write).lines(lines_of(sys.stdin.buffer))
 
 
-async def _at_terminal(talk: Talk, loaded: Loaded) -> bool:
+async def _at_terminal(held: "Conversation", loaded: Loaded) -> bool:
     from bot.chat.history import kept_history
     from bot.chat.terminal import ChatTerminal
 
     colours = _colours(loaded.environment)
-    where = f"hubbub · {', '.join(model.name for model in loaded.config.models)}"
-    await ChatTerminal(talk, kept_history(loaded.config.hub.data_dir), where, colours=colours).run()
+    where = models_in_words(loaded) if held.own_hub else "the hub that runs"
+    await ChatTerminal(held.talk, kept_history(loaded.config.hub.data_dir), where, colours=colours).run()
     return True
 
 

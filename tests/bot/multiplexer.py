@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.bot.program import environment
 
 LOOK_AGAIN_S = 0.05
-LIMIT_S = 30.0
+LIMIT_S = 45.0
 ENDED = "the command exited with"
 
 

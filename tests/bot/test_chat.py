@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest_asyncio
 
-from tests.bot.program import START_LIMIT_S, Ended, environment, hubbub
+from tests.bot.program import Ended, environment, hubbub
+
+LIMIT_S = 45.0
 
 
 async def piped(directory: Path, text: str, *words: str) -> Ended:
@@ -19,7 +21,7 @@ async def piped(directory: Path, text: str, *words: str) -> Ended:
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        async with asyncio.timeout(START_LIMIT_S):
+        async with asyncio.timeout(LIMIT_S):
             out, err = await process.communicate(text.encode())
     finally:
         if process.returncode is None:
@@ -62,7 +64,7 @@ class Program:
     async def hears(self, kind: str) -> Mapping[str, Any]:
         """The next line out of that type."""
         assert self._process.stdout is not None
-        async with asyncio.timeout(START_LIMIT_S):
+        async with asyncio.timeout(LIMIT_S):
             while line := await self._process.stdout.readline():
                 page = json.loads(line)
                 if page["type"] == kind:
@@ -73,7 +75,7 @@ class Program:
         """Close its input; the exit code."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        async with asyncio.timeout(START_LIMIT_S):
+        async with asyncio.timeout(LIMIT_S):
             return await self._process.wait()
 
 

@@ -1,17 +1,20 @@
 """`hubbub chat` at a terminal, as a person sees it: the screen is tmux's."""
 
+import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.bot.multiplexer import ENDED, terminal
-from tests.bot.program import hubbub
+from tests.bot.multiplexer import ENDED, LIMIT_S, terminal
+from tests.bot.program import RunningHub, hubbub
+from tests.simulators.model import Hold, ModelSimulator
 
 pytestmark = pytest.mark.tmux
 READY = "^hubbub · demo"
 CARD = r"^┃ a Approve"
+ANY_PORT = {"HUBBUB__HTTP__PORT": "0"}
 
 
 async def test_a_newcomer_approves_a_tool_and_a_killed_hub_asks_again(
@@ -109,6 +112,77 @@ async def test_another_hub_is_refused_while_the_terminal_has_one(tmp_path: Path)
         await screen.start("chat")
         await screen.shows(READY)
         number = await screen.process()
-        ended = await hubbub(tmp_path, "run", env={"HUBBUB__HTTP__PORT": "0"})
+        ended = await hubbub(tmp_path, "run", env=ANY_PORT)
         assert ended.code == 1
         assert ended.complaint.startswith(f"hubbub: the hub with process id {number} uses {tmp_path}/data")
+
+
+# ---------------------------------------------------------------- a client of the running hub
+
+
+@pytest.mark.slow
+async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        async with RunningHub(tmp_path, env=ANY_PORT) as hub:
+            await screen.start("chat")
+            await screen.shows("^hubbub · the hub that runs")
+            await screen.type("run: echo one; echo two")
+            await screen.press("Enter")
+            await screen.shows(CARD)
+            hub.process.kill()
+            await screen.shows("^the hub does not answer .*; trying again")
+        async with RunningHub(tmp_path, env=ANY_PORT):
+            await screen.shows("^waiting for you:")
+            await screen.type("a")
+            said = await screen.shows("^one\ntwo$")
+            assert said.count("› run: echo one; echo two") == 1
+            assert said.count("May I run shell?") == 1
+            assert said.index("┗ Approved by owner") < said.index("✓ shell echo one; echo two")
+            await screen.press("C-d")
+            assert f"{ENDED} 0" in await screen.shows(ENDED)
+
+
+@pytest.mark.slow
+async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewhere(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.type("run: ls")
+        await screen.press("Enter")
+        await screen.shows(CARD)
+        await screen.press("C-d")
+        await screen.shows(ENDED)
+        async with RunningHub(tmp_path, env=ANY_PORT):
+            await screen.start("chat")
+            assert "owner › run: ls" in await screen.shows("^waiting for you:")
+            (waiting,) = json.loads((await hubbub(tmp_path, "approvals", "list", "--json")).out)
+            await hubbub(tmp_path, "approvals", "decide", waiting["id"], "deny")
+            said = await screen.shows("^I did not run ls")
+            assert "┗ Denied by owner" in said
+            await screen.type("/new")
+            await screen.press("Enter")
+            await screen.shows("^A new conversation")
+            await screen.type("hello there")
+            await screen.press("Enter")
+            await screen.shows("^You said: hello there")
+
+
+@pytest.mark.slow
+async def test_a_reply_is_shown_as_it_is_written_and_then_stays_once(tmp_path: Path) -> None:
+    async with ModelSimulator(api_key="key", models=("sim-1",)) as model, terminal(tmp_path) as screen:
+        (tmp_path / "hubbub.toml").write_text(
+            '[[models]]\nname = "main"\nprovider = "openai"\nmodel = "sim-1"\napi_key = "key"\n'
+            f'base_url = "{model.openai_base_url}"\n'
+        )
+        model.fault(Hold(at="mid_stream"))
+        await screen.start("chat")
+        await screen.shows("^hubbub · main")
+        await screen.type("tell me **everything** there is to tell about it, at length")
+        await screen.press("Enter")
+        await model.wait_requests(state="held", timeout_s=LIMIT_S)
+        await screen.shows("^You said")
+        await screen.shows("working…")
+        model.release()
+        said = await screen.shows("^You said: tell me everything there is to tell about it, at length")
+        await screen.shows("^hubbub · main")
+        assert said.count("You said") == 1

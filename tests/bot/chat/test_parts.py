@@ -1,0 +1,83 @@
+"""The parts of a terminal conversation: queue, history, completion, and what came as JSON."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from bot.chat.completion import CommandCompleter
+from bot.chat.feed import Feed
+from bot.chat.history import LIMIT_BYTES, kept_history
+from bot.chat.talk import Began, Rested, Wrote
+from bot.chat.wire import blocks_in, detail_of
+from bot.web.blocks import blocks_of
+from channels.markdown import parse
+from channels.terminal.painting import painted
+from channels.terminal.rendering import render
+from core.messages import Markdown
+from tests.channels.markdown_grammar import documents
+from tests.plugins.profile import Profile
+
+
+async def test_pieces_of_a_reply_become_one_while_nobody_looks() -> None:
+    feed = Feed()
+    for event in (Began(), Wrote("t", 0, "a"), Wrote("t", 1, "b"), Wrote("t", 0, "c"), Rested()):
+        feed.put(event)
+    seen = [await feed.get() for _ in range(4)]
+    assert seen == [Began(), Wrote("t", 0, "ab"), Wrote("t", 0, "c"), Rested()]
+    assert feed.empty
+
+
+def test_what_was_typed_is_kept_for_its_user_only_and_not_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "chat_history"
+    path.touch(0o644)
+    history = kept_history(tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    for number in range(LIMIT_BYTES // 40):
+        history.store_string(f"line {number}\nand its second line")
+    again = list(kept_history(tmp_path).load_history_strings())
+    assert path.stat().st_size <= LIMIT_BYTES // 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    newest = LIMIT_BYTES // 40 - 1
+    assert again[:2] == [f"line {number}\nand its second line" for number in (newest, newest - 1)]
+    assert all(text.startswith("line ") for text in again)
+
+
+@pytest.mark.parametrize(
+    "typed, offered",
+    [
+        ("/st", ["/stop", "/status"]),
+        ("/q", ["/quit"]),
+        ("/approve k", ["k3f9a7mzq2"]),
+        ("/deny x", []),
+        ("st", []),
+        ("/stop now", []),
+    ],
+)
+def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
+    completer = CommandCompleter(lambda: ["k3f9a7mzq2"])
+    found = completer.get_completions(Document(typed), CompleteEvent())
+    assert [completion.text for completion in found] == offered
+
+
+def test_the_argument_that_says_most_stands_for_a_call() -> None:
+    assert detail_of({"timeout_s": 30, "command": "ls"}) == "ls"
+    assert detail_of({"a": 1}) == '{"a": 1}'
+    assert detail_of({}) == ""
+
+
+@pytest.mark.timeout(600)
+def test_a_message_looks_the_same_after_its_way_as_json(profile: Profile) -> None:
+    @settings(
+        max_examples=profile.pick(test=30, ci=200, proof=1000),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(documents)
+    def holds(source: str) -> None:
+        came = blocks_in(blocks_of([Markdown(source)]))
+        assert painted(render(came, 60), colours=False) == painted(render(parse(source), 60), colours=False)
+
+    holds()
