@@ -7,16 +7,14 @@ import fcntl
 import os
 import shutil
 import socket
-import stat
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from bot.api_access import ACCESS_NAME
 from bot.config import Loaded
 from bot.desk import DeskRefused
 from bot.errors import StartError
+from bot.file_findings import file_findings
 from bot.findings import Finding, broken, fine, warning
-from bot.keys import KEY_NAME
 from bot.probes import probed
 from bot.views import StatusView
 from bot.web.server import listen
@@ -26,7 +24,6 @@ from core.store.sqlite import SqliteReader
 
 ROOM_BYTES = 256 * 1024 * 1024
 """Less and the hub may soon take nothing in: its database and tools' outputs grow."""
-FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 Status = Callable[[], Awaitable[StatusView]]
 
@@ -40,7 +37,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         fix = "add a [channels.NAME] section, see config.example.toml"
         findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
     findings.append(_network(config.network.allow_private))
-    findings += _files(data_dir)
+    findings += file_findings(loaded)
     findings += _room(data_dir)
     findings.append(await _store(loaded.database, there=loaded.database.is_file()))
     running = _is_held(data_dir)
@@ -56,26 +53,6 @@ def _network(opened: Sequence[str]) -> Finding:
     if not opened:
         return fine("network", "tools reach the public internet only")
     return fine("network", f"besides the public internet tools reach {', '.join(opened)}")
-
-
-def _files(data_dir: Path) -> Iterator[Finding]:
-    """What holds secrets is for the hub's user only."""
-    if not data_dir.exists():
-        yield fine("files", f"{data_dir} does not exist yet; the first start makes it")
-        return
-    if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
-        yield broken(
-            "files", f"{data_dir} cannot be written", "run this, and the hub, as the user who owns it"
-        )
-        return
-    open_to_others = False
-    for path in (data_dir, data_dir / KEY_NAME, data_dir / ACCESS_NAME):
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & FOR_OTHERS:
-            open_to_others = True
-            mode = "700" if path.is_dir() else "600"
-            yield broken("files", f"{path} is open to other users", f"chmod {mode} {path}")
-    if not open_to_others:
-        yield fine("files", f"{data_dir} is closed to other users")
 
 
 def _room(data_dir: Path) -> Iterator[Finding]:

@@ -8,17 +8,29 @@ from bot.api_access import read_access
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, whole
 from bot.cli.remote import RemoteDesk
-from bot.config import load, secret_values
+from bot.config import ConfigError, Loaded, load, secret_values
 from bot.desk import DeskRefused
 from bot.doctor import examine
-from bot.findings import Health
+from bot.findings import Health, broken
 from bot.logs import Redactor
 from bot.views import StatusView
 
 
+def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
+    """Without a good configuration nothing else can be looked at."""
+    try:
+        return load(path)
+    except ConfigError as error:
+        if as_json:
+            fix = "each line says what to do"
+            found = [broken("configuration", problem, fix) for problem in error.problems]
+            print_json([asdict(one) for one in found])
+        raise
+
+
 def doctor(path: Path | None, *, as_json: bool) -> None:
     """Print every finding. Raises CommandFailed if something is broken."""
-    loaded = load(path)
+    loaded = _loaded(path, as_json=as_json)
 
     async def status() -> StatusView:
         access = read_access(loaded.config.hub.data_dir)
@@ -33,6 +45,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
     else:
         rows = ((f.what, f.health.value, redact(f.message), redact(f.fix)) for f in findings)
         print_table((whole("what"), whole("state"), "finding", "what to do"), rows)
-    broken = sum(finding.health is Health.BROKEN for finding in findings)
-    if broken:
-        raise CommandFailed(f"{broken} of {len(findings)} findings are broken; do what the last column says.")
+    failing = sum(finding.health is Health.BROKEN for finding in findings)
+    if failing:
+        of_all = f"{failing} of {len(findings)} findings"
+        raise CommandFailed(f"{of_all} are broken; do what the last column says.")

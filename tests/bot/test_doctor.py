@@ -14,6 +14,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from core.clock import SystemClock
+from tests.bot.in_process import command
 from tests.bot.program import Ended, RunningHub, hubbub
 from tests.scenarios.house import KEY, LIMIT_S, TOKEN, House, open_house, write_config
 
@@ -23,7 +24,12 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     """Started once and stopped again: there is a database, and nobody uses it."""
     async with open_house(tmp_path) as opened:
         await opened.stop()
+        (opened.directory / "hubbub.toml").chmod(0o600)
         yield opened
+
+
+async def examined(house: House) -> Ended:
+    return await asyncio.to_thread(command, house.directory, "doctor", "--json")
 
 
 def findings(ended: Ended) -> dict[str, dict[str, Any]]:
@@ -34,7 +40,7 @@ def findings(ended: Ended) -> dict[str, dict[str, Any]]:
 
 
 async def test_everything_is_fine_without_a_hub(house: House) -> None:
-    ended = await hubbub(house.directory, "doctor", "--json")
+    ended = await examined(house)
     found = findings(ended)
     assert (ended.code, ended.err) == (0, "")
     assert {finding["health"] for finding in found.values()} == {"fine"}
@@ -49,7 +55,7 @@ async def test_everything_is_fine_without_a_hub(house: House) -> None:
 async def test_everything_is_fine_beside_a_hub(house: House) -> None:
     async with RunningHub(house.directory):
         await house.telegram.wait_polling(TOKEN)
-        ended = await hubbub(house.directory, "doctor", "--json")
+        ended = await examined(house)
         found = findings(ended)
         assert (ended.code, ended.err) == (0, "")
         assert found["hub"]["message"].startswith("runs, version ")
@@ -86,7 +92,7 @@ async def test_what_the_bot_is_shown_in_groups(
     write_config(house, extra=f'groups = "{groups}"')
     bot = house.telegram.bot()
     bot.can_read_all_group_messages, bot.can_join_groups = reads, joins
-    ended = await hubbub(house.directory, "doctor", "--json")
+    ended = await examined(house)
     finding = findings(ended)["groups of telegram"]
     assert (ended.code, finding["health"]) == (0, health)
     assert said in finding["message"]
@@ -97,7 +103,7 @@ async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: Hous
     write_config(house, extra='groups = "all"')
     async with RunningHub(house.directory) as hub:
         await house.telegram.wait_polling(TOKEN)
-        ended = await hubbub(house.directory, "doctor", "--json")
+        ended = await examined(house)
         hint = (
             "channel telegram: in groups the bot is only shown commands, replies to it and messages that name"
         )
@@ -114,9 +120,9 @@ async def test_a_refused_token(house: House, *, running: bool) -> None:
     if running:
         async with RunningHub(house.directory) as hub:
             await _refused(hub)
-            ended = await hubbub(house.directory, "doctor", "--json")
+            ended = await examined(house)
     else:
-        ended = await hubbub(house.directory, "doctor", "--json")
+        ended = await examined(house)
     finding = findings(ended)["channel telegram"]
     assert (ended.code, finding["health"]) == (1, "broken")
     assert "token" in finding["message"]
@@ -138,7 +144,7 @@ async def _refused(hub: RunningHub) -> None:
 
 async def broken(house: House, what: str) -> dict[str, Any]:
     """The one broken finding."""
-    ended = await hubbub(house.directory, "doctor", "--json")
+    ended = await examined(house)
     found = findings(ended)
     assert ended.code == 1
     assert [name for name, finding in found.items() if finding["health"] == "broken"] == [what]
@@ -207,3 +213,57 @@ async def test_a_clock_that_is_ten_minutes_off(house: House, ahead_s: int) -> No
         await runner.cleanup()
     assert f" s {'ahead of' if ahead_s > 0 else 'behind'} {host}:{port}" in finding["message"]
     assert 590 < int(finding["message"].split()[0]) < 650
+
+
+@pytest.mark.parametrize("name", ["vault.key", "hub.db", "hub.log"])
+async def test_a_private_file_that_others_can_read(house: House, name: str) -> None:
+    file = house.directory / "data" / name
+    file.touch(0o600)
+    if name == "vault.key":
+        file.write_text("ab" * 32)
+    file.chmod(0o640)
+    finding = await broken(house, "files")
+    assert finding["fix"] == f"chmod 600 {file}"
+
+
+async def test_an_environment_file_that_others_can_read(house: House) -> None:
+    env = house.directory / "hubbub.env"
+    env.write_text("OTHER=1\n")
+    env.chmod(0o644)
+    finding = await broken(house, "environment file")
+    assert finding["fix"] == f"chmod 600 {env}"
+    env.chmod(0o600)
+    assert findings(await examined(house))["environment file"]["health"] == "fine"
+
+
+async def test_tokens_in_a_configuration_file_that_others_can_read(house: House) -> None:
+    (house.directory / "hubbub.toml").chmod(0o644)
+    ended = await examined(house)
+    finding = findings(ended)["configuration"]
+    assert (ended.code, finding["health"]) == (0, "warning")
+    assert "hubbub secrets set NAME" in finding["fix"]
+
+
+async def test_a_workspace_that_is_a_file(house: House) -> None:
+    house.workspace.rmdir()
+    house.workspace.write_text("in the way")
+    assert (await broken(house, "workspace"))["message"] == f"{house.workspace} is no directory"
+
+
+async def test_secrets_whose_key_is_lost(house: House) -> None:
+    await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=b"a-value")
+    assert findings(await examined(house))["vault"]["message"] == "1 secrets can be read"
+    key = house.directory / "data" / "vault.key"
+    key.write_text("ab" * 32)
+    finding = await broken(house, "vault")
+    assert finding["message"] == 'the secret "one" was sealed with another key'
+    key.unlink()
+    assert str(key) in (await broken(house, "vault"))["fix"]
+
+
+async def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text("[http]\nprot = 80\n")
+    ended = await hubbub(tmp_path, "doctor", "--json")
+    (finding,) = json.loads(ended.out)
+    assert (ended.code, finding["health"]) == (2, "broken")
+    assert finding["message"] == "hubbub.toml:2: http.prot: unknown key; did you mean port?"
