@@ -112,6 +112,17 @@ class House:
                     return body["channels"][channel]["reason"] or ""
                 await asyncio.sleep(0.02)
 
+    async def channel_passes(self, state: str, channel: str = "telegram") -> str:
+        """As `channel_becomes`, for a state that is over before an HTTP request is: what `/readyz` is made
+        of, looked at all the time."""
+        assert self.app is not None
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                now = self.app.manager.states()[channel]
+                if now.phase.value == state:
+                    return now.reason or ""
+                await asyncio.sleep(0.001)
+
     def says(self, person: int) -> list[str]:
         """What the bot shows to a person, in order."""
         return [message.text for message in self.telegram.bot_messages(person)]
