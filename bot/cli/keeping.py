@@ -1,34 +1,19 @@
-"""`hubbub secrets`, `hubbub grants`, `hubbub permissions`."""
+"""`hubbub secrets`, `hubbub grants`, `hubbub permissions`, as far as they change something."""
 
 import getpass
 import sys
 from pathlib import Path
 
-import typer
-
 from bot.cli.changing import at_keeping, tell
 from bot.cli.ending import USAGE, CommandFailed
-from bot.cli.looking import asked
-from bot.cli.printing import print_json, print_table, printable, when, whole
+from bot.cli.printing import printable
 from bot.config import load
-from bot.views import GrantView, PermissionView, SecretView
 from core.prompts import ToolSetting
 
 AS_CONFIGURED = "default"
 """Instead of a setting: what the configuration says holds again."""
 
 # --- secrets --------------------------------------------------------------------------------------------
-
-
-def list_secrets(path: Path | None, *, as_json: bool) -> None:
-    """Names, never values."""
-    found = [SecretView.of(secret) for secret in asked(path, lambda reader: reader.secrets())]
-    if as_json:
-        print_json(found)
-    elif found:
-        print_table((whole("name"), "set (UTC)"), ((one.name, when(one.changed_at)) for one in found))
-    else:
-        typer.echo("The vault is empty; `hubbub secrets set NAME` keeps a secret.")
 
 
 def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
@@ -63,45 +48,9 @@ def rotate(path: Path | None, *, as_json: bool) -> None:
 # --- grants and permissions -----------------------------------------------------------------------------
 
 
-def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
-    """What people allowed by "always"."""
-    found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.grants(user_id))]
-    if as_json:
-        print_json(found)
-    elif found:
-        columns = (whole("grant"), "user", "tool", "covers", "where", "since (UTC)", "until (UTC)")
-        rows = (
-            (
-                grant.id,
-                grant.user_id,
-                grant.tool,
-                grant.pattern or "every call",
-                grant.thread_id or "everywhere",
-                when(grant.created_at),
-                "revoked" if grant.expires_at is None else when(grant.expires_at),
-            )
-            for grant in found
-        )
-        print_table(columns, rows)
-    else:
-        typer.echo("Nobody has allowed anything once and for all.")
-
-
 def revoke_grant(path: Path | None, grant_id: str, *, as_json: bool) -> None:
     """Ask again from now on."""
     tell(at_keeping(path, lambda keeping: keeping.revoke_grant(grant_id.strip())), as_json=as_json)
-
-
-def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
-    """People's own settings of tools."""
-    found = [PermissionView.of(row) for row in asked(path, lambda reader: reader.tool_settings(user_id))]
-    if as_json:
-        print_json(found)
-    elif found:
-        columns = (whole("user"), "tool", "setting", "since (UTC)")
-        print_table(columns, ((p.user_id, p.tool, p.setting, when(p.changed_at)) for p in found))
-    else:
-        typer.echo("Nobody has a setting of their own; what is configured holds for all.")
 
 
 def set_permission(path: Path | None, tool: str, said: str, user_id: str | None, *, as_json: bool) -> None:

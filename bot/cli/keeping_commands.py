@@ -18,10 +18,10 @@ SecretArgument = Annotated[
 @grants_commands.command("list")
 def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """What runs unasked because somebody said "always"."""
-    from bot.cli import keeping
+    from bot.cli import kept
     from bot.cli.ending import ended
 
-    raise typer.Exit(ended(lambda: keeping.list_grants(config, user, as_json=as_json)))
+    raise typer.Exit(ended(lambda: kept.list_grants(config, user, as_json=as_json)))
 
 
 @grants_commands.command("revoke")
@@ -42,10 +42,10 @@ def permissions_list(
     user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """The settings people have made."""
-    from bot.cli import keeping
+    from bot.cli import kept
     from bot.cli.ending import ended
 
-    raise typer.Exit(ended(lambda: keeping.list_permissions(config, user, as_json=as_json)))
+    raise typer.Exit(ended(lambda: kept.list_permissions(config, user, as_json=as_json)))
 
 
 @permissions_commands.command("set")
@@ -73,10 +73,10 @@ def permissions_set(
 @secrets_commands.command("list")
 def secrets_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """The names of what is kept; values are never shown."""
-    from bot.cli import keeping
+    from bot.cli import kept
     from bot.cli.ending import ended
 
-    raise typer.Exit(ended(lambda: keeping.list_secrets(config, as_json=as_json)))
+    raise typer.Exit(ended(lambda: kept.list_secrets(config, as_json=as_json)))
 
 
 @secrets_commands.command("set")
