@@ -86,6 +86,20 @@ async def test_an_edit_that_cannot_be_run_is_refused_at_its_field(console: Conso
     await expect(console.outcome()).to_contain_text("Denied by owner")
 
 
+async def test_a_question_is_answered_by_choice_and_in_words(
+    console: Console, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread("ask: Which environment? | staging | production")
+    await console.decide("production")
+    await expect(console.outcome()).to_contain_text("production")
+    await console.say("ask: Which colour?")
+    await console.card().get_by_label("Your answer").fill("<b>blue</b>")
+    await console.card().get_by_role("button", name="Answer", exact=True).click()
+    await expect(console.outcome()).to_contain_text("<b>blue</b>")
+    await console.sees("<b>blue</b>")
+    assert complaints.lines == []
+
+
 async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_way(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:

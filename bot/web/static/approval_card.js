@@ -45,7 +45,7 @@ class ApprovalCard {
         "aria-labelledby": title.id,
         data: { prompt: this.id },
       },
-      h("header", {}, icon("approvals"), title),
+      h("header", {}, icon(this.#asks ? "why" : "approvals"), title),
       this.body,
       this.problem,
       this.actions,
@@ -83,6 +83,11 @@ class ApprovalCard {
     return this.approval?.state === "open";
   }
 
+  /** Whether it is a question of the assistant's own, and not about a call. */
+  get #asks() {
+    return (this.approval?.kind ?? this.item?.prompt_kind) === "question";
+  }
+
   #render() {
     const { approval, item } = this;
     const [title, ...reason] = (approval?.title ?? item?.title ?? "A question").split("\n");
@@ -99,7 +104,11 @@ class ApprovalCard {
     const { approval } = this;
     if (!approval) return;
     const parts = [
-      h("span", {}, `Asked by ${clip(approval.requester.name || "somebody", 60)} on ${approval.channel}`),
+      h(
+        "span",
+        {},
+        `${this.#asks ? "For" : "Asked by"} ${clip(approval.requester.name || "somebody", 60)} on ${approval.channel}`,
+      ),
     ];
     if (this.#open) {
       const end = toDate(approval.expires_at).toISOString();
@@ -119,7 +128,7 @@ class ApprovalCard {
   /** The call itself. */
   *#what() {
     const { approval, item } = this;
-    if (approval?.tool && approval.arguments) {
+    if (approval?.tool && approval.arguments && !this.#asks) {
       if (this.#form) yield this.#form.element;
       else yield argumentsView(approval.tool, approval.arguments);
       return;
