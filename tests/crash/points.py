@@ -7,6 +7,9 @@ COMMITS = frozenset(
     {
         # coming in, and turns
         "accept_event",
+        "answer_as_operator",
+        "stop_thread",
+        "take_up_thread",
         "record_reply_and_intents",
         "record_notes",
         "ask_person",
@@ -27,6 +30,9 @@ COMMITS = frozenset(
         "revoke_account",
         "expire_prompts",
         "revoke_grant",
+        "keep_key",
+        "drop_key",
+        "drop_keys_of",
         "set_tool_setting",
         "keep_secrets",
         "drop_secret",
@@ -47,6 +53,17 @@ COMMITS = frozenset(
 READS = frozenset(
     {
         "load_turn",
+        "active_thread",
+        "explain_matching",
+        "feed_after",
+        "feed_before",
+        "key_holder",
+        "open_prompts_of",
+        "prompt_glance",
+        "prompt_glances",
+        "said_to",
+        "thread_glance",
+        "thread_glances",
         "user",
         "people",
         "pairing_requests",
