@@ -90,6 +90,7 @@ def run(project: Path, *arguments: str) -> tuple[int, str]:
     return code, printed.getvalue()
 
 
+@pytest.mark.slow
 def test_red_alone_passes(project: Path) -> None:
     add(project, "noticed", "test_doubles", "test_table", "test_table[1]")
     add(project, "green", "test_doubles", "test_even", patch=FAULT.format(factor=4))
@@ -115,6 +116,7 @@ def test_red_alone_passes(project: Path) -> None:
     assert (project / "core/sums.py").read_text() == PRODUCT
 
 
+@pytest.mark.slow
 def test_what_is_not_green_without_the_fault_fails(project: Path) -> None:
     add(project, "red", "test_always_red")
     add(project, "skipped", "test_skipped")
