@@ -34,7 +34,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     data_dir = config.hub.data_dir
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
     if not config.channels:
-        fix = "add a [channels.NAME] section, see config.example.toml"
+        fix = "hubbub init makes a configuration; or add a [channels.NAME] section"
         findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
     findings.append(_network(config.network.allow_private))
     findings += file_findings(loaded)

@@ -82,7 +82,8 @@ def _banner(url: str, login_url: str, loaded: Loaded) -> str:
         lines.append(f"Channels: {', '.join(loaded.config.channels)}. Write to the bot. Ctrl-C ends the hub.")
     else:
         lines += [
-            "No channel is configured: talk to it in the console. To write to it from a chat app:",
+            "No channel is configured: talk to it in the console.",
+            "To write to it from a chat app run `hubbub init`, or:",
             f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep what you need,",
             "  2. put a bot token under [channels.telegram] and your account under [hub] owner_identities,",
             "  3. start again. To try everything without an account: python -m tests.simulators",
