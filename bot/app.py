@@ -20,6 +20,7 @@ from bot.parts import (
     Certificates,
     build_channels,
     build_chat,
+    build_pipeline,
     build_rules,
     build_tools,
     open_models,
@@ -56,6 +57,7 @@ from core.previews import TurnPreviews
 from core.recovery import BootRecovery
 from core.store.base import Store
 from core.store.lock import DataDirectoryLock
+from core.tools.editing import CallEditing
 from core.tools.processes import end_process
 from core.users import Principal, Role
 
@@ -183,20 +185,22 @@ async def _assemble(
     manager = ChannelManager([*channels, webchat], store, clock, on_state=live.channel_changed)
     previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
     turns = TurnListeners(seams.turns, previews, live)
-    delegates = build_chat(loaded, store, models, manager, turns, clock, ids)
+    pipeline = build_pipeline(loaded, store, clock)
+    delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids)
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
     rules = build_rules(loaded.config, owner, ids)
     gathering = AlbumGathering(store, actors, clock, ids)
     acknowledgements = Acknowledgements(store, manager, clock)
-    hub = Hub(store, rules, actors, manager, clock, gathering, acknowledgements)
+    editing = CallEditing(store, pipeline, owner.user_id)
+    hub = Hub(store, rules, actors, manager, clock, gathering, acknowledgements, editing)
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 
     async def readiness() -> Readiness:
         return await _readiness(store, hub, manager)
 
     access = ApiAccess.new(url_of(sock))
-    desk = HubDesk(store, hub, pairing, owner, clock, ids)
+    desk = HubDesk(store, hub, pairing, owner, clock, ids, editing)
     public_url = loaded.config.http.public_url
     login = LoginDesk(store, owner, clock)
     ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
@@ -212,7 +216,7 @@ async def _assemble(
         states=manager.states,
         platforms={name: channel.platform for name, channel in loaded.config.channels.items()},
         status=lambda: status(store, readiness),
-        sensitive=lambda _: (),
+        sensitive=pipeline.sensitive,
         url=public_url or access.url,
         clock=clock,
         ids=ids,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bot.views import DecisionView, PairingRequestView, UserView
 from channels.webchat import WEB
+from core import texts
 from core.clock import Clock
 from core.conversation.access import CONSOLE
 from core.conversation.pairing import PairAs, PairingDesk
@@ -17,8 +18,10 @@ from core.ids import Ids, normalise_prompt_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.ports import Inbox
 from core.prompts import Option, Options, Prompt, PromptState
+from core.store.accept import EditRefused
 from core.store.base import Store
 from core.store.pairing import ClaimRefused, Decision, LetIn
+from core.tools.editing import CallEditing
 from core.users import Person, Principal, Role
 
 
@@ -68,7 +71,14 @@ class HubDesk:
     """The desk on the store itself. `owner` is in whose name everything is done."""
 
     def __init__(
-        self, store: Store, inbox: Inbox, pairing: PairingDesk, owner: Principal, clock: Clock, ids: Ids
+        self,
+        store: Store,
+        inbox: Inbox,
+        pairing: PairingDesk,
+        owner: Principal,
+        clock: Clock,
+        ids: Ids,
+        editing: CallEditing | None = None,
     ) -> None:
         self._store = store
         self._inbox = inbox
@@ -76,6 +86,7 @@ class HubDesk:
         self._owner = owner
         self._clock = clock
         self._ids = ids
+        self._editing = editing
 
     async def decide(self, prompt_id: str, option: Option) -> DecisionView:
         """See Desk."""
@@ -101,6 +112,8 @@ class HubDesk:
     ) -> DecisionView:
         """Answer what waits, in a person's name; `choice` and `form` as in ChoiceAnswer. Raises
         DeskRefused."""
+        if form is not None and isinstance(prompt.offer, Options):
+            await self._check(prompt, form)
         channel = CONSOLE if person.role is Role.OWNER else WEB
         answer = ChoiceAnswer(
             key=f"api:{self._ids.row_id()}",
@@ -119,6 +132,18 @@ class HubDesk:
         if not accepted.outcome.startswith("answer: "):
             raise DeskRefused("refused", accepted.answer or accepted.outcome)
         return DecisionView(id=prompt.id, outcome=accepted.answer or accepted.outcome)
+
+    async def _check(self, prompt: Prompt, form: str) -> None:
+        """Refuse arguments that are none for the call, naming the one that is wrong."""
+        edit = None if self._editing is None else await self._editing.prepare(prompt.id, form)
+        match edit:
+            case EditRefused(reason, field):
+                where = "arguments" if field is None else f"arguments.{field}"
+                raise DeskRefused("invalid", reason, where)
+            case None:
+                raise DeskRefused("refused", texts.NOTHING_TO_EDIT, "arguments")
+            case _:
+                pass
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
         """See Desk."""

@@ -222,10 +222,17 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
     return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting)
 
 
+def build_pipeline(configured: Loaded, store: Store, clock: Clock) -> CallPipeline:
+    """The one path of every call."""
+    tools = build_tools(configured, store, clock)
+    return CallPipeline(tools, _pipeline_settings(configured.config), clock)
+
+
 def build_chat(
     configured: Loaded,
     store: Store,
     model: Model,
+    pipeline: CallPipeline,
     outbox: OutboxListener,
     turns: TurnListener,
     clock: Clock,
@@ -235,8 +242,6 @@ def build_chat(
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    tools = build_tools(configured, store, clock)
-    pipeline = CallPipeline(tools, _pipeline_settings(config), clock)
     services = ChatServices(store, model, pipeline, outbox, turns, clock, ids)
     settings = _chat_settings(config)
 

@@ -10,11 +10,12 @@ from core.clock import SECOND_US, Clock
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
-from core.messages import InboundEvent, InboundMessage, Markdown, Message, Unreadable
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Markdown, Message, Unreadable
 from core.ports import Acceptance, OutboxListener, Seen
-from core.store.accept import WAITING, Accepted
+from core.store.accept import WAITING, Accepted, EditedCall, EditRefused
 from core.store.base import Store
 from core.store.units import committed
+from core.tools.editing import CallEditing
 from core.users import Principal
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Hub:
         clock: Clock,
         gathering: AlbumGathering,
         acknowledgements: Acknowledgements,
+        editing: CallEditing | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -43,6 +45,7 @@ class Hub:
         self._clock = clock
         self._gathering = gathering
         self._acknowledgements = acknowledgements
+        self._editing = editing
         self._open = False
 
     @property
@@ -62,7 +65,8 @@ class Hub:
         """See core.ports.Inbox."""
         if not self._open:
             raise InboxUnavailable("the hub is starting or stopping")
-        judge = EventJudge(self._rules, event, self._clock.now())
+        edit = await self._edit_of(event) if isinstance(event, ChoiceAnswer) else None
+        judge = EventJudge(self._rules, event, self._clock.now(), edit)
         send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(
             event.channel, event.address
         )
@@ -77,6 +81,14 @@ class Hub:
         if accepted.outcome == WAITING and isinstance(event, InboundMessage) and not accepted.duplicate:
             self._acknowledgements.expect(event)
         return _acceptance(accepted)
+
+    async def _edit_of(self, event: ChoiceAnswer) -> EditedCall | EditRefused | None:
+        if event.form is None or self._editing is None:
+            return None
+        try:
+            return await self._editing.prepare(event.prompt_id, event.form)
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
 
     async def speak(self, event: InboundMessage, by: Principal, thread_id: str) -> bool:
         """Let a person speak in a thread in the assistant's place; False if the event was taken before.

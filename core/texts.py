@@ -48,6 +48,9 @@ GUESTS_CANNOT_LINK = "Only people who were let in by the owner can add an accoun
 CODES_IN_PRIVATE = "Codes are for private conversations. Write /link to me alone."
 TOO_MANY_MESSAGES = "You are writing faster than I may answer. I did not take this message; try in a minute."
 REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
+EDIT_NEEDS_APPROVAL = "Arguments can be changed by who agrees to them only."
+CHANGED_MEANWHILE = "This was changed by somebody else meanwhile. Look at it again."
+NOTHING_TO_EDIT = "There are no arguments to change."
 ALREADY_VOTED = "Your answer is already counted."
 STOPPED_CARD = "Stopped."
 EXPIRED_CARD = "Nobody answered in time: not approved."
@@ -228,6 +231,11 @@ def written_line(text: str, name: str) -> str:
     """The same, of words; a long text is cut, it stands in the conversation anyway."""
     line = " ".join(text.split())
     return f"{name} answered: {line if len(line) <= SHOWN_ANSWER_CHARS else f'{line[:SHOWN_ANSWER_CHARS]}…'}"
+
+
+def edited_line(outcome: str) -> str:
+    """Written on a settled card whose call was changed by who agreed to it."""
+    return f"{outcome}, edited"
 
 
 def vote_counted(missing: int) -> str:

@@ -14,6 +14,7 @@ from core import texts
 from core.consent.voting import may_decide
 from core.messages import Attachment, Markdown
 from core.prompts import Options, Prompt, PromptKind, PromptState, Replies
+from core.safety.fencing import unfence
 from core.store.accept import PromptView
 from core.store.feed import (
     CallShown,
@@ -267,7 +268,7 @@ class Presenter:
                     **at, call_id=call.call_id, tool=call.tool, arguments=arguments, state=state.value
                 )
             case ToolResult(call_id, status, text):
-                return ResultItem(**at, call_id=call_id, status=status.value, text=text)
+                return ResultItem(**at, call_id=call_id, status=status.value, text=_unfenced(text))
             case Summary(text):
                 return SummaryItem(**at, text=text)
             case CardShown(prompt):
@@ -348,6 +349,13 @@ class Presenter:
             return {UNREADABLE: text}
         sensitive = self._sensitive(tool)
         return {name: STRUCK_OUT if name in sensitive else value for name, value in arguments.items()}
+
+
+def _unfenced(text: str) -> str:
+    """What a tool returned, without the fence that is for models; a line before it may tell of an edit."""
+    whole = unfence(text)
+    head, line_break, rest = text.partition("\n")
+    return whole if whole != text else f"{head}{line_break}{unfence(rest)}"
 
 
 def _file(attachment: Attachment) -> FileView:

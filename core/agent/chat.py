@@ -8,7 +8,7 @@ from core import texts
 from core.agent.budget import LoopBudget, LoopLimits
 from core.agent.loop import Paused
 from core.agent.prompt import PromptFacts, system_prompt
-from core.agent.replies import reply_result
+from core.agent.replies import reply_result, told_of_edit
 from core.clock import SECOND_US, Clock
 from core.consent.cards import open_card
 from core.consent.opening import unknown_outcome_prompt
@@ -156,7 +156,7 @@ class ChatDelegate:
             call, ready, self._start.principal, self._thread.id, process_started
         )
         self._tell(Step(call.call_id, ready.tool.name, StepState.ENDED))
-        return result
+        return result if call.edited_by is None else replace(result, text=told_of_edit(call, result.text))
 
     async def _mark_running(self, call: CallRow) -> str | None:
         services = self._services
@@ -180,8 +180,7 @@ class ChatDelegate:
     async def _ask_about(self, call: CallRow, asked: NeedsPerson) -> Paused:
         settings, ask = self._settings, asked.ask
         rule = VoteRule(approvers=(settings.owner_id,)) if ask.owner_only else settings.rule
-        always = (Option.ALWAYS,) if ask.allow_always and rule.quorum == 1 else ()
-        offer = Options((Option.APPROVE, Option.DENY, *always))
+        offer = Options(ask.options(rule.quorum))
         prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name, ask.reason), offer)
         await self._open(
             replace(

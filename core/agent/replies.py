@@ -1,4 +1,5 @@
-"""What a call that is a question comes to: the person's answer, or that there is none.
+"""What people's words make of a call's result: the answer to a question, or that there is none; and arguments
+that were changed.
 
 A person's own words are no output of a tool: the model reads them as it reads their messages, unfenced.
 """
@@ -8,6 +9,11 @@ from core.store.rows import CallRow, CallState
 from core.transcript import ResultStatus, ToolResult
 
 NOT_ANSWERED = "Not answered: nobody replied to the question in time. Do not assume any answer."
+
+
+def told_of_edit(call: CallRow, result: str) -> str:
+    """What a call came to whose arguments a person had changed: the model knows only its own."""
+    return f"[{call.edited_by} changed the arguments before agreeing; they were: {call.arguments}]\n{result}"
 
 
 def reply_result(call: CallRow) -> ToolResult | None:

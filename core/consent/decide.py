@@ -23,7 +23,7 @@ from typing import assert_never
 
 from core.consent.access import Access, RolePolicy
 from core.consent.grants import Wanted, granted, pattern_fits
-from core.prompts import Grant, ToolSetting
+from core.prompts import Grant, Option, ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal
 
@@ -142,6 +142,11 @@ class Ask:
     allow_always: bool
     pattern: str | None = None
     owner_only: bool = False
+
+    def options(self, quorum: int) -> tuple[Option, ...]:
+        """What is offered to those who are asked; one person alone cannot speak for several for good."""
+        always = (Option.ALWAYS,) if self.allow_always and quorum == 1 else ()
+        return (Option.APPROVE, Option.DENY, *always)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from core import texts
 from core.clock import SECOND_US
-from core.consent.cards import settled_card
+from core.consent.cards import open_card, settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.access import Access
 from core.conversation.answering import decided_by_word, notice_while_asked, outcome_line, replied_by_text
@@ -33,13 +33,27 @@ from core.conversation.submission import (
 )
 from core.ids import Ids, is_code, normalise_code
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
-from core.prompts import Answer, Grant, GrantScope, Option, Prompt, PromptKind, Replies, Wrote
+from core.prompts import (
+    Answer,
+    Grant,
+    GrantScope,
+    Option,
+    Options,
+    Prompt,
+    PromptKind,
+    PromptState,
+    Replies,
+    Wrote,
+)
 from core.store.accept import (
     AcceptView,
     Admission,
     Admitted,
     CastVote,
     ClosePrompt,
+    EditCall,
+    EditedCall,
+    EditRefused,
     Effect,
     NoteWrongCode,
     OfferLink,
@@ -77,10 +91,13 @@ class HouseRules:
 class EventJudge:
     """Judges one event; see store.accept.Judge. Pure but for the ids and the time it is given."""
 
-    def __init__(self, rules: HouseRules, event: InboundEvent, now: int) -> None:
+    def __init__(
+        self, rules: HouseRules, event: InboundEvent, now: int, edit: EditedCall | EditRefused | None = None
+    ) -> None:
         self._rules = rules
         self._now = now
         self._event = event
+        self._edit = edit
         self._submission = parse_submission(event.text if isinstance(event, InboundMessage) else "")
 
     @property
@@ -189,7 +206,23 @@ class EventJudge:
         answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
         if view.prompt is None or answer is None:
             return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
+        if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
+            return self._edited(view.prompt, view, answer)
         return self._vote(view.prompt, view, answer, by_text=False)
+
+    def _edited(self, on: PromptView, view: AcceptView, answer: Answer) -> Verdict:
+        """The call is changed, and agreed to as it is then: answers so far were to something else."""
+        edit = self._edit
+        refusal = _edit_refusal(on, view.principal, answer, edit)
+        if refusal is not None or not isinstance(edit, EditedCall):
+            return Verdict(f"refused: answer to {on.prompt.id}", answer=refusal)
+        changed = PromptView(edit.prompt, (), on.thread)
+        verdict = self._vote(changed, view, answer, by_text=False, edited=True)
+        closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
+        if not verdict.effects:
+            return verdict
+        change = EditCall(edit, None if closes else open_card(edit.prompt))
+        return replace(verdict, effects=(change, *verdict.effects))
 
     def _answer(self, view: AcceptView, option: Option) -> Verdict:
         # An id of somebody else's prompt must not tell that the prompt exists.
@@ -197,7 +230,9 @@ class EventJudge:
             return _refused("unknown prompt", texts.NO_SUCH_PROMPT)
         return self._vote(view.prompt, view, option, by_text=True)
 
-    def _vote(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
+    def _vote(
+        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, edited: bool = False
+    ) -> Verdict:
         result = judge_vote(on, view.principal, answer)
         prompt = on.prompt
         match result:
@@ -209,13 +244,16 @@ class EventJudge:
                 said = (Say(plain(word)),) if by_text else ()
                 return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
             case VoteCloses(outcome):
-                return self._close(on, view, outcome, by_text=by_text)
+                return self._close(on, view, outcome, by_text=by_text, edited=edited)
             case _:
                 assert_never(result)
 
-    def _close(self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool) -> Verdict:
+    def _close(
+        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, edited: bool = False
+    ) -> Verdict:
         prompt = on.prompt
         text = outcome_line(outcome, view.principal.name)
+        text = texts.edited_line(text) if edited else text
         close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
         effects: tuple[Effect, ...] = (close,)
         # A card in another conversation changes where the typing person may not see it.
@@ -305,6 +343,27 @@ class EventJudge:
             return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles)
         word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
         return texts.status(word, None, view.waiting, titles)
+
+
+def _edit_refusal(
+    on: PromptView, editor: Principal, answer: Answer, edit: EditedCall | EditRefused | None
+) -> str | None:
+    """Why the call is not changed; None if it is."""
+    prompt = on.prompt
+    if prompt.state is PromptState.CLOSED:
+        return texts.already_settled(prompt.outcome_text or "")
+    refusal = may_decide(on, editor)
+    if refusal is not None:
+        return refusal
+    if answer not in {Option.APPROVE, Option.ALWAYS}:
+        return texts.EDIT_NEEDS_APPROVAL
+    match edit:
+        case None:
+            return texts.NOTHING_TO_EDIT
+        case EditRefused(reason):
+            return reason
+        case EditedCall():
+            return None if edit.based_on == prompt.binding else texts.CHANGED_MEANWHILE
 
 
 def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:

@@ -198,6 +198,33 @@ class ClosePrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class EditedCall:
+    """A prompt's call with other arguments (JSON text): `prompt` asks about that. Made on the call that
+    `based_on` is the binding of."""
+
+    prompt: Prompt
+    based_on: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditRefused:
+    """The arguments are none for the call; `field`: the one it is about, if it is one."""
+
+    reason: str
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditCall:
+    """A person changes what is asked: answers so far are void. `card`: what every shown copy says then; None
+    where the prompt is closed by the same answer."""
+
+    edited: EditedCall
+    card: Message | None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordGrant:
     """An "always" is kept."""
 
@@ -237,6 +264,7 @@ Effect = (
     QueueInput
     | RebindThread
     | StopThread
+    | EditCall
     | CastVote
     | ClosePrompt
     | RecordGrant

@@ -26,6 +26,7 @@ from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
 from core.prompts import Option, Standing
 from core.safety.limits import ResultLimits
+from core.store.accept import EditRefused
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
 from core.tool import Arguments, Effect, ProcessInfo, Question, Tool
@@ -119,6 +120,13 @@ class CallPipeline:
         except ToolNotFound:
             return Effect.NONE
 
+    def sensitive(self, name: str) -> frozenset[str]:
+        """Arguments of the tool of this name that are never shown."""
+        try:
+            return self._registry.lookup(name).sensitive
+        except ToolNotFound:
+            return frozenset()
+
     def prepare(self, call: CallRow, principal: Principal, thread_id: str, standing: Standing) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
         try:
@@ -140,6 +148,27 @@ class CallPipeline:
                     return ready
                 binding = self._binding(tool, arguments, principal, thread_id)
                 return NeedsPerson(tool, decision, binding, _detail(tool, arguments))
+
+    def prepare_edit(
+        self, call: CallRow, principal: Principal, thread_id: str, standing: Standing
+    ) -> NeedsPerson | EditRefused:
+        """What a person is asked about a call whose arguments they changed; they are asked even where nobody
+        had to be. Raises ToolNotFound, InvalidArguments."""
+        tool, arguments = self._read(call)
+        if tool.sensitive:
+            return EditRefused(
+                f"{tool.name} has arguments that are not shown, so they cannot be changed here."
+            )
+        decision = self._decide(tool, arguments, principal, thread_id, standing)
+        match decision:
+            case Deny():
+                return EditRefused(decision.text)
+            case Allow():
+                asked = Ask("", allow_always=False)
+            case Ask():
+                asked = decision
+        binding = self._binding(tool, arguments, principal, thread_id)
+        return NeedsPerson(tool, asked, binding, _detail(tool, arguments))
 
     def recheck(self, thread_id: str) -> RunCheck:
         """The same judgement inside the transaction that marks the call running, on what is true then."""

@@ -1,15 +1,12 @@
 """The API of a running hub, as a program on the same machine meets it."""
 
 import asyncio
-import contextlib
 import json
 import stat
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import pytest_asyncio
 from hypothesis import given
@@ -18,36 +15,11 @@ from hypothesis import strategies as st
 from bot.web.callers import ApiGuard, Gate
 from core.store.keys import KeyKind
 from core.users import Principal, Role
+from tests.bot.api_client import Client, client
 from tests.bot.program import RunningHub
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 
 ECHO = "please run: echo line >> out.txt"
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """Speaks with the token of `api.json`, unless told otherwise."""
-
-    http: aiohttp.ClientSession
-    url: str
-    token: str
-
-    async def ask(
-        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, Any]:
-        """Status and JSON; every answer is JSON."""
-        headers = {"Authorization": f"Bearer {self.token}"} | (headers or {})
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body)
-        async with self.http.request(method, self.url + path, data=data, headers=headers) as answer:
-            return answer.status, await answer.json()
-
-
-@contextlib.asynccontextmanager
-async def client(directory: Path) -> AsyncIterator[Client]:
-    page = json.loads((directory / "data" / "api.json").read_text())
-    limit = aiohttp.ClientTimeout(total=LIMIT_S)
-    async with aiohttp.ClientSession(timeout=limit) as http:
-        yield Client(http, page["url"], page["token"])
 
 
 @pytest_asyncio.fixture

@@ -8,6 +8,7 @@ from core.store.accept import (
     WAITING,
     CastVote,
     ClosePrompt,
+    EditCall,
     Effect,
     NoteWrongCode,
     OfferLink,
@@ -76,6 +77,8 @@ class Effects:
                 self._thread, self._waiting = self._new_thread(new_thread_id), 0
             case StopThread(outcome_text):
                 self._stop(outcome_text)
+            case EditCall():
+                self.card_changes.extend(prompts.edit(self._tx, effect, self._principal))
             case CastVote(prompt_id, answer):
                 prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
             case ClosePrompt():

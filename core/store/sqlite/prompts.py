@@ -10,7 +10,7 @@ from core.errors import StaleTurn
 from core.messages import Message
 from core.ports import OutboxRow
 from core.prompts import Answer, Chose, Offer, Option, Options, Prompt, PromptKind, Replies, Wrote
-from core.store.accept import PromptView
+from core.store.accept import EditCall, PromptView
 from core.store.codec import answer_to_text, storable, strings_to_json
 from core.store.rows import Draft, Expired, TurnStart
 from core.store.sqlite.feed import put_card, put_outcome
@@ -163,6 +163,32 @@ def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, answer: Answer)
         tx.clock.now(),
         prompt_id,
     )
+
+
+def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRow, ...]:
+    """Ask about other arguments from now on; who agreed before agreed to something else."""
+    prompt = change.edited.prompt
+    tx.run(
+        "UPDATE prompts SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?"
+        " WHERE id = ? AND state = 'open'",
+        storable(prompt.title),
+        storable(prompt.detail),
+        _offer_columns(prompt.offer)[0],
+        strings_to_json(prompt.rule.approvers),
+        prompt.binding,
+        None if prompt.pattern is None else storable(prompt.pattern),
+        prompt.id,
+    )
+    tx.run("DELETE FROM votes WHERE prompt_id = ?", prompt.id)
+    tx.run(
+        "UPDATE calls SET edited = ?, edited_by = ?, binding = ? WHERE id = ?",
+        storable(change.edited.arguments),
+        storable(editor.name),
+        prompt.binding,
+        prompt.call_id,
+    )
+    tx.changes.prompts[prompt.id] = prompt.thread_id
+    return () if change.card is None else change_cards(tx, prompt.id, change.card, "")
 
 
 def close(

@@ -1,0 +1,94 @@
+"""Changing a call's arguments before agreeing to it.
+
+An edit is read and judged like what a model asks for: coerced, validated, rated anew. It is prepared outside
+the transaction that takes it, on the call as it was then; that transaction takes it only if the prompt still
+asks about the very same call.
+"""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+from core import texts
+from core.errors import InvalidArguments, ToolNotFound
+from core.prompts import Options, Prompt, PromptKind, PromptState
+from core.store.accept import EditedCall, EditRefused
+from core.store.base import Store
+from core.store.rows import CallRow, CallState
+from core.tools.pipeline import CallPipeline, NeedsPerson
+
+_FIELD = re.compile(r"[A-Za-z_][\w.]*")
+
+
+class CallEditing:
+    """Prepares edits. `owner_id`: who decides what the requester's role does not hold."""
+
+    def __init__(self, store: Store, pipeline: CallPipeline, owner_id: str) -> None:
+        self._store = store
+        self._pipeline = pipeline
+        self._owner_id = owner_id
+
+    async def prepare(self, prompt_id: str, form: str) -> EditedCall | EditRefused | None:
+        """The prompt's call with these arguments (a JSON object as text); None where nothing waits that has
+        arguments."""
+        glance = await self._store.prompt_glance(prompt_id)
+        if glance is None or glance.prompt.state is PromptState.CLOSED:
+            return None
+        prompt = glance.prompt
+        requester = await self._store.user(prompt.requester_id)
+        if prompt.kind is not PromptKind.APPROVAL or prompt.call_id is None or requester is None:
+            return None
+        try:
+            call = self._call(prompt, _object(form))
+        except InvalidArguments as error:
+            return _refused(error)
+        standing = await self._store.standing(requester.user_id, prompt.thread_id)
+        try:
+            asked = self._pipeline.prepare_edit(call, requester, prompt.thread_id, standing)
+        except ToolNotFound as error:
+            return EditRefused(str(error))
+        except InvalidArguments as error:
+            return _refused(error)
+        return asked if isinstance(asked, EditRefused) else self._edited(prompt, call, asked)
+
+    def _call(self, prompt: Prompt, arguments: dict[str, Any]) -> CallRow:
+        text = json.dumps(arguments, ensure_ascii=False)
+        return CallRow(
+            call_id=prompt.call_id or "",
+            turn_id=prompt.turn_id,
+            seq=0,
+            tool=prompt.tool or "",
+            arguments=text,
+            state=CallState.WAITING,
+            effect=self._pipeline.effect_of(prompt.tool or ""),
+        )
+
+    def _edited(self, prompt: Prompt, call: CallRow, asked: NeedsPerson) -> EditedCall:
+        rule = replace(prompt.rule, approvers=(self._owner_id,)) if asked.ask.owner_only else prompt.rule
+        changed = replace(
+            prompt,
+            title=texts.approval_title(asked.tool.name, asked.ask.reason),
+            detail=asked.detail,
+            offer=Options(asked.ask.options(rule.quorum)),
+            rule=rule,
+            binding=asked.binding,
+            pattern=asked.ask.pattern,
+        )
+        return EditedCall(changed, prompt.binding, call.arguments)
+
+
+def _object(form: str) -> dict[str, Any]:
+    try:
+        arguments: Any = json.loads(form)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArguments("They are not JSON.") from error
+    if not isinstance(arguments, dict):
+        raise InvalidArguments("They are not a JSON object.")
+    return cast("dict[str, Any]", arguments)
+
+
+def _refused(error: InvalidArguments) -> EditRefused:
+    """The sentence names the argument it is about first, see tools.coercion."""
+    field = str(error).partition(":")[0]
+    return EditRefused(str(error), field if _FIELD.fullmatch(field) else None)
