@@ -16,7 +16,7 @@ DEV := $(VENV)/.dev-$(call sum,requirements/runtime.txt requirements/dev.txt)
 PROJECT := $(VENV)/.project-$(call sum,pyproject.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 
-.PHONY: help run test proof controls slice lint lock clean install install-dev
+.PHONY: help run test proof controls slice lint lock wheels image clean install install-dev
 .DEFAULT_GOAL := help
 
 help:
@@ -68,6 +68,23 @@ UV := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 
 lock: install-dev  ## remake requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer releases
 	$(UV) $(if $(UPGRADE),--upgrade) --group build --group lint --group test --group lock -o requirements/dev.txt
 	$(UV) $(if $(UPGRADE),--upgrade) --group build -c requirements/dev.txt -o requirements/runtime.txt
+
+# What the image is made of: for its Python, not for the one that runs here.
+WHEELS := build/wheels
+IMAGE_PYTHON ?= 3.11
+IMAGE_ARCH ?= $(shell uname -m)
+manylinux = --platform manylinux_$(1)_$(IMAGE_ARCH)
+wheels: $(RUNTIME)  ## fetch what the image installs into build/wheels
+	@rm -rf $(WHEELS)
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-input --no-deps --require-hashes \
+		--only-binary=:all: --implementation cp --python-version $(IMAGE_PYTHON) \
+		$(call manylinux,2_35) $(call manylinux,2_34) $(call manylinux,2_31) $(call manylinux,2_28) \
+		$(call manylinux,2_17) $(call manylinux,2_12) $(call manylinux,2_5) --platform manylinux2014_$(IMAGE_ARCH) \
+		-d $(WHEELS) -r requirements/runtime.txt
+
+IMAGE ?= hubbub
+image: wheels  ## build the image; BASE=… names another base with Python $(IMAGE_PYTHON)
+	docker build --network none $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMAGE) .
 
 clean:  ## remove the environment and the caches
 	rm -rf $(VENV) .ci-venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
