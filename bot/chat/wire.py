@@ -77,6 +77,7 @@ def card_in(approval: ApprovalPage) -> Card:
         prompt_id=approval.prompt_id,
         blocks=tuple(parts),
         choices=tuple(CardChoice(choice.label, choice.option) for choice in approval.choices if mine),
+        arguments=approval.arguments if mine and approval.editable else None,
         free_text=mine and approval.free_text,
     )
 

@@ -109,3 +109,14 @@ async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program
     assert said["text"].startswith("I ran echo ok > out.txt.")
     assert (tmp_path / "workspace" / "out.txt").read_text() == "ok\n"
     assert await program.ends() == 0
+
+
+async def test_a_program_changes_what_a_call_does_before_it_agrees(tmp_path: Path, program: Program) -> None:
+    program.send(text="run: echo no > out.txt")
+    asked = await program.hears("asked")
+    assert asked["arguments"] == {"command": "echo no > out.txt"}
+    program.send(prompt_id=asked["prompt_id"], arguments={"command": "echo edited > out.txt"})
+    await program.hears("settled")
+    await program.hears("said")
+    assert (tmp_path / "workspace" / "out.txt").read_text() == "edited\n"
+    assert await program.ends() == 0
