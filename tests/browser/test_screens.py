@@ -148,7 +148,7 @@ async def test_with_ordinary_and_with_very_much_to_show(
 
 async def contact_sheet(page: Page, pictures: Mapping[str, bytes]) -> bytes:
     """All pictures on one."""
-    await page.set_content("<style>body{margin:8px;background:#777}img{margin:4px;height:260px}</style>")
+    await page.set_content("<style>body{margin:8px;background:#777}img{margin:4px;height:230px}</style>")
     for name, picture in pictures.items():
         source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
         await page.evaluate(

@@ -67,7 +67,7 @@ class WhyPage {
     this.#asked.abort();
     this.#asked = new AbortController();
     const { signal } = this.#asked;
-    this.#say("Looking…");
+    this.#say("Loading…");
     try {
       const page = await api.why({ query, limit: LIMIT, signal });
       if (!signal.aborted) this.#show(page, query);
