@@ -264,9 +264,13 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
 
 async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readiness:
     healthy = await _takes_writes(store)
+    unreachable = manager.unreachable()
     channels = {
         name: ChannelHealth(
-            state.phase.value, state.reason, datetime.fromtimestamp(state.since / SECOND_US, UTC).isoformat()
+            state.phase.value,
+            state.reason,
+            datetime.fromtimestamp(state.since / SECOND_US, UTC).isoformat(),
+            {address: one.reason for address, one in unreachable[name].items()},
         )
         for name, state in manager.states().items()
     }

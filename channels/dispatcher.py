@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from channels.channel import Channel
 from channels.notify import NotifyQueue
-from channels.outlet import Outlet
+from channels.outlet import Outlet, Unreachable
 from channels.sender import Sender
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, StoreUnavailable
@@ -54,6 +54,11 @@ class Dispatcher:
     def put(self, rows: Iterable[OutboxRow]) -> None:
         """Take notice of ready rows; never blocks."""
         self._queue.put(rows)
+
+    @property
+    def unreachable(self) -> Mapping[Address, Unreachable]:
+        """See Outlet."""
+        return self._outlet.unreachable
 
     def would_send_now(self, address: Address) -> bool:
         """Whether nothing stands before a row for this address."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from channels.channel import Channel, HttpRequest, HttpResponse, Route
 from channels.dispatcher import Dispatcher
+from channels.outlet import Unreachable
 from channels.reception import Reception
 from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
@@ -129,6 +130,11 @@ class ChannelManager:
     def states(self) -> Mapping[str, ChannelState]:
         """How every channel is doing, by name."""
         return {name: slot.supervisor.state for name, slot in self._slots.items()}
+
+    def unreachable(self) -> Mapping[str, Mapping[Address, Unreachable]]:
+        """By channel, the addresses that took no message the last time: people who blocked the bot, groups
+        it was put out of, topics that are closed."""
+        return {name: slot.dispatcher.unreachable for name, slot in self._slots.items()}
 
     def routes(self, inbox: Inbox) -> Mapping[str, Sequence[Route]]:
         """The endpoints platforms call, by channel name; they hand what they get to `inbox`. They lead to

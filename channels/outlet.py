@@ -1,10 +1,23 @@
 """The door of one channel that everything sent goes through."""
 
 import asyncio
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from channels.channel import Channel
 from core.errors import AuthRejected
+from core.messages import Address
+
+MOST_UNREACHABLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Why an address takes no messages from us, and since when (microseconds UTC)."""
+
+    reason: str
+    since: int
 
 
 class Outlet:
@@ -15,6 +28,23 @@ class Outlet:
         self._on_rejected = on_rejected
         self._open = asyncio.Event()
         self._open.set()
+        self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()
+
+    @property
+    def unreachable(self) -> Mapping[Address, Unreachable]:
+        """Addresses that took no message the last time one was sent there; the newest of very many."""
+        return self._unreachable
+
+    def not_reached(self, address: Address, reason: str, now: int) -> None:
+        """The platform says that this address takes nothing from us."""
+        before = self._unreachable.pop(address, None)
+        self._unreachable[address] = Unreachable(reason, before.since if before is not None else now)
+        if len(self._unreachable) > MOST_UNREACHABLE:
+            self._unreachable.popitem(last=False)
+
+    def reached(self, address: Address) -> None:
+        """It took one."""
+        self._unreachable.pop(address, None)
 
     async def opened(self) -> Channel:
         """The channel, once sending makes sense."""

@@ -243,6 +243,7 @@ class Sender:
             # What went unanswered is the first part without a ref; those after it were never asked for.
             repeated = row.repeats > 0 and index == len(row.refs)
             posted = await channel.post(self._address, parts[index], nonce=nonce, repeated=repeated)
+            self._outlet.reached(self._address)
             if index == len(parts) - 1:
                 await self._records.last_part_aside(row.id, posted)
             else:
@@ -306,6 +307,10 @@ class Sender:
                 return await self._again(row, self._pause_s(), str(error))
             case Unanswered():
                 return await self._unanswered(row, str(error))
+            case AddressGone():
+                self._outlet.not_reached(self._address, str(error), self._clock.now())
+                await self._fail(row, str(error))
+                return None
             case _:
                 await self._fail(row, str(error))
                 return None

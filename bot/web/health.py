@@ -1,7 +1,7 @@
 """`/healthz` (the process lives) and `/readyz` (it takes messages, and each channel's named state)."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -10,11 +10,13 @@ from starlette.routing import Route
 
 @dataclass(frozen=True, slots=True)
 class ChannelHealth:
-    """One channel's state and, in words, why; `since` is an ISO time."""
+    """One channel's state and, in words, why; `since` is an ISO time. `unreachable`: conversations that took
+    no message the last time, each with the platform's reason; the newest of very many."""
 
     state: str
     reason: str | None
     since: str
+    unreachable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

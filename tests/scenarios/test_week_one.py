@@ -58,6 +58,12 @@ async def all_is_well(house: House) -> None:
     await house.channel_becomes("running")
 
 
+async def unreachable(house: House) -> dict[str, str]:
+    """What `/readyz` says of conversations that take no messages."""
+    _, body = await house.readyz()
+    return body["channels"]["telegram"]["unreachable"]
+
+
 async def test_kicked_from_a_group_fails_visibly_and_alone(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -69,10 +75,13 @@ async def test_kicked_from_a_group_fails_visibly_and_alone(
     assert (outcome, state, reason) == ("turn 1", "failed", "Forbidden: bot was kicked from the group chat")
     assert len(house.telegram.requests("sendMessage", chat_id=chat.id)) == 1
     assert f"to {chat.id} failed: {reason}" in caplog.text
+    assert await unreachable(house) == {str(chat.id): reason}
     await all_is_well(house)
     house.telegram.bot_is_added(chat.id)
     house.telegram.user_sends_text(BEN, to_bot(house, "back"), chat_id=chat.id)
     await house.telegram.wait_text(chat.id, "back")
+    await house.telegram.wait_confirmed()
+    assert await unreachable(house) == {}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +101,7 @@ async def test_a_topic_that_is_no_more_fails_visibly_and_alone(
     outcome, state, said = await delivery_of(house, forum.id, asked)
     assert (outcome, state, (said or "").casefold()) == ("turn 1", "failed", reason.casefold())
     assert f"to {forum.id}:{topic.id} failed: " in caplog.text
+    assert list(await unreachable(house)) == [f"{forum.id}:{topic.id}"]
     await all_is_well(house)
     if what == "closed":
         house.telegram.topic_reopened(forum.id, topic.id)
