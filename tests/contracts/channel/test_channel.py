@@ -7,6 +7,7 @@ import pytest
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Message, plain
 from tests.contracts.channel.stage import Stage
+from tests.simulators.model import Reply
 
 
 async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(stage: Stage) -> None:
@@ -45,6 +46,18 @@ async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: 
     shown = stage.shown()
     assert len(shown) > 1
     assert all(0 < one.size <= stage.limit for one in shown)
+
+
+async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(stage: Stage) -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    stage.model.rule("story", Reply(text=words, chunk_chars=12, delay_s=0.08))
+    stage.says("tell me a story")
+    await stage.until(lambda: any("word1" in shown.text for shown in stage.shown()))
+    (growing,) = stage.shown()
+    assert "word39" not in growing.text
+    await stage.until(lambda: any("word39" in shown.text for shown in stage.shown()))
+    (ended,) = stage.shown()
+    assert (ended.id, ended.text) == (growing.id, words)
 
 
 async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Stage) -> None:
