@@ -1,5 +1,6 @@
 """`init`, `login`, `logs` and the group `models`, parsed; see bot.cli.commands."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,7 +31,12 @@ def init(
         bool, typer.Option("--check/--no-check", help="Try tokens and model before writing.")
     ] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    config: ConfigOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="The configuration file to make; default: ./hubbub.toml."
+        ),
+    ] = None,
 ) -> None:
     """Make a configuration: asks, tries the tokens and the model, writes hubbub.toml and hubbub.env.
 

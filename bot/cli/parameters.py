@@ -8,7 +8,9 @@ import typer
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="The configuration file; default: ./hubbub.toml if it exists."
+        "--config",
+        metavar="FILE",
+        help="The configuration file; default: what HUBBUB_CONFIG names, else ./hubbub.toml if it exists.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

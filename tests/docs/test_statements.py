@@ -1,0 +1,175 @@
+"""What the pages state of the hub is how it is: tables are held against the code, the example is run."""
+
+import itertools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.api_access import ACCESS_NAME
+from bot.chat.history import HISTORY_NAME
+from bot.cli.chat import LOG_NAME as CHAT_LOG_NAME
+from bot.config import ConfigError, load
+from bot.keys import KEY_NAME
+from bot.log_file import LOG_NAME
+from bot.parts import SPILL_NAME
+from bot.settings import DATABASE_NAME, Config
+from bot.tools import build_policy, build_tools
+from bot.vault_keys import VAULT_KEY_NAME
+from bot.web.uploads import UPLOADS_NAME
+from core.clock import SystemClock
+from core.consent.decide import Allow, Ask, CallFacts, Interactive, Policy, Preset, ToolFacts, decide
+from core.prompts import Grant, GrantScope
+from core.store.lock import LOCK_NAME
+from core.tool import Data, Requirement, Tool
+from core.users import Principal, Role
+from tests.core.tools.support import run
+from tests.docs.reading import code
+from tests.tree import ROOT
+
+OWNER = Principal("u1", Role.OWNER, "Olivia")
+README, CONFIGURATION, SECURITY = Path("README.md"), Path("docs/configuration.md"), Path("docs/security.md")
+COLUMNS = {
+    "tool that never asks": (Requirement.NEVER, False),
+    "tool that asks": (Requirement.ASK, False),
+    "in `dangerous_tools`": (Requirement.ASK, True),
+    "what always asks": (Requirement.ALWAYS_ASK, False),
+}
+
+
+def rows(page: Path, first_heading: str) -> list[Mapping[str, str]]:
+    """The rows of the page's table whose first column has this heading."""
+    lines = (ROOT / page).read_text().splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first_heading} |"))
+    headings = _cells(lines[start])
+    body = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+    return [dict(zip(headings, _cells(line), strict=True)) for line in body]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def names(text: str) -> set[str]:
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+# --- configuration ---------------------------------------------------------------------------------------
+
+
+def test_every_section_of_the_configuration_is_explained() -> None:
+    told = {name for row in rows(CONFIGURATION, "section") for name in names(row["section"])}
+    assert {re.split(r"[\].]", name.strip("["))[0] for name in told} == set(Config.model_fields)
+
+
+def test_mistakes_look_as_the_page_shows_them(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text('[hub]\ntimezone = "Mars/Base"\n')
+    with pytest.raises(ConfigError) as refused:
+        load(environ={"HUBBUB__HTTP__PORT": "high"}, cwd=tmp_path)
+    shown = [written.text for language, written in code(CONFIGURATION) if language == "text"]
+    assert shown == [f"{refused.value}\n"]
+
+
+# --- security --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", rows(SECURITY, "preset"), ids=lambda row: row["preset"])
+def test_presets_ask_as_the_page_says(row: Mapping[str, str]) -> None:
+    preset = Preset(next(iter(names(row["preset"]))))
+    for column, (requirement, dangerous) in COLUMNS.items():
+        says = row[column]
+        assert says in {"asks", "runs", "runs if granted", "runs if listed or granted"}
+        bare, listed, granted = (
+            decided(preset, requirement, dangerous=dangerous, listed=listed, granted=granted)
+            for listed, granted in ((False, False), (True, False), (False, True))
+        )
+        assert bare is (Allow if says == "runs" else Ask), column
+        if preset is Preset.WHITELIST:
+            assert listed is (Allow if "listed" in says else Ask), column
+        assert granted is (Ask if says == "asks" else Allow), column
+
+
+def decided(
+    preset: Preset, requirement: Requirement, *, dangerous: bool, listed: bool, granted: bool
+) -> type[object]:
+    """What becomes of a call under the preset."""
+    policy = Policy(
+        preset=preset,
+        whitelist=frozenset({"tool"} if listed else ()),
+        dangerous_tools=frozenset({"tool"} if dangerous else ()),
+    )
+    grant = Grant("g1", OWNER.user_id, "tool", None, GrantScope.USER, None, OWNER.user_id, 0)
+    facts = CallFacts(
+        tool=ToolFacts("tool", requirement, Data.OWN),
+        thread_id="t1",
+        now=1,
+        grants=(grant,) if granted else (),
+    )
+    return type(decide(facts, OWNER, Interactive(), policy))
+
+
+class _NoNotes:
+    """Tools are looked at here, not run."""
+
+    async def write_memory(self, user_id: str, key: str, text: str) -> None:
+        raise NotImplementedError
+
+    async def search_memory(self, user_id: str, query: str, limit: int) -> tuple[()]:
+        raise NotImplementedError
+
+
+def test_every_tool_is_listed_with_what_it_asks(tmp_path: Path) -> None:
+    loaded = load(environ={}, cwd=tmp_path)
+    policy = build_policy(loaded.config)
+    tools = {tool.name: tool for tool in build_tools(loaded, _NoNotes(), SystemClock()).all()}
+    told = {name: row["asks"] for row in rows(SECURITY, "tool") for name in names(row["tool"])}
+    assert set(told) == set(tools)
+    for name, asks in told.items():
+        assert asks.split(";")[0].split(" for ")[0] == says(tools[name], policy), name
+
+
+def says(tool: Tool, policy: Policy) -> str:
+    """How the page puts it."""
+    raised = not policy.dangerous_operations.isdisjoint(tool.name.split("_"))
+    if tool.requirement is Requirement.NEVER and not raised:
+        return "never"
+    return "dangerous" if tool.name in policy.dangerous_tools else "unless something allows it"
+
+
+def test_every_file_of_the_data_directory_is_told() -> None:
+    kept = {
+        DATABASE_NAME,
+        KEY_NAME,
+        VAULT_KEY_NAME,
+        ACCESS_NAME,
+        LOG_NAME,
+        CHAT_LOG_NAME,
+        HISTORY_NAME,
+        LOCK_NAME,
+    }
+    told = {name for row in rows(SECURITY, "file in `data_dir`") for name in names(row["file in `data_dir`"])}
+    assert kept | {f"{SPILL_NAME}/", f"{UPLOADS_NAME}/"} <= told
+
+
+# --- the README ------------------------------------------------------------------------------------------
+
+
+async def test_the_tool_of_the_readme_works() -> None:
+    (source,) = [written.text for language, written in code(README) if language == "python"]
+    page: dict[str, Any] = {}
+    exec(compile(source, str(README), "exec"), page)  # noqa: S102 - it is what the page tells people to write
+    count_words = page["count_words"]
+    assert isinstance(count_words, Tool)
+    assert await run(count_words, {"text": "one typed function"}) == "3 words"
+    assert count_words.parameters["required"] == ["text"]
+
+
+def test_every_place_of_the_house_is_there() -> None:
+    for row in rows(README, "place"):
+        (place,) = names(row["place"])
+        assert (ROOT / place).is_dir(), place
+        for name in names(row["what it holds"]):
+            if not name.startswith("python"):
+                assert (ROOT / place / name).exists(), f"{place}{name}"
