@@ -30,6 +30,7 @@ from bot.settings import (
     TELEGRAM_URL,
     ChannelSection,
     Config,
+    DiscordChannel,
     SlackChannel,
     TelegramChannel,
 )
@@ -215,6 +216,8 @@ def _channel(config: Config, name: str, channel: ChannelSection) -> Iterator[Pro
             yield from _telegram(config, name, channel)
         case SlackChannel():
             yield from _slack(name, channel)
+        case DiscordChannel():
+            yield from _discord(config, name)
 
 
 def _slack(name: str, channel: SlackChannel) -> Iterator[Problem]:
@@ -228,6 +231,16 @@ def _slack(name: str, channel: SlackChannel) -> Iterator[Problem]:
             ("channels", name, "signing_secret"),
             'missing; mode "http" needs one, for example signing_secret = "env:SLACK_SIGNING_SECRET"',
         )
+
+
+def _discord(config: Config, name: str) -> Iterator[Problem]:
+    """The client library keeps its addresses for the whole process."""
+    others = [other for other in config.channels.values() if isinstance(other, DiscordChannel)]
+    for key in ("api_base_url", "gateway_url"):
+        if len({getattr(other, key) for other in others}) > 1:
+            yield Problem(
+                ("channels", name, key), "differs between Discord channels; give all of them the same"
+            )
 
 
 def _telegram(config: Config, name: str, channel: TelegramChannel) -> Iterator[Problem]:

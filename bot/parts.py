@@ -10,7 +10,7 @@ from bot.config import DATABASE_NAME, Loaded
 from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
-from bot.settings import ChannelSection, Config, SlackChannel, TelegramChannel
+from bot.settings import ChannelSection, Config, DiscordChannel, SlackChannel, TelegramChannel
 from bot.settings import Model as ModelSettings
 from bot.tools import build_policy, build_tools
 from bot.web.channels import CHANNELS_PATH
@@ -135,6 +135,8 @@ def _channel(
             return _telegram(config, name, settings, clock, certificates)
         case SlackChannel():
             return _slack(config, name, settings, clock, certificates)
+        case DiscordChannel():
+            return _discord(config, name, settings, clock, certificates)
 
 
 def _slack(
@@ -157,6 +159,24 @@ def _slack(
         clock=clock,
         read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
         tls=certificates.for_url(settings.api_base_url),
+    )
+
+
+def _discord(
+    config: Config, name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates
+) -> Channel:
+    from channels.discord.channel import DiscordChannel as Discord
+
+    return Discord(
+        name=name,
+        token=settings.token.get_secret_value(),
+        commands=dict(texts.COMMANDS),
+        clock=clock,
+        api_base_url=settings.api_base_url,
+        gateway_url=settings.gateway_url,
+        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
+        tls=certificates.for_url(settings.api_base_url),
+        groups=settings.groups != "off",
     )
 
 

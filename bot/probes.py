@@ -18,7 +18,7 @@ import aiohttp
 
 from bot.findings import Finding, broken, fine, warning
 from bot.parts import Certificates
-from bot.settings import ChannelSection, Config, Model, SlackChannel, TelegramChannel
+from bot.settings import ChannelSection, Config, DiscordChannel, Model, SlackChannel, TelegramChannel
 from channels.telegram.privacy import GroupRights, hints
 
 ANSWER_LIMIT_S = 10.0
@@ -52,6 +52,18 @@ class Probes:
                 return await self._telegram(name, channel)
             case SlackChannel():
                 return await self._slack(name, channel)
+            case DiscordChannel():
+                return await self._discord(name, channel)
+
+    async def _discord(self, name: str, channel: DiscordChannel) -> list[Finding]:
+        what = f"channel {name}"
+        host = urlsplit(channel.api_base_url).netloc.rpartition("@")[2]
+        headers = {"Authorization": f"Bot {channel.token.get_secret_value()}"}
+        try:
+            answer = await self._get(f"{channel.api_base_url}/users/@me", headers)
+        except _Unreached as error:
+            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+        return [_discord_bot(what, answer), *_clock(host, answer.date)]
 
     async def _slack(self, name: str, channel: SlackChannel) -> list[Finding]:
         what = f"channel {name}"
@@ -169,6 +181,19 @@ def _slack_bot(what: str, answer: _Answer) -> Finding:
         case 200, {"ok": False, "error": str(error)}:
             advice = "copy the bot token again from api.slack.com/apps (Install App)"
             return broken(what, f"the platform refuses the token ({error})", advice)
+        case status, _:
+            return broken(
+                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
+            )
+
+
+def _discord_bot(what: str, answer: _Answer) -> Finding:
+    match answer.status, answer.page:
+        case 200, {"id": str(), "username": str(username)}:
+            return fine(what, f"the token is good: {username}")
+        case 401, _:
+            advice = "copy it again from discord.com/developers/applications (Bot, Reset Token)"
+            return broken(what, "the platform refuses the token", advice)
         case status, _:
             return broken(
                 what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"

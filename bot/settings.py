@@ -20,10 +20,13 @@ DATABASE_NAME = "hub.db"
 """In the data directory."""
 TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"
+DISCORD_URL = "https://discord.com/api/v10"
+DISCORD_GATEWAY_URL = "wss://gateway.discord.gg"
 
 _IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*")
 _BOT_TOKEN = re.compile(r"\d+:[A-Za-z0-9_-]+")
+_DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")  # core.telegram.org/bots/api#setwebhook
 
 
@@ -57,6 +60,12 @@ def _url(text: str) -> str:
 
 def _url_or_nothing(text: str) -> str:
     return _url(text) if text else text
+
+
+def _websocket_url(text: str) -> str:
+    if not re.fullmatch(r"wss?://[^\s/]+(/\S*)?", text):
+        raise ValueError("is not a gateway's address; write one that begins with wss:// or ws://")
+    return text.rstrip("/")
 
 
 def _not_blank(text: str) -> str:
@@ -113,6 +122,22 @@ def _slack_token(prefix: str, what: str) -> Callable[[SecretStr], SecretStr]:
 def _slack_id(text: str) -> str:
     if not re.fullmatch(r"[UW][A-Z0-9]{2,20}", text):
         raise ValueError("is not a Slack user id; copy it from the person's profile, it looks like U024BE7LH")
+    return text
+
+
+def _discord_token(secret: SecretStr) -> SecretStr:
+    if isinstance(secret, Unopened):
+        return secret
+    if not _DISCORD_TOKEN.fullmatch(secret.get_secret_value()):
+        raise ValueError(
+            "is not a bot token; copy it from discord.com/developers/applications (Bot), it has three parts"
+        )
+    return secret
+
+
+def _discord_id(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,20}", text):
+        raise ValueError("is not a Discord user id; switch on developer mode and copy the person's id")
     return text
 
 
@@ -297,7 +322,17 @@ class SlackChannel(_ChannelSection):
     api_base_url: Url = SLACK_URL
 
 
-ChannelSection = TelegramChannel | SlackChannel
+class DiscordChannel(_ChannelSection):
+    """One bot on Discord."""
+
+    platform: Literal["discord"] = Field(examples=["discord"])
+    allow: tuple[Annotated[str, AfterValidator(_discord_id)], ...] = ()
+    token: Annotated[SecretStr, AfterValidator(_discord_token)] = Field(examples=["env:DISCORD_TOKEN"])
+    api_base_url: Url = DISCORD_URL
+    gateway_url: Annotated[str, AfterValidator(_websocket_url)] = DISCORD_GATEWAY_URL
+
+
+ChannelSection = TelegramChannel | SlackChannel | DiscordChannel
 
 
 class Config(Section):
@@ -337,6 +372,5 @@ PLANNED: tuple[tuple[str, ...], ...] = (
 PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("hub", "store"): ("postgresql",),
     ("models", "provider"): ("anthropic", "cli"),
-    ("channels", "platform"): ("discord",),
 }
 """Values of later versions, by key; a value is recognised by how it begins."""

@@ -43,6 +43,11 @@ PLATFORMS: Mapping[str, PlatformSetup] = {
             ),
             "your own member id, such as U024BE7LH",
         ),
+        PlatformSetup(
+            "discord",
+            (SecretWanted("token", "DISCORD_TOKEN", "the bot's token, see docs/discord.md"),),
+            "your own user id, a number",
+        ),
     )
 }
 

@@ -13,7 +13,7 @@ models_commands = typer.Typer(help="The language models.", no_args_is_help=True)
 def init(
     platform: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="telegram, slack or none; may be repeated."),
+        typer.Option(metavar="NAME", help="telegram, slack, discord or none; may be repeated."),
     ] = None,
     owner: Annotated[
         list[str] | None, typer.Option(metavar="ACCOUNT", help="Your own account, such as telegram:12345.")
@@ -40,8 +40,8 @@ def init(
 ) -> None:
     """Make a configuration: asks, tries the tokens and the model, writes hubbub.toml and hubbub.env.
 
-    Tokens and keys are asked for, or taken from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN and
-    OPENAI_API_KEY; never from the command line.
+    Tokens and keys are asked for, or taken from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
+    DISCORD_TOKEN and OPENAI_API_KEY; never from the command line.
     """
     from bot.cli.ending import ended
     from bot.cli.init import Given

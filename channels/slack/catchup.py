@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from channels.lanes import Held
 from channels.slack.client import Json, SlackClient
 from channels.slack.places import place_of, ts_of
-from channels.slack.reading import Held, Reader
+from channels.slack.reading import Reader
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited
 from core.ports import Seen

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from channels.channel import Payload, Route
+from channels.lanes import Held
 from channels.slack import outbound
 from channels.slack.catchup import CatchUp
 from channels.slack.client import SlackClient
 from channels.slack.delivery import Delivery, ReadFile
 from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, HttpReceiver
 from channels.slack.places import address_of, spot_of
-from channels.slack.reading import Held, Reader
+from channels.slack.reading import Reader
 from channels.slack.socket import SocketReceiver
 from core.clock import Clock
 from core.errors import InboxUnavailable, MessageRejected

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 
+from channels.lanes import Gate, Held, Lane, Lanes
 from channels.slack.client import SlackClient
 from channels.slack.inbound import Account, read_command, read_event, read_message, read_press
 from channels.slack.places import place_of
@@ -48,70 +49,6 @@ class People:
         return name
 
 
-class Lanes:
-    """Lets one at a time into each conversation, in the order they came."""
-
-    def __init__(self) -> None:
-        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
-
-    def lane(self, channel_id: str) -> "_Lane":
-        """`async with` it."""
-        return _Lane(self._locks, channel_id)
-
-
-class _Lane:
-    def __init__(self, locks: dict[str, tuple[asyncio.Lock, int]], key: str) -> None:
-        self._locks, self._key = locks, key
-
-    async def __aenter__(self) -> None:
-        lock, users = self._locks.get(self._key, (asyncio.Lock(), 0))
-        self._locks[self._key] = (lock, users + 1)
-        try:
-            await lock.acquire()
-        except BaseException:
-            self._leave()
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        self._locks[self._key][0].release()
-        self._leave()
-
-    def _leave(self) -> None:
-        lock, users = self._locks[self._key]
-        if users == 1:
-            del self._locks[self._key]
-        else:
-            self._locks[self._key] = (lock, users - 1)
-
-
-class Held:
-    """Conversations whose live events wait."""
-
-    def __init__(self) -> None:
-        self._released: set[str] = set()
-        self._all = False
-        self._changed = asyncio.Event()
-
-    def release(self, channel_id: str) -> None:
-        """This one has caught up."""
-        self._released.add(channel_id)
-        self._wake()
-
-    def release_all(self) -> None:
-        """There is nothing more to wait for."""
-        self._all = True
-        self._wake()
-
-    async def released(self, channel_id: str) -> None:
-        """Wait for it."""
-        while not self._all and channel_id not in self._released:
-            await self._changed.wait()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-
 class Reader:
     """Hands events to the inbox. Each method returns once what it was given is durable, or nothing to us;
     it raises InboxUnavailable where it must be given again."""
@@ -125,14 +62,13 @@ class Reader:
         self._people = People(client)
         self._lanes = Lanes()
         self._whispers: set[asyncio.Task[None]] = set()
-        self._held: Held | None = None
+        self._gate = Gate()
 
-    def hold(self) -> "Held":
+    def hold(self) -> Held:
         """Let live events of every conversation wait until it is released: what was missed comes first."""
-        self._held = Held()
-        return self._held
+        return self._gate.hold()
 
-    def lane(self, channel_id: str) -> _Lane:
+    def lane(self, channel_id: str) -> Lane:
         """Keeps everybody else out of a conversation while it is held."""
         return self._lanes.lane(channel_id)
 
@@ -173,8 +109,7 @@ class Reader:
         if not isinstance(event, (InboundMessage, ChoiceAnswer)):
             return await self._inbox.accept(event)
         channel_id = place_of(event.address).channel
-        if (held := self._held) is not None:
-            await held.released(channel_id)
+        await self._gate.passed(channel_id)
         async with self._lanes.lane(channel_id):
             return await self._inbox.accept(await self._named(event))
 

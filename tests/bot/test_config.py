@@ -256,7 +256,8 @@ ONE_LINE_EACH = [
     ),
     (
         "[channels.discord]\ntoken = 'x'",
-        '1: channels.discord.platform: "discord" is not supported by this version; use "telegram" or "slack"',
+        "2: channels.discord.token: is not a bot token; copy it from discord.com/developers/applications"
+        " (Bot), it has three parts",
     ),
     ("[http]\nport = '80'", '2: http.port: "80" must be a whole number; for example port = 8765'),
     ("[http]\nport = 70000", "2: http.port: 70000 must be at most 65535; for example port = 8765"),

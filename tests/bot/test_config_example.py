@@ -23,6 +23,7 @@ VARIABLES = {
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
     "SLACK_SIGNING_SECRET": "s",
+    "DISCORD_TOKEN": "a.b.c",
 }
 ALL_OPTIONS = re.sub(r"(?m)^#(?=[a-z\[])", "", EXAMPLE.read_text())
 

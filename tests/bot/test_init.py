@@ -43,7 +43,7 @@ async def test_somebody_answers_its_questions_and_the_hub_runs(house: House) -> 
     """A wrong token is noticed before anything is written."""
     words = ["init", "--api-base-url", house.telegram.url]
     async with Terminal(house.directory, *words) as terminal:
-        await terminal.shows("Platforms, separated by commas (telegram, slack, or none) [telegram]:")
+        await terminal.shows("Platforms, separated by commas (telegram, slack, discord, or none) [telegram]:")
         terminal.types("")
         await terminal.shows("from @BotFather (not shown): ")
         terminal.types(TOKEN)
@@ -136,7 +136,7 @@ async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: House
     [
         ([], "there is no terminal to ask at; add --no-input, see --help"),
         (["--no-input"], "TELEGRAM_TOKEN is not set; set it to the bot's token, from @BotFather"),
-        (["--no-input", "--platform", "fax"], "fax is no platform; use telegram, slack or none"),
+        (["--no-input", "--platform", "fax"], "fax is no platform; use telegram, slack, discord or none"),
         (
             ["--no-input", "--platform", "none", "--provider", "x"],
             "x is no provider; use openai or demo",

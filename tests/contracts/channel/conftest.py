@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.contracts.channel.discord import discord
 from tests.contracts.channel.slack import slack
 from tests.contracts.channel.stage import Stage
 from tests.contracts.channel.telegram import telegram
@@ -15,6 +16,7 @@ STAGES = {
     "telegram-webhook": (telegram, "webhook"),
     "slack-socket": (slack, "socket"),
     "slack-http": (slack, "http"),
+    "discord": (discord, "gateway"),
 }
 
 

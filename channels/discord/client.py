@@ -1,0 +1,264 @@
+"""One bot's requests to Discord's REST API, through discord.py's HTTP client. Every method raises
+ChannelError, nothing else.
+
+Rate limits are left to the SDK, which knows the buckets: it waits, up to `WAIT_LIMIT_S`, before it asks and
+after a 429. It also repeats a request by itself after a 5xx; messages carry a nonce that Discord enforces,
+so that whatever is repeated within two minutes is shown once.
+"""
+
+import asyncio
+import hashlib
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from typing import Any, Final, TypeVar, cast
+
+import aiohttp
+import discord
+from discord.http import Route
+
+from channels.discord.errors import channel_error
+from channels.discord.inbound import Account
+from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
+
+TRY_TIMEOUT_S: Final = 20.0
+"""One try of a request."""
+WAIT_LIMIT_S: Final = 30.0
+"""The shortest limit the SDK takes."""
+TOTAL_TIMEOUT_S: Final = 60.0
+"""A request with everything the SDK does about it."""
+ANSWER_TIMEOUT_S: Final = 5.0
+"""An interaction is good for 3 s."""
+FILE_TIMEOUT_S: Final = 120.0
+CONNECTIONS: Final = 100
+PAGE: Final = 100
+"""Get Channel Messages: at most 100 messages."""
+NONCE_CHARS: Final = 25
+"""Create Message: nonce, "up to 25 characters"."""
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+
+class DiscordClient:
+    """Logs in when it is first used. `tls`: shared with other clients."""
+
+    def __init__(self, token: str, tls: ssl.SSLContext | None) -> None:
+        self._token = token
+        self._tls = tls
+        self._sdk: discord.Client | None = None
+        self._files: aiohttp.ClientSession | None = None
+        self._entering = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._sdk is not None:
+            await self._sdk.close()
+        if self._files is not None:
+            await self._files.close()
+
+    # --- who and where -----------------------------------------------------------------------------------
+    async def account(self) -> Account:
+        """Who we are; asked anew each time, since a token may have been revoked meanwhile."""
+        sdk = await self._opened()
+        me = await self._ask("GET", "/users/@me")
+        return self._read(lambda: Account(str(me["id"]), str(sdk.application_id)))
+
+    async def channel(self, channel_id: str) -> Json:
+        """Get Channel."""
+        return await self._ask("GET", "/channels/{channel_id}", channel_id=channel_id)
+
+    async def open_direct(self, user_id: str) -> str:
+        """Create DM: the id of the private conversation with a person."""
+        opened = await self._ask("POST", "/users/@me/channels", json={"recipient_id": user_id})
+        return self._read(lambda: str(opened["id"]))
+
+    async def commands(self, application_id: str) -> Sequence[Json]:
+        """The commands offered everywhere."""
+        return await self._ask(
+            "GET", "/applications/{application_id}/commands", application_id=application_id
+        )
+
+    async def set_commands(self, application_id: str, commands: Sequence[Json]) -> None:
+        """Offer these commands and no others."""
+        path = "/applications/{application_id}/commands"
+        await self._ask("PUT", path, application_id=application_id, json=list(commands))
+
+    # --- messages ----------------------------------------------------------------------------------------
+    async def post(
+        self, channel_id: str, body: Json, nonce: str, file: tuple[str, bytes] | None = None
+    ) -> str:
+        """Create Message, with a file's name and content if there is one; returns the message's id."""
+        body = {**body, "nonce": short_nonce(nonce), "enforce_nonce": True}
+        path, limit_s = "/channels/{channel_id}/messages", TOTAL_TIMEOUT_S
+        if file is None:
+            posted = await self._ask("POST", path, channel_id=channel_id, json=body)
+        else:
+            body = {**body, "attachments": [{"id": 0, "filename": file[0]}]}
+            limit_s += FILE_TIMEOUT_S
+            # The SDK reads a file again when it repeats a request.
+            sent = discord.File(BytesIO(file[1]), filename=file[0])
+            form = [
+                {"name": "payload_json", "value": discord.utils._to_json(body)},  # pyright: ignore[reportPrivateUsage]
+                {
+                    "name": "files[0]",
+                    "value": sent.fp,
+                    "filename": sent.filename,
+                    "content_type": "application/octet-stream",
+                },
+            ]
+            posted = await self._ask(
+                "POST", path, limit_s, FILE_TIMEOUT_S, channel_id=channel_id, form=form, files=[sent]
+            )
+        return self._read(lambda: str(posted["id"]))
+
+    async def edit(self, channel_id: str, message_id: str, body: Json) -> None:
+        """Edit Message."""
+        path = "/channels/{channel_id}/messages/{message_id}"
+        await self._ask("PATCH", path, channel_id=channel_id, message_id=message_id, json=dict(body))
+
+    async def delete(self, channel_id: str, message_id: str) -> bool:
+        """Delete Message; False if Discord does not let us (gone, not ours)."""
+        path = "/channels/{channel_id}/messages/{message_id}"
+        try:
+            await self._ask("DELETE", path, channel_id=channel_id, message_id=message_id)
+        except MessageRejected:
+            return False
+        return True
+
+    async def typing(self, channel_id: str) -> None:
+        """Trigger Typing Indicator: shown for ten seconds."""
+        await self._ask("POST", "/channels/{channel_id}/typing", channel_id=channel_id)
+
+    async def message(self, channel_id: str, message_id: str) -> Json:
+        """Get Channel Message."""
+        path = "/channels/{channel_id}/messages/{message_id}"
+        return await self._ask("GET", path, channel_id=channel_id, message_id=message_id)
+
+    async def newest(
+        self, channel_id: str, limit: int = PAGE, *, before: int | None = None
+    ) -> Sequence[Json]:
+        """The newest messages of a channel (before one), at most a page, newest first."""
+        params = {"limit": str(limit), **({"before": str(before)} if before is not None else {})}
+        return await self._history(channel_id, params)
+
+    async def after(self, channel_id: str, after: int, limit: int) -> Sequence[Json]:
+        """Messages of a channel newer than `after`, oldest first; of more than `limit` the newest."""
+        page = await self._history(channel_id, {"limit": str(PAGE), "after": str(after)})
+        if len(page) < PAGE:
+            return sorted(page, key=_number)
+        found: list[Json] = []
+        before: int | None = None
+        while len(found) < limit:
+            page = await self.newest(channel_id, before=before)
+            newer = [message for message in page if _number(message) > after]
+            found += newer
+            if not newer or len(newer) < len(page):
+                break
+            before = _number(newer[-1])
+        return sorted(found[:limit], key=_number)
+
+    # --- interactions and files --------------------------------------------------------------------------
+    async def answer(self, interaction_id: str, token: str, body: Json) -> None:
+        """Create Interaction Response."""
+        path = "/interactions/{webhook_id}/{webhook_token}/callback"
+        await self._ask(
+            "POST",
+            path,
+            ANSWER_TIMEOUT_S,
+            ANSWER_TIMEOUT_S,
+            webhook_id=interaction_id,
+            webhook_token=token,
+            json=dict(body),
+        )
+
+    async def download(self, url: str, limit_bytes: int) -> bytes:
+        """A file people sent, from the address the message names."""
+        if self._files is None:
+            connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True)
+            self._files = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        timeout = aiohttp.ClientTimeout(total=FILE_TIMEOUT_S)
+        try:
+            async with self._files.get(url, timeout=timeout, allow_redirects=False) as answer:
+                if answer.status != 200:
+                    raise MessageRejected(f"Discord does not give the file (HTTP {answer.status})")
+                content = bytearray()
+                async for piece in answer.content.iter_chunked(64 * 1024):
+                    content += piece
+                    if len(content) > limit_bytes:
+                        raise AttachmentTooLarge(f"the file has more than {limit_bytes} bytes")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Unanswered(f"the file could not be fetched ({type(error).__name__})") from error
+        return bytes(content)
+
+    # --- inside ------------------------------------------------------------------------------------------
+    async def _history(self, channel_id: str, params: Mapping[str, str]) -> Sequence[Json]:
+        messages = await self._ask(
+            "GET", "/channels/{channel_id}/messages", channel_id=channel_id, params=dict(params)
+        )
+        return self._read(lambda: [message for message in messages if _number(message) >= 0])
+
+    async def _opened(self) -> discord.Client:
+        async with self._entering:
+            if self._sdk is None:
+                sdk = discord.Client(
+                    intents=discord.Intents(guilds=True),  # it never asks for events; without, the SDK warns
+                    connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True),
+                    max_ratelimit_timeout=WAIT_LIMIT_S,
+                    max_messages=None,
+                )
+                self._sdk = await entered(sdk, self._token)
+        return self._sdk
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        total_s: float = TOTAL_TIMEOUT_S,
+        try_s: float = TRY_TIMEOUT_S,
+        *,
+        json: Any = None,
+        form: Any = None,
+        files: Any = None,
+        params: Mapping[str, str] | None = None,
+        **parameters: str,
+    ) -> Any:
+        sdk = await self._opened()
+        sent: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=try_s)}
+        sent |= {"json": json} if json is not None else {}
+        sent |= {"form": form, "files": files} if form is not None else {}
+        sent |= {"params": params} if params is not None else {}
+        try:
+            async with asyncio.timeout(total_s):
+                return await sdk.http.request(Route(method, path, **parameters), **sent)
+        except Exception as error:  # told apart there; what is no error of a request is raised again
+            raise channel_error(error) from None
+
+    def _read(self, read: Callable[[], T]) -> T:
+        try:
+            return read()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Unanswered("Discord's answer could not be read") from error
+
+
+async def entered(sdk: discord.Client, token: str) -> discord.Client:
+    """The client, logged in. Raises ChannelError, and then it is closed."""
+    try:
+        async with asyncio.timeout(TOTAL_TIMEOUT_S):
+            await sdk.login(token)
+    except Exception as error:
+        await sdk.http.close()
+        raise channel_error(error) from None
+    except BaseException:
+        await sdk.http.close()
+        raise
+    return sdk
+
+
+def short_nonce(nonce: str) -> str:
+    """A nonce as Discord takes it: the same for the same."""
+    return hashlib.sha256(nonce.encode()).hexdigest()[:NONCE_CHARS]
+
+
+def _number(message: Json) -> int:
+    return int(cast("str", message["id"]))

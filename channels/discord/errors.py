@@ -1,0 +1,108 @@
+"""discord.py's and the transport's errors as the hub's, told apart by whether the request was taken."""
+
+import asyncio
+from typing import cast
+
+import aiohttp
+import discord
+
+from core.errors import (
+    AddressGone,
+    AuthRejected,
+    ChannelError,
+    MessageRejected,
+    RateLimited,
+    Unanswered,
+    Unavailable,
+)
+
+DEFAULT_WAIT_S = 30.0
+"""Where Discord names no time to wait."""
+
+NO_INTENT = (
+    "Discord does not let this bot read messages: at discord.com/developers/applications open the"
+    " application, choose Bot, switch on Message Content Intent, and start the channel again"
+)
+
+_AUTHENTICATION_FAILED = 4004
+"""Close code of the gateway."""
+
+_GONE = frozenset(
+    {
+        10003,  # unknown channel
+        50001,  # missing access
+        50007,  # cannot send messages to this user
+        50013,  # missing permissions
+        50083,  # the thread is archived
+        50278,  # no server in common with this user
+        160005,  # the thread is locked
+    }
+)
+
+_NEVER_SENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+    aiohttp.NonHttpUrlClientError,
+)
+
+
+def channel_error(error: BaseException) -> ChannelError:
+    """What the caller can do about a failed request or connection."""
+    match error:
+        case ChannelError():
+            return error
+        case discord.DiscordException():
+            return _told_by_sdk(error)
+        case _ if isinstance(error, _NEVER_SENT):
+            return Unavailable(f"Discord cannot be reached ({type(error).__name__})")
+        case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
+            return Unanswered(f"no answer from Discord ({type(error).__name__})")
+        case KeyError() | TypeError() | ValueError():
+            return Unanswered(f"Discord's answer could not be read ({type(error).__name__})")
+        case _:
+            raise error
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Of what failed at the same time, what says most: a refused token is final."""
+    refused = group.subgroup(AuthRejected)
+    error: BaseException = refused or group
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _told_by_sdk(error: discord.DiscordException) -> ChannelError:
+    match error:
+        case discord.LoginFailure():
+            return AuthRejected("Discord refuses the token")
+        case discord.PrivilegedIntentsRequired():
+            return AuthRejected(NO_INTENT)
+        case discord.ConnectionClosed():
+            return _closed(error)
+        case discord.RateLimited():
+            return RateLimited(error.retry_after)
+        case discord.HTTPException():
+            return _refused(error)
+        case _:
+            return Unanswered(f"Discord's answer could not be read ({type(error).__name__})")
+
+
+def _closed(error: discord.ConnectionClosed) -> ChannelError:
+    if error.code == _AUTHENTICATION_FAILED:
+        return AuthRejected("Discord refuses the token")
+    return Unavailable(f"Discord closed the gateway's connection (code {error.code})")
+
+
+def _refused(error: discord.HTTPException) -> ChannelError:
+    said = f"Discord: {error.text[:300]} ({error.code})" if error.code else f"Discord: HTTP {error.status}"
+    if error.status == 401:
+        return AuthRejected("Discord refuses the token")
+    if error.status == 429:
+        return RateLimited(DEFAULT_WAIT_S)
+    if error.status >= 500:
+        return Unanswered(said)
+    if error.code in _GONE or error.status == 403:
+        return AddressGone(said)
+    return MessageRejected(said)

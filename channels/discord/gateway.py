@@ -1,0 +1,208 @@
+"""The gateway: Discord brings everything over a websocket the hub opened.
+
+discord.py keeps the session: heartbeats, resuming, and a new session where that is not possible. Events are
+taken from its raw payloads and not from its objects, so that reading them stays pure; its cache of channels
+tells threads from channels.
+"""
+
+import asyncio
+import json
+import logging
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import aiohttp
+import discord
+
+from channels.channel import Connected
+from channels.discord.client import entered
+from channels.discord.errors import channel_error
+from channels.discord.inbound import Where
+from channels.discord.reading import Reader
+from core.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+
+LOST_AFTER_S = 15.0
+"""The SDK opens a broken connection again by itself; after so long without one the channel says so, and the
+supervisor starts over."""
+CLOSE_LIMIT_S = 1.0
+GUILDS_LIMIT_S = 5.0
+"""Guilds that Discord itself cannot reach are not waited for."""
+MAX_AT_ONCE = 2_000
+"""Events in hand. Beyond it the run ends: what is left is read from the history when there is room again."""
+
+_INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
+
+
+class _Sdk(discord.Client):
+    """The SDK's client; `heard` gets each payload, `lost` is told that the connection is gone."""
+
+    def __init__(
+        self, heard: Callable[[str], None], lost: Callable[[], None], tls: ssl.SSLContext | None
+    ) -> None:
+        super().__init__(
+            intents=_INTENTS,
+            connector=aiohttp.TCPConnector(ssl=tls or True),
+            enable_debug_events=True,
+            max_messages=None,
+            chunk_guilds_at_startup=False,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+        )
+        self._heard = heard
+        self._lost = lost
+
+    async def on_socket_raw_receive(self, payload: str) -> None:
+        """A payload came; the SDK has read it, too, by now."""
+        self._heard(payload)
+
+    async def on_disconnect(self) -> None:
+        """The connection broke, or was closed to be opened anew."""
+        self._lost()
+
+
+class Gateway:
+    """Receives for one bot during one run."""
+
+    def __init__(self, token: str, tls: ssl.SSLContext | None, name: str, reader: Reader) -> None:
+        self._token = token
+        self._name = name
+        self._reader = reader
+        self._sdk = _Sdk(self._heard, self._disconnected, tls)
+        self._online, self._offline = asyncio.Event(), asyncio.Event()
+        self._awaited: set[str] = set()
+        self._told = asyncio.Event()
+        self._tasks: asyncio.TaskGroup | None = None
+        self._connected: Connected | None = None
+        self._on_session: Callable[[], None] = lambda: None
+        self._in_hand = 0
+
+    async def run(self, connected: Connected, on_session: Callable[[], None]) -> None:
+        """Receive until cancelled. `on_session` is called when a session begins, and not when one is resumed:
+        what happened before it was missed. Raises ChannelError and InboxUnavailable."""
+        self._connected, self._on_session = connected, on_session
+        try:
+            await entered(self._sdk, self._token)
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                tasks.create_task(self._watch(), name=f"connection of {self._name}")
+                await self._connect()
+        finally:
+            self._tasks = None
+            await self._close()
+
+    # --- guilds ------------------------------------------------------------------------------------------
+    async def known(self) -> None:
+        """Until each guild of the session was told of, or it takes too long."""
+        try:
+            async with asyncio.timeout(GUILDS_LIMIT_S):
+                await self._told.wait()
+        except TimeoutError:
+            logger.info("%s: %d servers are not to be had", self._name, len(self._awaited))
+
+    def where(self, channel_id: str) -> Where | None:
+        """The kind of a guild's channel; None if it is not known as one."""
+        channel = self._sdk.get_channel(int(channel_id))
+        if channel is None or isinstance(channel, discord.abc.PrivateChannel):
+            return None
+        return Where(direct=False, thread=isinstance(channel, discord.Thread))
+
+    def spoken_in(self, since: int) -> Iterator[str]:
+        """Channels and threads with messages after an id."""
+        for guild in self._sdk.guilds:
+            for channel in (*guild.text_channels, *guild.threads):
+                if channel.last_message_id is not None and channel.last_message_id > since:
+                    yield str(channel.id)
+
+    # --- inside ------------------------------------------------------------------------------------------
+    async def _connect(self) -> None:
+        try:
+            await self._sdk.connect()
+        except AttributeError as error:
+            # The SDK trips over a first connection that was never made, and hides why.
+            if error.__context__ is None:
+                raise
+            raise channel_error(error.__context__) from error
+        except Exception as error:
+            raise channel_error(error) from None
+        raise Unavailable("the connection to Discord's gateway has ended")
+
+    async def _close(self) -> None:
+        try:
+            async with asyncio.timeout(CLOSE_LIMIT_S):
+                await self._sdk.close()
+        except TimeoutError:  # nobody is left to say goodbye to
+            await self._sdk.http.close()
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(LOST_AFTER_S):
+                    await self._online.wait()
+            except TimeoutError:
+                raise Unavailable("the connection to Discord's gateway is lost") from None
+            await self._offline.wait()
+
+    def _disconnected(self) -> None:
+        self._online.clear()
+        self._offline.set()
+
+    def _is_online(self) -> None:
+        self._offline.clear()
+        self._online.set()
+        if self._connected is not None:
+            self._connected()
+
+    def _heard(self, text: str) -> None:
+        payload = cast("Mapping[str, Any]", json.loads(text))
+        match payload.get("t"), payload.get("d"):
+            case "READY", {**data}:
+                self._awaited = {str(guild["id"]) for guild in data.get("guilds", ())}
+                self._is_told()
+                self._on_session()
+                self._is_online()
+            case "RESUMED", _:
+                self._is_online()
+            case (("GUILD_CREATE" | "GUILD_DELETE"), {**data}):
+                self._awaited.discard(str(data.get("id")))
+                self._is_told()
+            case ("MESSAGE_CREATE" | "MESSAGE_UPDATE" | "INTERACTION_CREATE") as kind, {**data}:
+                self._take(kind, data)
+            case _:
+                pass
+
+    def _is_told(self) -> None:
+        if self._awaited:
+            self._told.clear()
+        else:
+            self._told.set()
+
+    def _take(self, kind: str, data: Mapping[str, object]) -> None:
+        if self._tasks is None:
+            return
+        self._in_hand += 1
+        task = self._tasks.create_task(self._handled(kind, data), name=f"{kind} of {self._name}")
+        task.add_done_callback(self._put_down)
+
+    def _put_down(self, _: asyncio.Task[None]) -> None:
+        self._in_hand -= 1
+
+    async def _handled(self, kind: str, data: Mapping[str, object]) -> None:
+        if self._in_hand > MAX_AT_ONCE:
+            raise Unavailable(f"more than {MAX_AT_ONCE} events wait to be taken")
+        if kind == "INTERACTION_CREATE":
+            await self._reader.interaction(data)
+            return
+        where = self._where(data)
+        if kind == "MESSAGE_CREATE":
+            await self._reader.message(data, where)
+        else:
+            await self._reader.change(data, where)
+
+    def _where(self, data: Mapping[str, object]) -> Where:
+        if data.get("guild_id") is None:
+            return Where(direct=True)
+        channel_id = str(data.get("channel_id"))
+        known = self.where(channel_id) if channel_id.isascii() and channel_id.isdecimal() else None
+        return known or Where(direct=False)

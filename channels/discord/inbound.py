@@ -1,0 +1,219 @@
+"""Discord's messages, presses and commands as the hub's values. Pure; whatever a payload holds, reading it
+does not raise.
+
+Event keys: `dc:<bot>:m:<id>` for a message, with `:e<edited timestamp>` for a changed text,
+`dc:<bot>:i:<id>` for a pressed button or a command, `dc:<bot>:u:<id>` for what cannot be made out.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from channels.blocks import showable
+from channels.discord import wire
+from channels.discord.places import micros_of, order_key_of, ref_of
+from core.messages import (
+    Address,
+    Attachment,
+    ChoiceAnswer,
+    InboundEvent,
+    InboundMessage,
+    MessageRef,
+    Sender,
+    Unreadable,
+)
+
+COMMAND, COMPONENT = 2, 3
+"""Interaction types."""
+
+OPTION = "text"
+"""The one thing that can be filled in with a command."""
+
+_SPOKEN = frozenset({0, 19})
+"""Message types that a person writes: a message and a reply; the others tell of joins, pins and the like."""
+
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
+_ANGLE = re.compile(r"<(?:(@!?|@&|#)([0-9]{1,20})|a?(:\w{1,32}:)[0-9]{1,20}|(/[^<>:\n]{1,100}):[0-9]{1,20})>")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The bot as Discord knows it."""
+
+    user_id: str
+    application_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What kind of conversation a channel is: `direct` with one person alone; or a thread."""
+
+    direct: bool
+    thread: bool = False
+
+
+def where_of(channel: wire.Channel) -> Where:
+    """The kind of a channel."""
+    return Where(direct=channel.type == wire.DM, thread=channel.type in wire.THREADS)
+
+
+def read_event(
+    payload: object, account: Account, channel: str, where: Where, now: int
+) -> InboundEvent | None:
+    """The message in MESSAGE_CREATE; None if no person wrote it, or nothing is in it. `now`: microseconds
+    UTC."""
+    try:
+        message = wire.Message.model_validate(payload)
+    except ValidationError as error:
+        return Unreadable(_unreadable_key(payload, account, now), channel, _summary(error), now)
+    return read_message(message, account, channel, where)
+
+
+def read_change(payload: object, account: Account, channel: str, where: Where) -> InboundMessage | None:
+    """The changed text in MESSAGE_UPDATE; None for other changes, such as a link that was unfolded."""
+    try:
+        message = wire.Message.model_validate(payload)
+    except ValidationError:  # some updates name but a few fields
+        return None
+    read = read_message(message, account, channel, where)
+    if read is None or message.edited_timestamp is None:
+        return None
+    return replace(read, key=f"{read.key}:e{message.edited_timestamp[:64]}", edits=read.key)
+
+
+def read_message(
+    message: wire.Message, account: Account, channel: str, where: Where
+) -> InboundMessage | None:
+    """A message as an event or the history brings it."""
+    author = message.author
+    if message.type not in _SPOKEN or message.webhook_id is not None or author.bot or author.system:
+        return None
+    attachments = tuple(_attachment(message, file) for file in message.attachments)
+    text, _ = plain_text(message.content, message.mentions, account)
+    if not text and not attachments:
+        return None
+    answered = message.referenced_message
+    answers_us = answered is not None and answered.author.id == account.user_id
+    named = any(user.id == account.user_id for user in message.mentions)
+    return InboundMessage(
+        key=f"dc:{account.user_id}:m:{message.id}",
+        order_key=order_key_of(message.id),
+        channel=channel,
+        address=Address(message.channel_id),
+        scope=message.channel_id,
+        sender=_sender(author, message.member),
+        text=text,
+        sent_at=micros_of(message.id),
+        direct=where.direct,
+        addressed=where.direct or named or answers_us,
+        attachments=attachments,
+        reply_to=_answered(message),
+        ref=ref_of(message.channel_id, message.id),
+        continues=where.thread,
+    )
+
+
+def read_interaction(payload: object) -> wire.Interaction | None:
+    """INTERACTION_CREATE; None if it cannot be read, and then it cannot be answered either."""
+    try:
+        return wire.Interaction.model_validate(payload)
+    except ValidationError:
+        return None
+
+
+def read_press(pressed: wire.Interaction, account: Account, channel: str) -> ChoiceAnswer | None:
+    """The answer that a pressed button gives; None for presses of anything but choices."""
+    chosen, user = _CHOICE.fullmatch(pressed.data.custom_id), _person(pressed)
+    if pressed.type != COMPONENT or chosen is None or user is None:
+        return None
+    if pressed.channel_id is None or pressed.message is None:
+        return None
+    return ChoiceAnswer(
+        key=f"dc:{account.user_id}:i:{pressed.id}",
+        channel=channel,
+        address=Address(pressed.channel_id),
+        sender=_sender(user, pressed.member),
+        prompt_id=chosen[1],
+        choice=int(chosen[2]),
+        sent_at=micros_of(pressed.id),
+        direct=pressed.guild_id is None,
+        ref=ref_of(pressed.channel_id, pressed.message.id),
+    )
+
+
+def read_command(used: wire.Interaction, account: Account, channel: str) -> InboundMessage | None:
+    """A command as a message that says the same: `/NAME TEXT`."""
+    user = _person(used)
+    if used.type != COMMAND or used.channel_id is None or user is None or not used.data.name:
+        return None
+    filled = next((str(option.value) for option in used.data.options if option.name == OPTION), "")
+    return InboundMessage(
+        key=f"dc:{account.user_id}:i:{used.id}",
+        order_key=order_key_of(used.id),
+        channel=channel,
+        address=Address(used.channel_id),
+        scope=used.channel_id,
+        sender=_sender(user, used.member),
+        text=showable(f"/{used.data.name} {filled}").strip(),
+        sent_at=micros_of(used.id),
+        direct=used.guild_id is None,
+        addressed=True,
+        continues=used.channel is not None and used.channel.type in wire.THREADS,
+    )
+
+
+def plain_text(content: str, mentions: tuple[wire.User, ...], account: Account) -> tuple[str, bool]:
+    """Discord's text as people read it, without the name of the bot at its ends; whether it names the bot."""
+    names = {user.id: user.global_name or user.username for user in mentions}
+    mentioned = False
+
+    def shown(match: re.Match[str]) -> str:
+        nonlocal mentioned
+        kind, number, emoji, command = match.groups()
+        if emoji or command:
+            return str(emoji or command)
+        if kind in ("@", "@!") and number == account.user_id:
+            mentioned = True
+            return "\x00"
+        return f"#{number}" if kind == "#" else f"@{names.get(number) or number}"
+
+    read = _ANGLE.sub(shown, content.replace("\x00", ""))
+    read = read.strip().strip("\x00").strip().replace("\x00", "@me")
+    return showable(read), mentioned
+
+
+def _attachment(message: wire.Message, file: wire.File) -> Attachment:
+    handle = f"{message.channel_id}:{message.id}:{file.id}"
+    name = showable(file.filename)[:255] or "file"
+    return Attachment(handle, name, file.content_type or "application/octet-stream", max(file.size, 1))
+
+
+def _answered(message: wire.Message) -> MessageRef | None:
+    reference = message.message_reference
+    if reference is None or reference.type != 0 or reference.message_id is None:
+        return None
+    return ref_of(reference.channel_id or message.channel_id, reference.message_id)
+
+
+def _person(interaction: wire.Interaction) -> wire.User | None:
+    return interaction.user or (interaction.member.user if interaction.member is not None else None)
+
+
+def _sender(user: wire.User, member: wire.Member | None) -> Sender:
+    nick = member.nick if member is not None else None
+    return Sender(
+        user.id, showable(nick or user.global_name or user.username or user.id), user.username or None
+    )
+
+
+def _unreadable_key(payload: object, account: Account, now: int) -> str:
+    found = cast("Mapping[str, Any]", payload).get("id") if isinstance(payload, Mapping) else None
+    return f"dc:{account.user_id}:u:{found if isinstance(found, str) and found else now}"[:200]
+
+
+def _summary(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}"[:300]

@@ -1,0 +1,119 @@
+"""What the hub reads of Discord's payloads (documentation, Resources and Receiving and Responding); the rest
+is ignored."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Snowflake = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
+
+DM = 1
+THREADS = frozenset({10, 11, 12})
+"""Channel types: announcement thread, public thread, private thread."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class User(_Part):
+    """A person, bot or webhook."""
+
+    id: Snowflake
+    username: str = ""
+    global_name: str | None = None
+    bot: bool = False
+    system: bool = False
+
+
+class Member(_Part):
+    """A person as a guild knows them; messages bring them without `user`."""
+
+    nick: str | None = None
+    user: User | None = None
+
+
+class File(_Part):
+    """An attachment."""
+
+    id: Snowflake
+    filename: str = "file"
+    size: int = 0
+    content_type: str | None = None
+    url: str = ""
+
+
+class Reference(_Part):
+    """The message that is answered."""
+
+    type: int = 0
+    message_id: Snowflake | None = None
+    channel_id: Snowflake | None = None
+
+
+class Author(_Part):
+    """Of a message that is answered, who wrote it."""
+
+    author: User
+
+
+class Message(_Part):
+    """A message; only events name its guild."""
+
+    id: Snowflake
+    channel_id: Snowflake
+    guild_id: Snowflake | None = None
+    author: User
+    member: Member | None = None
+    content: str = ""
+    type: int = 0
+    webhook_id: Snowflake | None = None
+    edited_timestamp: str | None = None
+    mentions: tuple[User, ...] = ()
+    attachments: tuple[File, ...] = ()
+    message_reference: Reference | None = None
+    referenced_message: Author | None = None
+
+
+class Channel(_Part):
+    """A channel, as far as it matters what kind it is."""
+
+    id: Snowflake
+    type: int = 0
+    guild_id: Snowflake | None = None
+
+
+class Option(_Part):
+    """What was filled in with a command."""
+
+    name: str
+    value: Any = None
+
+
+class InteractionData(_Part):
+    """What was pressed, or which command was used."""
+
+    name: str = ""
+    custom_id: str = ""
+    options: tuple[Option, ...] = ()
+
+
+class Named(_Part):
+    """A thing with an id."""
+
+    id: Snowflake
+
+
+class Interaction(_Part):
+    """Somebody pressed something or used a command; `user` in private, `member` in guilds."""
+
+    id: Snowflake
+    type: int
+    token: str
+    channel_id: Snowflake | None = None
+    channel: Channel | None = None
+    guild_id: Snowflake | None = None
+    user: User | None = None
+    member: Member | None = None
+    message: Named | None = None
+    data: InteractionData = InteractionData()

@@ -1,0 +1,163 @@
+"""A whole hub in this process between a simulated Discord and a simulated model provider."""
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from bot.app import App, Seams, serve
+from bot.config import load
+from tests.scenarios.house import HastyClock
+from tests.simulators.discord import DiscordSimulator
+from tests.simulators.discord.interactions import Interaction
+from tests.simulators.discord.world import Channel, Message
+from tests.simulators.model import ModelSimulator
+
+BOT = 900_000_000_000_000_001
+TOKEN = base64.b64encode(str(BOT).encode()).decode().rstrip("=") + ".Gabcde.secret-of-the-bot"
+KEY = "model-key"
+OWNER = 100_000_000_000_000_007
+LIMIT_S = 15.0
+
+
+@dataclass(slots=True)
+class Server:
+    """A running hub and its surroundings: a Discord server that the owner and the bot are in."""
+
+    discord: DiscordSimulator
+    model: ModelSimulator
+    directory: Path
+    speed: float = 1.0
+    extra: str = ""
+    guild: int = 0
+    task: asyncio.Task[None] | None = None
+    app: App | None = None
+
+    @property
+    def files(self) -> Path:
+        """Where tools work."""
+        return self.directory / "workspace"
+
+    async def start(self) -> App:
+        """Start the hub; returns when it serves."""
+        self._write_config()
+        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        seams = Seams(clock=HastyClock(self.speed))
+        loaded = load(self.directory / "hubbub.toml", environ={})
+        self.task = asyncio.create_task(serve(loaded, seams, serving.set_result))
+        async with asyncio.timeout(LIMIT_S):
+            await asyncio.wait([self.task, serving], return_when=asyncio.FIRST_COMPLETED)
+        if self.task.done():
+            self.task.result()
+        self.app = serving.result()
+        return self.app
+
+    async def stop(self) -> None:
+        """As Ctrl-C does."""
+        if self.task is not None and not self.task.done():
+            os.kill(os.getpid(), signal.SIGINT)
+            async with asyncio.timeout(LIMIT_S):
+                await self.task
+        self.task = None
+
+    async def readyz(self) -> dict[str, Any]:
+        """The body of `/readyz`."""
+        assert self.app is not None
+        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
+            return await answer.json()
+
+    async def becomes(self, state: str) -> str:
+        """Until `/readyz` names that state of the channel; returns the reason it gives."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                channel = (await self.readyz())["channels"]["discord"]
+                if channel["state"] == state:
+                    return channel["reason"] or ""
+                await asyncio.sleep(0.02)
+
+    def direct(self, person: int = OWNER) -> int:
+        """The person's conversation with the bot."""
+        return self.discord.dm_channel(person).id
+
+    def room(self, name: str, kind: str = "text") -> Channel:
+        """A channel of the server."""
+        return self.discord.create_channel(self.guild, name, kind)
+
+    def joins(self, person: int, name: str) -> None:
+        """Somebody else is in the server."""
+        self.discord.add_user(person, name, global_name=name.capitalize())
+        self.discord.join_guild(self.guild, person)
+
+    async def hears(self, channel: int, text: str) -> Message:
+        """The bot's message with that text in it."""
+        return await self.discord.wait_text(channel, text, LIMIT_S)
+
+    def says(self, channel: int) -> list[str]:
+        """What the bot shows there, in order, to everybody."""
+        shown = self.discord.bot_messages(channel)
+        return [message.text for message in shown if message.ephemeral_for is None]
+
+    async def card(self, channel: int) -> Message:
+        """The message with buttons, once there is one."""
+
+        def shown() -> Message | None:
+            return next((one for one in self.discord.bot_messages(channel) if one.buttons()), None)
+
+        return await self.discord.wait_for(shown, LIMIT_S)
+
+    async def presses(self, person: int, card: Message, button: int) -> Interaction:
+        """Somebody presses; what came of it."""
+        pressed = self.discord.user_presses_button(person, card.id, button)
+        return await self.discord.wait_interaction(pressed.id, LIMIT_S)
+
+    def _write_config(self) -> None:
+        (self.directory / "hubbub.toml").write_text(
+            f"""
+[hub]
+data_dir = "{self.directory}/data"
+owner_identities = ["discord:{OWNER}"]
+[http]
+port = 0
+[workspace]
+dir = "{self.files}"
+[[models]]
+name = "main"
+provider = "openai"
+model = "sim-1"
+base_url = "{self.model.openai_base_url}"
+api_key = "{KEY}"
+[channels.discord]
+token = "{TOKEN}"
+direct = "open"
+api_base_url = "{self.discord.api_base_url}"
+gateway_url = "{self.discord.gateway_url}"
+{self.extra}
+"""
+        )
+
+
+@contextlib.asynccontextmanager
+async def open_server(
+    directory: Path, *, speed: float = 1.0, extra: str = "", start: bool = True
+) -> AsyncIterator[Server]:
+    """A hub with one Discord bot and one model."""
+    async with DiscordSimulator() as discord, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
+        discord.add_bot(TOKEN)
+        discord.add_user(OWNER, "olivia", global_name="Olivia")
+        place = Server(discord, model, directory, speed, extra)
+        place.guild = discord.create_guild("house", [OWNER]).id
+        place.files.mkdir()
+        if start:
+            await place.start()
+            await place.becomes("running")
+        try:
+            yield place
+        finally:
+            await place.stop()
