@@ -95,12 +95,19 @@ def _closed(error: discord.ConnectionClosed) -> ChannelError:
     return Unavailable(f"Discord closed the gateway's connection (code {error.code})")
 
 
+def _wait_s(error: discord.HTTPException) -> float:
+    try:
+        return max(float(error.response.headers.get("Retry-After") or DEFAULT_WAIT_S), 1.0)
+    except ValueError:
+        return DEFAULT_WAIT_S
+
+
 def _refused(error: discord.HTTPException) -> ChannelError:
     said = f"Discord: {error.text[:300]} ({error.code})" if error.code else f"Discord: HTTP {error.status}"
     if error.status == 401:
         return AuthRejected("Discord refuses the token")
     if error.status == 429:
-        return RateLimited(DEFAULT_WAIT_S)
+        return RateLimited(_wait_s(error))
     if error.status >= 500:
         return Unanswered(said)
     if error.code in _GONE or error.status == 403:

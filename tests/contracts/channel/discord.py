@@ -117,7 +117,7 @@ def _shown(message: Message) -> Shown:
 
 
 @contextlib.asynccontextmanager
-async def discord(directory: Path, mode: str) -> AsyncIterator[DiscordStage]:  # noqa: ARG001 - there is one
+async def discord(directory: Path, mode: str) -> AsyncIterator[DiscordStage]:
     """Up and running."""
     async with open_server(directory, extra='groups = "addressed"') as place:
         place.joins(STRANGER, "sam")

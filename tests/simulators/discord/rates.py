@@ -93,7 +93,13 @@ def refusal(
     scope: str, retry_after_s: float, headers: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, object]]:
     """Headers and body of a 429. The header is whole seconds, rounded up; the body has the decimals."""
-    headers = headers | {"Retry-After": str(math.ceil(retry_after_s)), "X-RateLimit-Scope": scope}
+    # The platform's own answers came through its proxy; a refusal without the header is of the network before
+    # it, and libraries treat that as a ban.
+    headers = headers | {
+        "Via": "1.1 google",
+        "Retry-After": str(math.ceil(retry_after_s)),
+        "X-RateLimit-Scope": scope,
+    }
     if scope == "global":
         headers["X-RateLimit-Global"] = "true"
     what = "The resource is being rate limited." if scope == "shared" else "You are being rate limited."
