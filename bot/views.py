@@ -9,9 +9,8 @@ from typing import Protocol, Self, assert_never
 from pydantic import BaseModel, ConfigDict
 
 from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
-from core.store.accept import PromptView
 from core.store.pairing import PairingRequest
-from core.store.rows import SealedSecret, ThreadRow, ToolSettingRow
+from core.store.rows import PromptView, SealedSecret, ThreadRow, ToolSettingRow
 from core.transcript import (
     AssistantSaid,
     Entry,

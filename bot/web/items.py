@@ -15,7 +15,6 @@ from core.consent.voting import may_decide
 from core.messages import Attachment, Markdown
 from core.prompts import Options, Prompt, PromptKind, PromptState, Replies
 from core.safety.fencing import unfence
-from core.store.accept import PromptView
 from core.store.feed import (
     CallShown,
     CardSettled,
@@ -26,7 +25,7 @@ from core.store.feed import (
     PromptGlance,
     ThreadGlance,
 )
-from core.store.rows import TurnState
+from core.store.rows import PromptView, TurnState
 from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolResult
 from core.users import Principal
 

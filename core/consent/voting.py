@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core import texts
 from core.prompts import Answer, Option, Prompt, PromptKind, PromptState, Vote
-from core.store.accept import PromptView
+from core.store.rows import PromptView
 from core.users import Principal, Role
 
 

@@ -57,7 +57,6 @@ from core.store.accept import (
     Effect,
     NoteWrongCode,
     OfferLink,
-    PromptView,
     QueueInput,
     RebindThread,
     RecordGrant,
@@ -69,7 +68,7 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn, TurnDown
-from core.store.rows import TurnState
+from core.store.rows import PromptView, TurnState
 from core.users import Identity, Principal, Role
 
 ALBUM_WAIT_US = 700_000

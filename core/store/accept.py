@@ -11,9 +11,9 @@ from typing import Protocol
 
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Answer, Grant, Prompt, Vote
+from core.prompts import Answer, Grant, Prompt
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
-from core.store.rows import ThreadRow, TurnStart
+from core.store.rows import PromptView, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 WAITING = "waiting"
@@ -86,15 +86,6 @@ class Stranger:
 
 
 Admission = Admitted | TurnedAway | Stranger
-
-
-@dataclass(frozen=True, slots=True)
-class PromptView:
-    """A prompt with its votes so far, and the prompt's thread."""
-
-    prompt: Prompt
-    votes: tuple[Vote, ...]
-    thread: ThreadRow
 
 
 @dataclass(frozen=True, slots=True)

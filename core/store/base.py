@@ -11,7 +11,7 @@ from typing import Protocol
 from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow, Seen
 from core.prompts import Grant, Prompt, Standing, ToolSetting
-from core.store.accept import Accepted, Judge, PromptView
+from core.store.accept import Accepted, Judge
 from core.store.changes import ChangeListener
 from core.store.feed import Feeds
 from core.store.keys import Keys
@@ -24,6 +24,7 @@ from core.store.rows import (
     LoadedTurn,
     MemoryNote,
     NewCall,
+    PromptView,
     Recovery,
     SealedSecret,
     ThreadRow,

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Answer, Option, ToolSetting
+from core.prompts import Answer, Option, Prompt, ToolSetting, Vote
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -235,3 +235,12 @@ class SealedSecret:
     key_id: str
     sealed: bytes
     changed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """A prompt with its votes so far, and the prompt's thread."""
+
+    prompt: Prompt
+    votes: tuple[Vote, ...]
+    thread: ThreadRow

@@ -14,7 +14,6 @@ from core.store.accept import (
     AcceptView,
     Admitted,
     Judge,
-    PromptView,
     QueueInput,
     RebindThread,
     ShownCard,
@@ -25,7 +24,7 @@ from core.store.accept import (
 )
 from core.store.codec import refs_from_json
 from core.store.pairing import ClaimView
-from core.store.rows import ThreadRow, TurnState
+from core.store.rows import PromptView, ThreadRow, TurnState
 from core.store.sqlite import feed, pairing, people, prompts, strangers
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record

@@ -19,7 +19,6 @@ from core.prompts import (
     Vote,
     VoteRule,
 )
-from core.store.accept import PromptView
 from core.store.codec import (
     answer_from_text,
     message_from_json,
@@ -28,7 +27,7 @@ from core.store.codec import (
     strings_from_json,
 )
 from core.store.pairing import PairingRequest, RequestState
-from core.store.rows import CallRow, CallState, SealedSecret, ThreadRow, ToolSettingRow, TurnState
+from core.store.rows import CallRow, CallState, PromptView, SealedSecret, ThreadRow, ToolSettingRow, TurnState
 from core.store.sqlite.transaction import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry

@@ -10,9 +10,9 @@ from core.errors import StaleTurn
 from core.messages import Message
 from core.ports import OutboxRow
 from core.prompts import Answer, Chose, Offer, Option, Options, Prompt, PromptKind, Replies, Wrote
-from core.store.accept import EditCall, PromptView
+from core.store.accept import EditCall
 from core.store.codec import answer_to_text, storable, strings_to_json
-from core.store.rows import Draft, Expired, TurnStart
+from core.store.rows import Draft, Expired, PromptView, TurnStart
 from core.store.sqlite.feed import put_card, put_outcome
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, change_cards, enqueue

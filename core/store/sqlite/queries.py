@@ -19,10 +19,9 @@ from core.errors import StoreUnavailable
 from core.messages import Address, Message
 from core.ports import Seen
 from core.prompts import Grant
-from core.store.accept import PromptView
 from core.store.codec import message_from_json
 from core.store.pairing import NoiseRow, PairingRequest
-from core.store.rows import Delivery, Explanation, SealedSecret, ThreadRow, ToolSettingRow
+from core.store.rows import Delivery, Explanation, PromptView, SealedSecret, ThreadRow, ToolSettingRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,

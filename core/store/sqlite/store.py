@@ -11,7 +11,7 @@ from core.ids import Ids
 from core.messages import Address, InboundEvent, InboundMessage, Message, MessageRef, Sender
 from core.ports import OutboxRow, Posted, Seen, Surroundings
 from core.prompts import Grant, Prompt, Standing, ToolSetting
-from core.store.accept import Accepted, Judge, PromptView
+from core.store.accept import Accepted, Judge
 from core.store.base import RunCheck
 from core.store.changes import ChangeListener
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
@@ -22,6 +22,7 @@ from core.store.rows import (
     LoadedTurn,
     MemoryNote,
     NewCall,
+    PromptView,
     Recovery,
     SealedSecret,
     ThreadRow,

@@ -16,8 +16,7 @@ from core.prompts import (
     VoteRule,
     Wrote,
 )
-from core.store.accept import PromptView
-from core.store.rows import ThreadRow
+from core.store.rows import PromptView, ThreadRow
 from core.users import Principal, Role
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
