@@ -13,7 +13,8 @@ Dangerous operations are looked for as whole words in the tool's name, split at 
 letter or digit, and in the `operation` argument, split likewise; never in free text, where they mean
 nothing. They raise `never` to `ask` and nothing else.
 
-A dangerous tool that takes a `method` is dangerous only with another method than GET.
+A dangerous tool that takes a `method` is dangerous with another method than GET, and with a GET whose
+arguments raise its requirement: one that may carry credentials.
 """
 
 import re
@@ -195,8 +196,11 @@ def requirement_of(call: CallFacts, tool: ToolFacts, policy: Policy) -> Requirem
 
 def is_dangerous(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:
     """Whether the tool is on the list of those that ask until they are granted."""
-    harmless = call.method is not None and call.method.upper() == _HARMLESS_METHOD
-    return tool.name in policy.dangerous_tools and not harmless
+    if tool.name not in policy.dangerous_tools:
+        return False
+    reads = call.method is not None and call.method.upper() == _HARMLESS_METHOD
+    raised = call.risk is not None and _ORDER[call.risk.requirement] > _ORDER[tool.requirement]
+    return raised or not reads
 
 
 def _names_dangerous_operation(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:

@@ -299,6 +299,14 @@ def test_http_is_dangerous_with_another_method_than_get(method: str | None, answ
     assert word(judge(tool("never", "http"), method=method)) == answer
 
 
+@pytest.mark.parametrize("requirement,answer", [("never", "run"), ("ask", "ask+"), ("always_ask", "ask")])
+def test_a_get_is_dangerous_where_its_arguments_carry_risk(requirement: str, answer: str) -> None:
+    risk = Risk(Requirement(requirement), "GET https://example.org")
+    for preset in (Preset.AUTO_LOOP, Preset.AUTO):
+        facts = tool("never", "http", rated=True)
+        assert word(judge(facts, method="GET", risk=risk, policy=Policy(preset=preset))) == answer
+
+
 @pytest.mark.parametrize("name", ["shell", "write_file", "apply_patch", "delete_file", "http"])
 def test_what_is_dangerous_by_default(name: str) -> None:
     for preset in (Preset.WHITELIST, Preset.AUTO_LOOP, Preset.AUTO):
