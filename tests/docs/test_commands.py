@@ -16,6 +16,7 @@ from tests.tree import ROOT
 VARIABLES = {
     "TELEGRAM_TOKEN": "1:a",
     "TELEGRAM_WEBHOOK_SECRET": "s",
+    "DISCORD_TOKEN": "a.b.c",
     "OPENAI_API_KEY": "k",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
