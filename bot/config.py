@@ -27,12 +27,14 @@ from bot.config_references import apply_references, apply_vault
 from bot.environment_file import with_file
 from bot.settings import (
     DATABASE_NAME,
+    NO_USER,
     TELEGRAM_URL,
     ChannelSection,
     Config,
     DiscordChannel,
     SlackChannel,
     TelegramChannel,
+    is_row_id,
 )
 
 FILE_NAME = "hubbub.toml"
@@ -164,6 +166,7 @@ def _across_sections(config: Config) -> Iterator[Problem]:
     """What no single section can judge."""
     yield from _http(config)
     yield from _models(config)
+    yield from _teams(config)
     yield from _approvers(config)
     for name, channel in config.channels.items():
         yield from _channel(config, name, channel)
@@ -190,6 +193,13 @@ def _models(config: Config) -> Iterator[Problem]:
         names.add(model.name)
         if model.provider != "demo" and not model.model:
             yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
+
+
+def _teams(config: Config) -> Iterator[Problem]:
+    for name, team in config.teams.items():
+        for index, user in enumerate(team.users):
+            if user != config.hub.owner and not is_row_id(user):
+                yield Problem(("teams", name, "users", index), f'"{user}" {NO_USER}')
 
 
 def _approvers(config: Config) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
@@ -22,6 +23,7 @@ TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"
 DISCORD_URL = "https://discord.com/api/v10"
 DISCORD_GATEWAY_URL = "wss://gateway.discord.gg"
+NO_USER = "is nobody's id; write the owner's or another that `hubbub users list` shows"
 
 _IDENTITY = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*(?:_[a-z0-9-]+)*")
@@ -49,6 +51,19 @@ def _identity(text: str) -> str:
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError("is not a name; use small letters, digits, - and single _, beginning with a letter")
+    return text
+
+
+def is_row_id(text: str) -> bool:
+    """Whether it is an id the store made, dashed or plain."""
+    return re.fullmatch(r"[0-9a-fA-F]{32}", text.replace("-", "")) is not None
+
+
+def _user(text: str) -> str:
+    if is_row_id(text):
+        return str(UUID(text.replace("-", "")))
+    if not _NAME.fullmatch(text):
+        raise ValueError(NO_USER)
     return text
 
 
@@ -156,6 +171,8 @@ Text = Annotated[str, AfterValidator(_not_blank)]
 Name = Annotated[str, AfterValidator(_name)]
 Url = Annotated[str, AfterValidator(_url)]
 Identity = Annotated[str, AfterValidator(_identity)]
+User = Annotated[str, AfterValidator(_user)]
+"""A user's id: the owner's is the name in [hub] owner, everybody else's a UUID, dashed or plain."""
 FilePath = Annotated[Path, BeforeValidator(_path)]
 """As written; bot.config makes it absolute, starting at the directory of the file that says it."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -256,7 +273,9 @@ class Roles(Section):
 class Team(Section):
     """People who decide together."""
 
-    users: tuple[Name, ...] = Field(min_length=1, examples=[["anna", "bo"]])
+    users: tuple[User, ...] = Field(
+        min_length=1, examples=[["owner", "01900000-0000-7000-8000-000000000000"]]
+    )
 
 
 class Access(Section):

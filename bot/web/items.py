@@ -211,7 +211,7 @@ class OutcomeView(Page):
 
 class ApprovalPage(Page):
     """Something that waits, or waited, for a person. `arguments`: of the call, as it would run; `votes`: who
-    has agreed so far; `quorum`: how many must."""
+    has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
 
     prompt_id: str
     kind: str
@@ -230,6 +230,7 @@ class ApprovalPage(Page):
     state: Literal["open", "closed"]
     outcome: OutcomeView | None
     may_decide: bool
+    voted: bool
     quorum: int
     votes: tuple[str, ...]
 
@@ -310,6 +311,7 @@ class Presenter:
             arguments = self._arguments(prompt.tool, glance.arguments)
         is_open = prompt.state is PromptState.OPEN
         view = PromptView(prompt, glance.votes, glance.thread)
+        voted = any(vote.user_id == reader.user_id for vote in glance.votes)
         return ApprovalPage(
             prompt_id=prompt.id,
             kind=prompt.kind.value,
@@ -329,7 +331,8 @@ class Presenter:
             outcome=None
             if is_open
             else OutcomeView(text=prompt.outcome_text or "", by=glance.closed_by, at=glance.closed_at or 0),
-            may_decide=is_open and may_decide(view, reader) is None,
+            may_decide=is_open and not voted and may_decide(view, reader) is None,
+            voted=voted,
             quorum=prompt.rule.quorum,
             votes=tuple(vote.name for vote in glance.votes),
         )

@@ -42,7 +42,7 @@ approvers = "team:ops"
 quorum = 2
 
 [teams.ops]
-users = ["anna", "bo"]
+users = ["01900000-0000-7000-8000-000000000009", "0190000000007000800000000000000A"]
 
 [roles.guest]
 tools = ["time"]
@@ -107,7 +107,10 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     assert config.models[0].api_key.get_secret_value() == SECRET
     assert config.models[1].provider == "demo"
     assert config.approvals.tool_timeouts == {"shell": 60, "http": 5.5}
-    assert config.teams["ops"].users == ("anna", "bo")
+    assert config.teams["ops"].users == (
+        "01900000-0000-7000-8000-000000000009",
+        "01900000-0000-7000-8000-00000000000a",
+    )
     assert config.roles.guest.tools == ("time",)
     telegram = telegram_channel(config, "telegram")
     assert (telegram.platform, telegram.direct, telegram.groups) == ("telegram", "allowlist", "off")
@@ -327,7 +330,21 @@ ONE_LINE_EACH = [
         "[approvals]\nquorum = 2",
         "2: approvals.quorum: 2 people must agree but approvers has 1; lower it or name a team",
     ),
-    ("[teams.ops]\nusers = []", '2: teams.ops.users: must not be empty; for example users = ["anna", "bo"]'),
+    (
+        "[teams.ops]\nusers = []",
+        '2: teams.ops.users: must not be empty; for example users = ["owner", '
+        '"01900000-0000-7000-8000-000000000000"]',
+    ),
+    (
+        "[teams.ops]\nusers = ['owner', 'anna']",
+        "2: teams.ops.users[1]: \"anna\" is nobody's id; write the owner's or another that "
+        "`hubbub users list` shows",
+    ),
+    (
+        "[teams.ops]\nusers = ['owner', 'Anna B']",
+        "2: teams.ops.users[1]: \"Anna B\" is nobody's id; write the owner's or another that "
+        "`hubbub users list` shows",
+    ),
     ("http = 5", "1: http: 5 must be a table; write it as [http]"),
     ("models = []", '1: models: must name at least one model; write [[models]] with provider = "demo"'),
     ("[models]\nname = 'a'", "1: models: must be a list in brackets; write it as [[models]]"),

@@ -8,7 +8,9 @@ from playwright.async_api import Browser
 
 from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub, running_hub
+from tests.browser.hub import STRANGER, Hub, running_hub
+from tests.scenarios.house import OWNER, TOKEN
+from tests.simulators.telegram import TelegramSimulator
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -22,6 +24,16 @@ async def browser() -> AsyncIterator[Browser]:
 async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
     """A hub with the built-in model and no platform."""
     async with running_hub(tmp_path) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def telegram() -> AsyncIterator[TelegramSimulator]:
+    """A platform where the owner, too, has an account."""
+    async with TelegramSimulator() as running:
+        running.add_bot(TOKEN)
+        running.add_user(OWNER, first_name="Olivia")
+        running.add_user(STRANGER, first_name="Stan")
         yield running
 
 

@@ -27,6 +27,8 @@ name = "main"
 {channels}
 """
 DEMO = 'provider = "demo"'
+STRANGER = 9
+"""A person of the platform whom the hub does not know."""
 CHANNEL = """
 [channels.telegram]
 token = "{token}"
@@ -74,15 +76,18 @@ class Hub:
 
 @contextlib.asynccontextmanager
 async def running_hub(
-    directory: Path, *, model: str = DEMO, telegram: TelegramSimulator | None = None
+    directory: Path, *, model: str = DEMO, telegram: TelegramSimulator | None = None, extra: str = ""
 ) -> AsyncIterator[Hub]:
-    """A hub with the built-in model; with a simulated platform, whose person OWNER is the hub's owner."""
+    """A hub with the built-in model; with a simulated platform, whose person OWNER is the hub's owner.
+
+    `extra` ends the configuration: in the channel's section, if there is one, unless it opens another.
+    """
     channels = owner = ""
     if telegram is not None:
         channels = CHANNEL.format(token=TOKEN, url=telegram.url)
         owner = f'owner_identities = ["telegram:{OWNER}"]'
     (directory / "workspace").mkdir(exist_ok=True)
-    text = HUB.format(directory=directory, owner=owner, model=model, channels=channels)
+    text = HUB.format(directory=directory, owner=owner, model=model, channels=channels) + extra
     (directory / "hubbub.toml").write_text(text)
     hub = Hub(directory, RunningHub(directory))
     await hub.process.__aenter__()

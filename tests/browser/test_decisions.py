@@ -10,8 +10,8 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub, running_hub
-from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
+from tests.browser.hub import STRANGER, Hub, running_hub
+from tests.scenarios.house import LIMIT_S, OWNER
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
 
@@ -22,18 +22,6 @@ pytestmark = [
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
-
-STRANGER = 9
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def telegram() -> AsyncIterator[TelegramSimulator]:
-    """A platform where the owner, too, has an account."""
-    async with TelegramSimulator() as running:
-        running.add_bot(TOKEN)
-        running.add_user(OWNER, first_name="Olivia")
-        running.add_user(STRANGER, first_name="Stan")
-        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -163,7 +151,21 @@ async def test_the_owner_reads_along_and_answers_where_people_are(
     assert complaints.lines == []
 
 
-async def test_a_file_goes_with_a_message_by_drop_and_by_button(
+FILE = """
+([name, words]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([words], name, {type: 'text/plain'}));
+  return data;
+}
+"""
+
+PASTE = """
+(clipboardData) => document.querySelector('.composer textarea').dispatchEvent(
+  new ClipboardEvent('paste', {clipboardData, bubbles: true, cancelable: true}))
+"""
+
+
+async def test_a_file_goes_with_a_message_by_drop_by_button_and_pasted(
     browser: Browser, hub: Hub, complaints: Complaints
 ) -> None:
     async with tab(browser, complaints) as page:
@@ -173,15 +175,38 @@ async def test_a_file_goes_with_a_message_by_drop_and_by_button(
         await page.locator("input[type=file]").set_input_files(
             {"name": "一份很长的名字.txt", "mimeType": "text/plain", "buffer": b"by button"}
         )
-        data = await page.evaluate_handle(
-            "() => { const data = new DataTransfer();"
-            " data.items.add(new File(['by drop'], 'dropped.txt', {type: 'text/plain'})); return data; }"
-        )
-        await page.dispatch_event(".conversation", "drop", {"dataTransfer": data})
-        await expect(page.locator(".chip")).to_have_count(2)
-        await expect(page.locator(".chip").last).to_contain_text("7 B")
+        dropped = await page.evaluate_handle(FILE, ["dropped.txt", "by drop"])
+        await page.dispatch_event(".conversation", "drop", {"dataTransfer": dropped})
+        pasted = await page.evaluate_handle(FILE, ["pasted.txt", "by pasting"])
+        await pasted.evaluate(PASTE)
+        await expect(page.locator(".chip")).to_have_count(3)
+        await expect(page.locator(".chip").nth(1)).to_contain_text("7 B")
+        await expect(page.locator(".chip").last).to_contain_text("10 B")
         await console.say("here they are")
         await console.in_a_thread()
         await expect(console.messages("user").first).to_contain_text("dropped.txt")
+        await expect(console.messages("user").first).to_contain_text("pasted.txt")
         await expect(console.messages("user").first).to_contain_text("一份很长的名字.txt")
     assert complaints.lines == []
+
+
+async def test_what_could_not_be_sent_is_kept_with_its_files(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    await console.open("chat/new")
+    await page.locator("input[type=file]").set_input_files(
+        {"name": "kept.txt", "mimeType": "text/plain", "buffer": b"kept"}
+    )
+    await expect(page.locator(".chip")).to_contain_text("4 B")
+    await page.context.set_offline(True)
+    await console.say("here it is")
+    await expect(page.locator(".composer .problem")).to_be_visible()
+    await expect(page.locator(".chip")).to_contain_text("kept.txt")
+    await expect(console.field).to_have_value("here it is")
+    await page.context.set_offline(False)
+    await console.field.press("Enter")
+    await console.in_a_thread()
+    await expect(console.messages("user").first).to_contain_text("kept.txt")
+    await expect(page.locator(".chip")).to_have_count(0)
+    assert complaints.but("ERR_INTERNET_DISCONNECTED", "Failed to load resource") == []

@@ -1,10 +1,11 @@
 """Every flow by keyboard alone; where the focus is, is always seen."""
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
+from tests.browser.keyboard import tab_to
 
 pytestmark = [
     pytest.mark.chromium,
@@ -13,34 +14,6 @@ pytestmark = [
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
-
-FOCUS = """
-() => {
-  const one = document.activeElement;
-  const style = getComputedStyle(one), around = getComputedStyle(one.closest('.composer-row') ?? one);
-  const name = one.getAttribute('aria-label') || one.labels?.[0]?.textContent || one.textContent;
-  return {
-    name: (name || '').trim().slice(0, 80),
-    tag: one.tagName,
-    seen: [style, around].some((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0),
-  };
-}
-"""
-MOST_TABS = 60
-
-
-async def tab_to(page: Page, name: str, *, back: bool = False) -> None:
-    """Press Tab until what has the focus bears this name; on the way, the focus is always seen."""
-    passed: list[str] = []
-    for _ in range(MOST_TABS):
-        await page.keyboard.press("Shift+Tab" if back else "Tab")
-        focus = await page.evaluate(FOCUS)
-        passed.append(focus["name"])
-        if focus["tag"] != "BODY":
-            assert focus["seen"], f"nobody sees where the focus is: {focus}"
-        if focus["name"].startswith(name):
-            return
-    raise AssertionError(f"{name} is not reached by Tab, but {passed}")
 
 
 async def test_a_conversation_with_a_decision(console: Console, complaints: Complaints) -> None:

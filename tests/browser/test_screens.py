@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.crowd import LONG_NAME, multiply
-from tests.browser.hub import Hub, running_hub
+from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.browser.screens import barriers, misfits
 from tests.plugins.profile import Profile
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
@@ -31,7 +31,6 @@ ALL = tuple((width, dark) for width in HEIGHTS for dark in (False, True))
 SOME = ((360, False), (768, False), (1440, True))
 SHEET = ROOT / "docs" / "console.png"
 SHEET_WIDTH = 1500
-STRANGER = 9
 FORMATTED = "run: printf 'a b c\\n%.0s' $(seq 40)"
 CHINESE = "请帮我看看磁盘为什么满了，" * 12
 

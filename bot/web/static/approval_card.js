@@ -155,7 +155,8 @@ class ApprovalCard {
   *#answers() {
     const approval = /** @type {import("./types.js").Approval} */ (this.approval);
     if (!approval.may_decide) {
-      yield h("p", { class: "muted" }, "Somebody else has to decide this.");
+      const words = approval.voted ? "You have agreed; others have to, too." : "Somebody else has to decide this.";
+      yield h("p", { class: "muted" }, words);
       return;
     }
     if (this.#form) {

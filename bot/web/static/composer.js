@@ -14,7 +14,8 @@ export class Composer {
    */
   constructor(options) {
     this.options = options;
-    this.uploads = new Uploads(() => this.#refresh());
+    // The button that was pressed is gone with its file; the focus must not be.
+    this.uploads = new Uploads({ onChange: () => this.#refresh(), onRemoved: () => this.focus() });
     this.field = this.#makeField();
     this.sendButton = h(
       "button",
@@ -123,15 +124,15 @@ export class Composer {
     this.#complain("");
     if (uploads.underWay) return this.#complain("A file is still on its way.");
     if (uploads.failed) return this.#complain("A file could not be taken. Remove it to send the message.");
-    const ids = uploads.ids;
-    if (!text && !ids.length) return;
+    if (!text && !uploads.ids.length) return;
     this.field.value = "";
-    uploads.clear();
+    const { ids, putBack } = uploads.take();
     this.#changed();
     try {
       await this.options.onSend(text, ids);
     } catch (error) {
       this.#complain(/** @type {Error} */ (error).message);
+      putBack();
       if (!this.field.value) this.write(text);
     }
   }

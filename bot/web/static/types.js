@@ -26,7 +26,7 @@
  *   tool: string | null, arguments: Object<string, any> | null, details: string[], choices: Choice[],
  *   free_text: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
  *   expires_at: number, state: "open" | "closed",
- *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, quorum: number,
+ *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,
  *   votes: string[]}} Approval
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step

@@ -13,9 +13,10 @@ const MOST_FILES = 10;
 export class Uploads {
   /** @type {Map<HTMLElement, Upload>} */ #chips = new Map();
 
-  /** @param {() => void} onChange */
-  constructor(onChange) {
+  /** @param {{onChange: () => void, onRemoved: () => void}} options onRemoved: a person took one back */
+  constructor({ onChange, onRemoved }) {
     this.onChange = onChange;
+    this.onRemoved = onRemoved;
     this.element = h("ul", { class: "chips", "aria-label": "Attachments", hidden: true });
   }
 
@@ -40,10 +41,17 @@ export class Uploads {
     }
   }
 
-  clear() {
-    for (const chip of this.#chips.values()) chip.cancel.abort();
+  /** Hands over what can be sent; `putBack` if it was not. @returns {{ids: string[], putBack: () => void}} */
+  take() {
+    const { ids } = this;
+    const taken = [...this.#chips];
     this.#chips.clear();
     this.#changed();
+    const putBack = () => {
+      this.#chips = new Map([...taken, ...this.#chips]);
+      this.#changed();
+    };
+    return { ids, putBack };
   }
 
   /** @param {File} file */
@@ -85,6 +93,7 @@ export class Uploads {
     this.#chips.get(chip)?.cancel.abort();
     this.#chips.delete(chip);
     this.#changed();
+    this.onRemoved();
   }
 
   #changed() {

@@ -153,16 +153,20 @@ def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[PromptVie
 
 def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, answer: Answer) -> None:
     """Record a person's answer to an open prompt; a later answer takes the place of an earlier one."""
-    tx.run(
+    row = tx.one(
         "INSERT INTO votes (prompt_id, user_id, name, option, at)"
         " SELECT id, ?, ?, ?, ? FROM prompts WHERE id = ? AND state = 'open'"
-        " ON CONFLICT (prompt_id, user_id) DO UPDATE SET option = excluded.option, at = excluded.at",
+        " ON CONFLICT (prompt_id, user_id) DO UPDATE SET option = excluded.option, at = excluded.at"
+        " RETURNING (SELECT thread_id FROM prompts WHERE id = votes.prompt_id)",
         voter.user_id,
         storable(voter.name),
         answer_to_text(answer),
         tx.clock.now(),
         prompt_id,
     )
+    if row is not None:  # others look on who have to agree, too
+        (thread_id,) = row
+        tx.changes.prompts[prompt_id] = thread_id
 
 
 def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRow, ...]:

@@ -1,0 +1,131 @@
+"""Pages other than Chat by keyboard alone: who is let in, what was asked, what became of a message, files."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.console import Console
+from tests.browser.hub import STRANGER, Hub, running_hub
+from tests.browser.keyboard import tab_to
+from tests.scenarios.house import LIMIT_S
+from tests.simulators.telegram import TelegramSimulator
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
+    """A hub with a platform."""
+    async with running_hub(tmp_path, telegram=telegram) as running:
+        yield running
+
+
+async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
+    console: Console, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    page = console.page
+    await console.open("channels")
+    telegram.user_sends_text(STRANGER, "let me in")
+    await expect(page.get_by_role("button", name="Member")).to_be_visible()
+    await tab_to(page, "Member")
+    await page.keyboard.press("Enter")
+    await telegram.wait_text(STRANGER, "You are in.", timeout_s=LIMIT_S)
+    await expect(page.get_by_text("Nobody is asking.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Asking to be let in")).to_be_focused()
+
+    telegram.user_sends_text(STRANGER, "what time is it")
+    await telegram.wait_text(STRANGER, "It is", timeout_s=LIMIT_S)
+    await tab_to(page, "Channels", back=True)
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".row").first).to_contain_text("what time is it")
+    await tab_to(page, "Search all threads")
+    await page.keyboard.type("what time")
+    await expect(page.locator(".row")).to_have_count(1)
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await expect(console.field).to_be_focused()
+    await page.keyboard.type("Time for a walk.")
+    await page.keyboard.press("Enter")
+    await console.sees("Time for a walk.", "operator")
+    await telegram.wait_text(STRANGER, "Time for a walk.", timeout_s=LIMIT_S)
+
+    await tab_to(page, "Threads", back=True)
+    await page.keyboard.press("End")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "What happened to a message?")
+    await page.keyboard.type("what time is it")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("1 message found")).to_be_visible()
+    await tab_to(page, "Open conversation")
+    await page.keyboard.press("Enter")
+    await console.sees("what time is it", "user")
+
+    await console.open("channels")
+    await expect(page.get_by_role("button", name="Let in no more")).to_be_visible()
+    await tab_to(page, "Let in no more")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Let telegram 9 in no more?")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("· revoked")).to_be_visible()
+    assert complaints.lines == []
+
+
+async def test_what_waits_is_decided_among_all_approvals(
+    console: Console, hub: Hub, complaints: Complaints
+) -> None:
+    page = console.page
+    for name in ("one", "two"):
+        await hub.api("POST", "/chat/send", {"text": f"run: touch {name}", "new": True})
+    await console.open("approvals")
+    await expect(page.locator("article.approval")).to_have_count(2)
+    for left in (1, 0):
+        await tab_to(page, "Approve")
+        while (await page.evaluate("() => document.activeElement.dataset.action")) != "approve":
+            await tab_to(page, "Approve")  # the page's own link begins alike
+        await page.keyboard.press("Enter")
+        await expect(page.locator("article.approval:not(.closed)")).to_have_count(left)
+        await expect(page.locator("article.approval:focus")).to_contain_text("Approved by owner")
+    made = hub.directory / "workspace"
+    await console.open("approvals/history")
+    await expect(page.locator("article.approval")).to_have_count(2)
+    await expect(
+        page.locator("article.approval .outcome").filter(has_text="Approved by owner")
+    ).to_have_count(2)
+    assert {"one", "two"} <= {path.name for path in made.iterdir()}
+    assert complaints.lines == []
+
+
+async def test_files_are_attached_and_removed(console: Console, complaints: Complaints) -> None:
+    page = console.page
+    await console.open("chat/new")
+    await expect(console.field).to_be_focused()
+    await tab_to(page, "Attach files", back=True)
+    async with page.expect_file_chooser() as chosen:
+        await page.keyboard.press("Enter")
+    files = [("wrong.txt", b"x"), ("right.txt", b"yy")]
+    await (await chosen.value).set_files(
+        [{"name": name, "mimeType": "text/plain", "buffer": words} for name, words in files]
+    )
+    await expect(page.locator(".chip").last).to_contain_text("2 B")
+    await tab_to(page, "Remove wrong.txt", back=True)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".chip")).to_have_count(1)
+    await expect(console.field).to_be_focused()
+    await page.keyboard.type("here it is")
+    await page.keyboard.press("Enter")
+    await console.in_a_thread()
+    await expect(console.messages("user").first).to_contain_text("right.txt")
+    await expect(console.messages("user").first).not_to_contain_text("wrong.txt")
+    assert complaints.lines == []

@@ -1,0 +1,112 @@
+"""People of a platform in the console: they are the owner, or refused; what they call themselves is text."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.console import Console
+from tests.browser.hub import STRANGER, Hub, running_hub
+from tests.scenarios.house import LIMIT_S
+from tests.simulators.telegram import TelegramSimulator
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+PLOTTER = 10
+IMAGE = "<img src=x class=planted onerror=planted=1>"
+SCRIPT = "<script class=planted>planted=1</script>"
+MEMBERS_RUN = """
+[roles.member]
+tools = ["shell"]
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
+    """A hub whose platform has somebody with a name for a browser; members may ask for commands."""
+    telegram.add_user(PLOTTER, first_name=IMAGE, last_name=SCRIPT, username="plotter")
+    async with running_hub(tmp_path, telegram=telegram, extra=MEMBERS_RUN) as running:
+        yield running
+
+
+async def test_this_is_me_makes_an_account_the_owners(
+    console: Console, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    telegram.user_sends_text(STRANGER, "it is me, from another telephone")
+    await console.open("channels")
+    asking = console.page.get_by_role("region", name="Asking to be let in")
+    await asking.get_by_role("button", name="This is me").click()
+    await telegram.wait_text(STRANGER, "You are in.", timeout_s=LIMIT_S)
+    await expect(asking.get_by_text("Nobody is asking.")).to_be_visible()
+    people = console.page.get_by_role("region", name="People")
+    await expect(people.locator(".card").filter(has_text="owner")).to_contain_text("telegram 9 · paired")
+    telegram.user_sends_text(STRANGER, "run: echo mine")
+    await console.open("approvals")
+    await expect(console.card()).to_contain_text("Asked by owner on telegram")
+    assert complaints.lines == []
+
+
+async def test_who_is_refused_stays_outside(
+    console: Console, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    telegram.user_sends_text(STRANGER, "let me in")
+    await console.open("channels")
+    asking = console.page.get_by_role("region", name="Asking to be let in")
+    await asking.get_by_role("button", name="Refuse").click()
+    await expect(asking.get_by_text("Nobody is asking.")).to_be_visible()
+    people = console.page.get_by_role("region", name="People")
+    await expect(people).not_to_contain_text("Stan")
+    telegram.user_sends_text(STRANGER, "what time is it")
+    await console.open("why")
+    await expect(console.page.locator(".event").filter(has_text="refused").first).to_be_visible()
+    assert not [one for one in telegram.bot_messages(STRANGER) if one.text.startswith("It is")]
+    assert complaints.lines == []
+
+
+async def test_names_people_gave_themselves_are_text_everywhere(
+    console: Console, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    page = console.page
+
+    async def shown_in(place: str, selector: str) -> None:
+        await console.open(place)
+        await expect(page.locator(selector).filter(has_text=IMAGE).first).to_be_visible()
+        await nothing_planted(console)
+
+    telegram.user_sends_text(PLOTTER, "let me in")
+    await shown_in("channels", ".card .name")
+    await page.get_by_role("button", name="Member").click()
+    await telegram.wait_text(PLOTTER, "You are in.", timeout_s=LIMIT_S)
+    await shown_in("channels", ".card h3")
+    telegram.user_sends_document(PLOTTER, name=f"{IMAGE}.txt", caption="run: ls")
+    await shown_in("approvals", "article.approval .meta")
+    await shown_in("threads", ".row-preview")
+    await page.locator(".row a").first.click()
+    await expect(page.locator(".pane-head .about")).to_contain_text(IMAGE)
+    await console.sees("run: ls", "user")
+    await nothing_planted(console)
+    (card,) = [one for one in telegram.bot_messages(PLOTTER) if (one.keyboard or {}).get("inline_keyboard")]
+    telegram.user_presses_button(PLOTTER, card.id, 0)
+    await expect(console.outcome()).to_contain_text(f"Approved by {IMAGE}")
+    await nothing_planted(console)
+    await shown_in("approvals/history", ".outcome")
+    telegram.user_sends_text(PLOTTER, SCRIPT)
+    await telegram.wait_text(PLOTTER, "You said", timeout_s=LIMIT_S)
+    await shown_in("why", ".event .name")
+    await expect(page.locator(".event-text").filter(has_text=SCRIPT).first).to_be_visible()
+    assert complaints.lines == []
+
+
+async def nothing_planted(console: Console) -> None:
+    """No name became an element or ran."""
+    assert await console.page.locator(".planted").count() == 0
+    assert await console.page.evaluate("() => window.planted") is None

@@ -1,0 +1,106 @@
+"""A call that two of a team must agree to: how far they are is seen while they decide."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.browser.hub import Hub, running_hub
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+MIA = "<b class=planted>Mia</b>"
+TEAM = """
+[approvals]
+approvers = "team:ops"
+quorum = 2
+[teams.ops]
+users = ["owner", {mia}]
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    """A hub that asks a team."""
+    async with running_hub(tmp_path) as running:
+        yield running
+
+
+async def team_of(hub: Hub) -> str:
+    """The owner and Mia decide together from now on; her token."""
+    mia = (await hub.api("POST", "/users", {"name": MIA}))["id"]
+    token: str = (await hub.api("POST", "/tokens", {"user_id": mia}))["token"]
+    path = hub.directory / "hubbub.toml"
+    path.write_text(path.read_text() + TEAM.format(mia=json.dumps(mia)))
+    await hub.restart()
+    return token
+
+
+async def resolve(hub: Hub, token: str, prompt_id: str, action: str) -> int:
+    """Mia's answer, from a program; its status."""
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as http,
+        http.post(
+            f"{hub.url}/api/chat/gate/resolve", json={"request_id": prompt_id, "action": action}
+        ) as answer,
+    ):
+        return answer.status
+
+
+async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
+    browser: Browser, hub: Hub, complaints: Complaints
+) -> None:
+    token = await team_of(hub)
+    async with tab(browser, complaints) as page, tab(browser, complaints) as second:
+        console, approvals = Console(page, hub.url), Console(second, hub.url)
+        for one in (console, approvals):
+            await one.log_in(await hub.link())
+        await approvals.open("approvals")
+        await console.say_in_a_new_thread("run: touch made")
+        for one in (console, approvals):
+            await expect(one.card()).to_contain_text("0 of 2 agreed")
+        await console.decide("Approve")
+        for one in (console, approvals):
+            await expect(one.card()).to_contain_text("1 of 2 agreed: owner")
+        await expect(console.card().get_by_role("button", name="Approve")).to_have_count(0)
+        await expect(console.card()).to_contain_text("You have agreed; others have to, too.")
+        made = hub.directory / "workspace" / "made"
+        assert not made.exists()
+        prompt_id = await console.card().get_attribute("data-prompt")
+        assert prompt_id is not None
+        assert await resolve(hub, token, prompt_id, "approve") == 200
+        await expect(console.outcome()).to_contain_text(MIA)
+        await expect(approvals.card()).to_have_count(0)
+        await console.sees("I ran touch made")
+        assert made.exists()
+        assert await page.locator(".planted").count() == 0
+    assert complaints.lines == []
+
+
+async def test_one_refusal_is_enough(browser: Browser, hub: Hub, complaints: Complaints) -> None:
+    token = await team_of(hub)
+    async with tab(browser, complaints) as page:
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        await console.say_in_a_new_thread("run: touch made")
+        prompt_id = await console.card().get_attribute("data-prompt")
+        assert prompt_id is not None
+        assert await resolve(hub, token, prompt_id, "approve") == 200
+        await expect(console.card()).to_contain_text(f"1 of 2 agreed: {MIA}")
+        await console.decide("Deny")
+        await expect(console.outcome()).to_contain_text("Denied by owner")
+        assert not (hub.directory / "workspace" / "made").exists()
+        assert await page.locator(".planted").count() == 0
+    assert complaints.lines == []
