@@ -115,7 +115,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     telegram = telegram_channel(config, "telegram")
     assert (telegram.platform, telegram.direct, telegram.groups) == ("telegram", "allowlist", "off")
     assert telegram.token.get_secret_value() == TOKEN
-    assert config.channels["second-bot"].mode == "webhook"
+    assert telegram_channel(config, "second-bot").mode == "webhook"
 
 
 def test_the_path_given_wins_over_the_variable_and_that_over_the_working_directory(folder: Path) -> None:
