@@ -7,6 +7,7 @@ counts. Blank input gives no message. Nothing raises because of the text, whatev
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from channels.blocks import Mark, showable
 from channels.chunking import Chunk, split
@@ -22,9 +23,13 @@ JOINER = "\u2060"
 """A word joiner: not seen, and keeps apart what Discord would read as one."""
 
 _BLANK = re.compile(r"[\s\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\u180e]*")
-_BARE_URL = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
-_MEANING = re.compile(r"[\\`*_~|<\[\]]")
-_LINE_START = re.compile(r"(\s*)(>|#{1,3}(?=\s)|-(?=[#\s])|\+(?=\s)|\d{1,9}(?=[.)]\s))")
+_BARE_URL = re.compile(r"https?://[^\s<]+", re.IGNORECASE)
+_BEHIND_URL = re.compile(r"[.,:;\"'\])*_~|>]*$")
+"""What Discord does not take as an address's end."""
+_MARKERS = re.compile(r"[*`\\]|~~")
+_MEANING = re.compile(r"[\\`*_~|<\[]")
+_MEANING_IN_LABEL = re.compile(r"[\\`*_~|<\[\]]")
+_LINE_START = re.compile(r"(\s*)(>|#{1,3}(?=\s)|-(?=[#\s])|\+(?=\s)|\d+(?=[.)]\s))")
 _MENTION = re.compile(r"@(?=everyone|here)", re.IGNORECASE)
 _WRAPPERS = ((Mark.STRIKE, "~~"), (Mark.BOLD, "**"), (Mark.ITALIC, "*"))
 
@@ -76,24 +81,42 @@ def _written(part: Part) -> str:
 def _code_block(text: str, language: str) -> str:
     # Three backticks would end it; a language is one word of what Discord takes for one.
     inside = text.replace("```", f"``{JOINER}`")
-    if inside.endswith("`"):
+    if inside.endswith("`") or not inside.strip("\n"):
         inside += JOINER
     word = language if re.fullmatch(r"[A-Za-z0-9_+.#-]{1,32}", language) else ""
     return f"```{word}\n{inside}\n```"
 
 
 def _line(runs: tuple[Run, ...]) -> str:
-    titled = next((run.level for run in runs if run.level is not None), None)
+    level = next((run.level for run in runs if run.text.strip()), None)
+    if level is None:  # a title behind a list's bullet is none to Discord
+        runs = tuple(replace(run, marks=run.marks | _strong(run)) for run in runs)
     body = "".join(_joined(runs))
-    if titled is not None:
-        return f"{'#' * min(titled, 3)} {body}" if body.strip() else body
-    return body
+    if level is None:
+        return _no_block(body)
+    # Signs at its end would be taken for the title's own.
+    body = re.sub(r"(?<=\s)#+$", lambda signs: "\\#" * len(signs.group()), body)
+    return f"{'#' * min(level, 3)} {body}"
+
+
+def _no_block(line: str) -> str:
+    """The line, as no beginning of a quotation, title or list."""
+    match = _LINE_START.match(line)
+    if match is None:
+        return line
+    # "1." begins a numbered list: there the dot is escaped, elsewhere the sign itself.
+    at = match.end() if match[2][0].isdigit() else match.start(2)
+    return f"{line[:at]}\\{line[at:]}"
+
+
+def _strong(run: Run) -> frozenset[Mark]:
+    return frozenset() if run.level is None else frozenset({Mark.BOLD})
 
 
 def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
     before = ""
-    for number, run in enumerate(runs):
-        written = _run(run, at_line_start=number == 0)
+    for run in runs:
+        written = _run(run)
         # Markers that touch would be read together: `**a****b**`.
         if before[-1:] in tuple("*~`)_") and written[:1] in tuple("*~`[_"):
             yield JOINER
@@ -101,28 +124,39 @@ def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
         before = written
 
 
-def _run(run: Run, *, at_line_start: bool) -> str:
+def _run(run: Run) -> str:
     text = run.text.strip()
     if not text:
         return run.text
     lead = run.text[: len(run.text) - len(run.text.lstrip())]
     tail = run.text[len(run.text.rstrip()) :]
-    if Mark.CODE in run.marks:
+    if run.url is not None and _is_linkable(run.url):
+        body = _link(text, run.url, run.marks)
+    elif Mark.CODE in run.marks:  # it stands alone: what it holds could end a style around it
         body = _inline_code(text)
     else:
-        body = _escaped(text, at_line_start=at_line_start and run.url is None)
-    for mark, marker in reversed(_WRAPPERS):
-        if mark in run.marks:
-            body = f"{marker}{body}{marker}"
-    if run.url is not None and _is_linkable(run.url):
-        body = body if text == run.url else f"[{body}](<{run.url}>)"
+        body = _styled(_escaped(text), run.marks)
     return f"{lead}{body}{tail}"
+
+
+def _styled(body: str, marks: frozenset[Mark]) -> str:
+    for mark, marker in reversed(_WRAPPERS):
+        if mark in marks:
+            body = f"{marker}{body}{marker}"
+    return body
+
+
+def _link(text: str, url: str, marks: frozenset[Mark]) -> str:
+    if text == url:
+        return f"<{url}>" if _MARKERS.search(url) else _styled(f"<{url}>", marks)
+    label = _MENTION.sub(f"@{JOINER}", _MEANING_IN_LABEL.sub(r"\\\g<0>", text)).replace("://", "\\://")
+    return f"[{_styled(label, marks)}](<{url}>)"
 
 
 def _inline_code(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
-    parted = text.replace("``", f"`{JOINER}`")
+    parted = text.replace("``", f"`{JOINER}`").replace("``", f"`{JOINER}`")
     return f"`` {parted} ``"
 
 
@@ -131,20 +165,24 @@ def _is_linkable(url: str) -> bool:
     return bool(re.fullmatch(r"https?://[^\s<>]+", url, re.IGNORECASE))
 
 
-def _escaped(text: str, *, at_line_start: bool) -> str:
+def _escaped(text: str) -> str:
     parts: list[str] = []
     done = 0
-    for match in _BARE_URL.finditer(text):  # an address is taken as it stands: a backslash would spoil it
-        parts += (_escaped_words(text[done : match.start()]), match.group())
+    for match in _BARE_URL.finditer(text):
+        parts += (_escaped_words(text[done : match.start()]), _bare_url(match.group()))
         done = match.end()
     parts.append(_escaped_words(text[done:]))
-    escaped = "".join(parts)
-    if at_line_start and (match := _LINE_START.match(escaped)):
-        # "1." begins a numbered list: there the dot is escaped, elsewhere the sign itself.
-        end = match.end()
-        at = end if match[2][0].isdigit() else match.start(2)
-        escaped = f"{escaped[:at]}\\{escaped[at:]}"
-    return escaped
+    return "".join(parts)
+
+
+def _bare_url(text: str) -> str:
+    """An address in running text, which Discord makes a link: in it a backslash would be seen."""
+    behind = _BEHIND_URL.search(text)
+    url = text[: behind.start()] if behind is not None else text
+    rest = text[len(url) :]
+    if ">" in url or _MARKERS.search(url) or not _is_linkable(url):
+        return _escaped_words(text).replace("://", "\\://")
+    return f"<{url}>{_escaped_words(rest)}" if _MEANING.search(rest) or ">" in rest else text
 
 
 def _escaped_words(text: str) -> str:

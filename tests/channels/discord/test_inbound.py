@@ -1,0 +1,246 @@
+"""Discord's payloads as the hub's values."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.discord.inbound import (
+    Account,
+    Where,
+    plain_text,
+    read_change,
+    read_command,
+    read_event,
+    read_interaction,
+    read_press,
+)
+from channels.discord.pending import Pending
+from channels.discord.places import (
+    direct_address,
+    micros_of,
+    order_key_of,
+    person_of,
+    ref_of,
+    snowflake_at,
+    snowflake_of,
+    spot_of,
+)
+from channels.discord.wire import User
+from core.messages import ChoiceAnswer, InboundMessage, Unreadable
+
+US = Account("900", "900")
+DIRECT, CHANNEL, THREAD = Where(direct=True), Where(direct=False), Where(direct=False, thread=True)
+ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
+BOT = {"id": "900", "username": "hub", "bot": True}
+ID, NOW = "175928847299117063", 1
+SENT_AT_US = 1_462_015_105_796_000
+"""The documentation's own example of a snowflake and its time."""
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    return {"id": ID, "channel_id": "5", "author": ANN, "content": "hi", "type": 0} | fields
+
+
+def read(where: Where = DIRECT, **fields: Any) -> InboundMessage:
+    event = read_event(message(**fields), US, "discord", where, NOW)
+    assert isinstance(event, InboundMessage)
+    return event
+
+
+def test_a_private_message() -> None:
+    event = read()
+    assert (event.key, event.order_key) == (f"dc:900:m:{ID}", f"00{ID}")
+    assert (event.address, event.scope, event.ref) == ("5", "5", f"5:{ID}")
+    assert (event.direct, event.addressed, event.continues) == (True, True, False)
+    assert (event.sender.platform_user_id, event.sender.name, event.sender.username) == ("7", "Ann", "ann")
+    assert event.sent_at == SENT_AT_US
+
+
+@pytest.mark.parametrize(
+    "fields,where,addressed,continues",
+    [
+        ({}, CHANNEL, False, False),
+        ({"mentions": [BOT], "content": "<@900> hi"}, CHANNEL, True, False),
+        ({"mentions": [ANN], "content": "<@7> hi"}, CHANNEL, False, False),
+        ({"type": 19, "referenced_message": {"author": BOT}}, CHANNEL, True, False),
+        ({"type": 19, "referenced_message": {"author": ANN}}, CHANNEL, False, False),
+        ({"type": 19, "referenced_message": None}, CHANNEL, False, False),
+        ({}, THREAD, False, True),
+    ],
+)
+def test_in_a_server_a_mention_or_a_reply_addresses_the_bot(
+    fields: dict[str, Any], where: Where, addressed: bool, continues: bool
+) -> None:
+    event = read(where, guild_id="3", **fields)
+    assert (event.direct, event.addressed, event.continues) == (False, addressed, continues)
+    assert event.text.removeprefix("@Ann ") == "hi"
+
+
+def test_the_name_is_the_one_people_see_there() -> None:
+    assert read(CHANNEL, guild_id="3", member={"nick": "Annie"}).sender.name == "Annie"
+    assert read(author={"id": "7", "username": "ann"}).sender.name == "ann"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"author": BOT},
+        {"author": {"id": "7", "username": "other", "bot": True}},
+        {"author": {"id": "7", "system": True}},
+        {"webhook_id": "12"},
+        {"type": 7},
+        {"type": 18},
+        {"type": 20},
+        {"content": "  "},
+        {"content": "<@900>", "mentions": [BOT]},
+    ],
+    ids=str,
+)
+def test_what_no_person_said_is_nothing(fields: dict[str, Any]) -> None:
+    assert read_event(message(**fields), US, "discord", DIRECT, NOW) is None
+
+
+def test_a_file_is_named_by_its_message() -> None:
+    file = {"id": "11", "filename": "a.txt", "size": 12, "content_type": "text/plain", "url": "https://c/x"}
+    (attachment,) = read(content="", attachments=[file]).attachments
+    assert (attachment.handle, attachment.name, attachment.size_bytes) == (f"5:{ID}:11", "a.txt", 12)
+
+
+def test_a_reply_names_what_it_answers() -> None:
+    assert read(type=19, message_reference={"message_id": "77", "channel_id": "5"}).reply_to == "5:77"
+    assert read(message_reference={"type": 1, "message_id": "77"}).reply_to is None
+
+
+def test_an_edit_names_what_it_changes_and_an_unfolded_link_is_none() -> None:
+    stamp = "2026-01-01T00:00:00.000000+00:00"
+    changed = read_change(message(content="better", edited_timestamp=stamp), US, "discord", DIRECT)
+    assert changed is not None
+    assert changed.key == f"dc:900:m:{ID}:e{stamp}"
+    assert (changed.edits, changed.text) == (f"dc:900:m:{ID}", "better")
+    assert read_change(message(edited_timestamp=None), US, "discord", DIRECT) is None
+    assert read_change({"id": ID, "channel_id": "5", "embeds": []}, US, "discord", DIRECT) is None
+
+
+@pytest.mark.parametrize(
+    "written,shown",
+    [
+        ("<@900> do it", "do it"),
+        ("do it, <@!900>", "do it,"),
+        ("ask <@900> and <@7>", "ask @me and @Ann"),
+        ("<@8> <@&9> <#10>", "@8 @9 #10"),
+        ("<:smile:5> <a:wave:6> </new:7>", ":smile: :wave: /new"),
+        ("a < b > c <https://a.b>", "a < b > c <https://a.b>"),
+        ("\x00x", "x"),
+    ],
+)
+def test_text_is_read_as_people_see_it(written: str, shown: str) -> None:
+    assert plain_text(written, (User.model_validate(ANN),), US)[0] == shown
+
+
+def interaction(**fields: Any) -> dict[str, Any]:
+    made = {"id": ID, "type": 3, "token": "t", "channel_id": "5", "user": ANN, "message": {"id": "77"}}
+    return made | {"data": {"custom_id": "p:k3f9a7mzq2:1"}} | fields
+
+
+def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
+    pressed = read_interaction(interaction())
+    assert pressed is not None
+    event = read_press(pressed, US, "discord")
+    assert isinstance(event, ChoiceAnswer)
+    assert (event.prompt_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, "5:77")
+    assert (event.key, event.address, event.direct) == (f"dc:900:i:{ID}", "5", True)
+
+
+def test_a_press_in_a_server_is_a_members() -> None:
+    member = {"nick": "Annie", "user": ANN}
+    pressed = read_interaction(interaction(user=None, member=member, guild_id="3"))
+    assert pressed is not None
+    event = read_press(pressed, US, "discord")
+    assert event is not None
+    assert (event.direct, event.sender.name) == (False, "Annie")
+
+
+@pytest.mark.parametrize("custom_id", ["", "x", "p:1", "p:a b:1", "p:a:1000", "P:a:1"])
+def test_presses_of_anything_else_are_nothing(custom_id: str) -> None:
+    pressed = read_interaction(interaction(data={"custom_id": custom_id}))
+    assert pressed is not None
+    assert read_press(pressed, US, "discord") is None
+
+
+@pytest.mark.parametrize(
+    "data,said",
+    [
+        ({"name": "stop"}, "/stop"),
+        ({"name": "approve", "options": [{"name": "text", "value": "k3f9a7mzq2"}]}, "/approve k3f9a7mzq2"),
+        ({"name": "approve", "options": [{"name": "other", "value": 5}]}, "/approve"),
+    ],
+)
+def test_a_command_says_what_was_filled_in(data: dict[str, Any], said: str) -> None:
+    used = read_interaction(interaction(type=2, data=data, message=None))
+    assert used is not None
+    event = read_command(used, US, "discord")
+    assert event is not None
+    assert (event.text, event.key, event.addressed) == (said, f"dc:900:i:{ID}", True)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from(
+    ["id", "type", "channel_id", "author", "member", "content", "mentions", "attachments", "webhook_id",
+     "edited_timestamp", "message_reference", "referenced_message", "data", "user", "token", "channel"]
+)  # fmt: skip
+
+
+@given(st.dictionaries(FIELDS, JSON, max_size=5))
+def test_no_message_makes_the_reader_raise(fields: dict[str, Any]) -> None:
+    event = read_event(message(**fields), US, "discord", CHANNEL, NOW)
+    assert event is None or isinstance(event, InboundMessage | Unreadable)
+    read_change(message(**fields), US, "discord", CHANNEL)
+
+
+@given(st.dictionaries(FIELDS, JSON, max_size=5))
+def test_no_interaction_makes_the_reader_raise(fields: dict[str, Any]) -> None:
+    if (seen := read_interaction(interaction(**fields))) is not None:
+        read_press(seen, US, "discord")
+        read_command(seen, US, "discord")
+
+
+@given(JSON)
+def test_nothing_at_all_makes_a_reader_raise(payload: Any) -> None:
+    read_event(payload, US, "discord", DIRECT, NOW)
+    read_change(payload, US, "discord", DIRECT)
+    read_interaction(payload)
+
+
+SNOWFLAKES = st.integers(0, 2**64 - 1)
+
+
+@given(SNOWFLAKES, SNOWFLAKES)
+def test_order_keys_sort_as_ids_do(one: int, two: int) -> None:
+    assert (order_key_of(str(one)) < order_key_of(str(two))) == (one < two)
+    assert snowflake_of(order_key_of(str(one))) == one
+    assert snowflake_at(micros_of(str(one))) <= one
+
+
+def test_places_go_there_and_back() -> None:
+    assert person_of(direct_address("7")) == "7"
+    assert person_of(read().address) is None
+    assert spot_of(ref_of("5", "77")) == ("5", "77")
+
+
+def test_what_nobody_took_is_remembered_from_its_first_message_on() -> None:
+    pending = Pending()
+    for number in (11, 10, 12):
+        pending.came("5", order_key_of(str(number)))
+    pending.taken("5", order_key_of("10"))
+    assert pending.before() == {"5": 10}
+    pending.caught_up("5", 11)
+    assert pending.before() == {"5": 11}
+    pending.taken("5", order_key_of("12"))
+    pending.taken("5", order_key_of("99"))
+    assert (pending.before(), len(pending)) == ({}, 0)
