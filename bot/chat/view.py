@@ -164,7 +164,7 @@ class View:
         for place, (key, label) in enumerate(offered):
             line += Line.assemble(("  ·  ", DIM) if place else "", (key, "bold yellow"), " ") + styled(label)
         if card.free_text:
-            line.append("  ·  or write the answer", DIM)
+            line.append("  ·  or write the answer" if offered else "write the answer", DIM)
         return line
 
     def _settled(self, settled: Settled) -> list[Line]:
