@@ -9,6 +9,7 @@ from typing import Any, cast
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI, FormattedText, merge_formatted_text
 from prompt_toolkit.formatted_text.base import AnyFormattedText
 from prompt_toolkit.history import History
@@ -124,7 +125,12 @@ class ChatTerminal:
             self._ask(self._talk.decide(card.prompt_id, choice))
         elif card.arguments is not None:
             self._editing = card.prompt_id
-            self._session.default_buffer.text = json.dumps(dict(card.arguments), indent=2, ensure_ascii=False)
+            self._write_on_the_line(json.dumps(dict(card.arguments), indent=2, ensure_ascii=False))
+
+    def _write_on_the_line(self, text: str) -> None:
+        """On the one that is being written, or on the next one if that was just sent."""
+        self._draft = text
+        self._session.default_buffer.document = Document(text)
 
     async def _edited(self, prompt_id: str, text: str) -> None:
         try:

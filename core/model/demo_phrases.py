@@ -98,7 +98,7 @@ def told(tool: str, arguments: str, result: ToolResult | None) -> str:
     what = _what(tool, arguments)
     if result is None:
         return f"There is no recorded outcome of {what}; I do not know whether it was run."
-    text = _clipped(unfence(result.text).strip())
+    text = _clipped(_unfenced(result.text).strip())
     match result.status:
         case ResultStatus.OK:
             return _told_success(tool, arguments, text)
@@ -112,6 +112,13 @@ def told(tool: str, arguments: str, result: ToolResult | None) -> str:
             return f"I did not run {what}; it was skipped. {text}"
         case ResultStatus.UNKNOWN:
             return f"I do not know whether {what} took effect. {text}"
+
+
+def _unfenced(text: str) -> str:
+    """What a tool returned, below the hub's note on the call if there is one."""
+    note, _, output = text.partition("\n")
+    plain = unfence(output)
+    return f"{note}\n{plain}" if plain != output else unfence(text)
 
 
 def _told_success(tool: str, arguments: str, text: str) -> str:

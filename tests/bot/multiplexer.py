@@ -55,6 +55,14 @@ class Pane:
         await self._tmux("set-buffer", "--", text)
         await self._tmux("paste-buffer", "-p")
 
+    async def resize(self, columns: int) -> None:
+        """Make the window narrower or wider."""
+        await self._tmux("resize-window", "-x", str(columns), "-y", str(self._rows))
+
+    async def title(self) -> str:
+        """The window's title, which programs may set."""
+        return (await self._tmux("display-message", "-p", "#{pane_title}")).strip()
+
     async def screen(self, *, colours: bool = False) -> str:
         """What is on the screen, what was scrolled off it included."""
         return await self._tmux("capture-pane", "-p", "-S", "-", *(["-e"] if colours else []))

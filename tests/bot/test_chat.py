@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from tests.bot.program import Ended, environment, hubbub
@@ -111,6 +112,7 @@ async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program
     assert await program.ends() == 0
 
 
+@pytest.mark.slow
 async def test_a_program_changes_what_a_call_does_before_it_agrees(tmp_path: Path, program: Program) -> None:
     program.send(text="run: echo no > out.txt")
     asked = await program.hears("asked")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -9,42 +10,76 @@ import pytest
 
 from tests.bot.multiplexer import ENDED, LIMIT_S, terminal
 from tests.bot.program import RunningHub, hubbub
+from tests.plugins.profile import Profile
 from tests.simulators.model import Hold, ModelSimulator
+from tests.tree import ROOT
 
-pytestmark = pytest.mark.tmux
+pytestmark = [pytest.mark.tmux, pytest.mark.timeout(240)]
 READY = "^hubbub · demo"
 CARD = r"^┃ a Approve"
+WAITING = "^waiting for you:"
+PAGE = ROOT / "docs" / "terminal.txt"
+CAPTIONS = (
+    "`hubbub chat`: somebody has written `run: ls`, and is asked.",
+    "They have pressed `a`.",
+)
+PROMPT_ID = re.compile(r"(?<=/approve )\S{10}|(?<=/deny )\S{10}")
 ANY_PORT = {"HUBBUB__HTTP__PORT": "0"}
 
 
-async def test_a_newcomer_approves_a_tool_and_a_killed_hub_asks_again(
-    tmp_path: Path,
-) -> None:
+async def test_a_newcomer_approves_a_tool_and_sees_what_it_said(tmp_path: Path, profile: Profile) -> None:
+    """What the README shows; profile `proof` writes the page anew."""
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a file.txt").touch()
-    async with terminal(tmp_path) as screen:
+    async with terminal(tmp_path, columns=80, rows=24) as screen:
         await screen.start("chat")
         await screen.shows(READY)
         await screen.type("run: ls")
         await screen.press("Enter")
+        card = await screen.shows(WAITING)
+        await screen.type("a")
+        await screen.shows(r"^a file\.txt")
+        done = await screen.shows(READY)
+        await screen.press("C-d")
+        assert f"{ENDED} 0" in await screen.shows(ENDED)
+    pictures = "".join(
+        f"{said}\n\n{_framed(shown)}\n" for said, shown in zip(CAPTIONS, (card, done), strict=True)
+    )
+    if profile.name == "proof":
+        PAGE.write_text(pictures)
+    assert pictures == PAGE.read_text(), "the screen has changed; HUBBUB_PROFILE=proof writes the page anew"
+
+
+def _framed(screen: str) -> str:
+    """A screen as a picture of text; ids are chosen by chance."""
+    lines = PROMPT_ID.sub("k3f9a7mzq2", screen.strip("\n")).splitlines()
+    return "\n".join(["┌" + "─" * 80, *(f"│{line}".rstrip() for line in lines), "└" + "─" * 80, ""])
+
+
+@pytest.mark.slow
+async def test_a_killed_hub_asks_again(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.start("chat")
+        await screen.shows(READY)
+        await screen.type("run: echo done")
+        await screen.press("Enter")
         asked = await screen.shows(CARD)
         assert "May I run shell?" in asked
-        assert "command: ls" in asked
+        assert "command: echo done" in asked
         os.kill(await screen.process(), signal.SIGKILL)
         await screen.shows(ENDED)
 
         await screen.start("chat")
-        again = await screen.shows("waiting for you:")
+        again = await screen.shows(WAITING)
         assert again.count("May I run shell?") == 1
-        assert "› run: ls" in again
+        assert "› run: echo done" in again
         await screen.type("a")
-        done = await screen.shows(r"^a file\.txt")
+        done = await screen.shows(r"^done$")
         assert "┗ Approved by owner" in done
         assert "✓ shell" in done
-        await screen.press("C-d")
-        assert f"{ENDED} 0" in await screen.shows(ENDED)
 
 
+@pytest.mark.slow
 async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.start("chat")
@@ -167,13 +202,18 @@ async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewher
             await screen.shows("^You said: hello there")
 
 
+def use(model: ModelSimulator, directory: Path) -> None:
+    """Have the hub there ask a simulated provider."""
+    (directory / "hubbub.toml").write_text(
+        '[[models]]\nname = "main"\nprovider = "openai"\nmodel = "sim-1"\napi_key = "key"\n'
+        f'base_url = "{model.openai_base_url}"\n'
+    )
+
+
 @pytest.mark.slow
 async def test_a_reply_is_shown_as_it_is_written_and_then_stays_once(tmp_path: Path) -> None:
     async with ModelSimulator(api_key="key", models=("sim-1",)) as model, terminal(tmp_path) as screen:
-        (tmp_path / "hubbub.toml").write_text(
-            '[[models]]\nname = "main"\nprovider = "openai"\nmodel = "sim-1"\napi_key = "key"\n'
-            f'base_url = "{model.openai_base_url}"\n'
-        )
+        use(model, tmp_path)
         model.fault(Hold(at="mid_stream"))
         await screen.start("chat")
         await screen.shows("^hubbub · main")
@@ -186,3 +226,22 @@ async def test_a_reply_is_shown_as_it_is_written_and_then_stays_once(tmp_path: P
         said = await screen.shows("^You said: tell me everything there is to tell about it, at length")
         await screen.shows("^hubbub · main")
         assert said.count("You said") == 1
+
+
+@pytest.mark.slow
+async def test_escape_sequences_of_an_answer_do_nothing(tmp_path: Path) -> None:
+    async with ModelSimulator(api_key="key", models=("sim-1",)) as model, terminal(tmp_path) as screen:
+        use(model, tmp_path)
+        model.enqueue("first\x1b]0;owned\x07 second \x1b[2J\x1b[31;7m third \x9b41m \u202etxt.exe `\x1b[3J`")
+        await screen.start("chat")
+        await screen.shows("^hubbub · main")
+        title = await screen.title()
+        await screen.type("hello")
+        await screen.press("Enter")
+        await screen.shows("^first.* second .* third ")
+        said = await screen.shows("^hubbub · main")
+        assert "› hello" in said
+        assert "\u202e" not in said
+        answer = next(line for line in (await screen.screen(colours=True)).splitlines() if "first" in line)
+        assert not re.search(r"\x1b\[(?:\d+;)*(?:7|31|41)m", answer)
+        assert await screen.title() == title

@@ -17,14 +17,26 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from bot.chat.feed import Feed
-from bot.chat.talk import Asked, Author, Card, CardChoice, Event, Said, Settled, Standing, Stepped, StepState
+from bot.chat.talk import (
+    Asked,
+    Author,
+    Began,
+    Card,
+    CardChoice,
+    Event,
+    Said,
+    Settled,
+    Standing,
+    Stepped,
+    StepState,
+)
 from bot.chat.terminal import ChatTerminal
 from channels.markdown import parse
 from tests.bot.chat.test_view import APPROVAL
 
-LIMIT_S = 5.0
+LIMIT_S = 20.0
 ROWS, COLUMNS = 40, 60
-ESCAPE = "\x1b"
+ESC, BACKSPACE = "\x1b", "\x7f"
 COLOUR = re.compile(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9\d|10\d)[0-9;]*m")
 STEERING = "\x1b]0;owned\x07\x1b[8m\x1b[2J\x9b31m\u202etxt.exe\x00"
 """A title, hidden text, an empty screen, a colour in one character, and words that are read backwards."""
@@ -172,15 +184,16 @@ async def seat(*, colours: bool = True) -> AsyncIterator[Seat]:
                 await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_arguments_are_edited_and_approved_so() -> None:
+@pytest.mark.parametrize("key", ["e", "e\r"])
+async def test_arguments_are_edited_and_approved_so(key: str) -> None:
     async with seat() as at:
         await at.sees(APPROVAL)
-        at.types("e\r")
-        await at.reads("Edit the arguments.")
-        at.types("\x15" * 3 + "nonsense\r")
+        at.types(key)
+        await at.reads('"command": "ls"')
+        at.types(BACKSPACE + "\r")
         await at.screen.shows("this is not JSON")
         assert at.talk.done == []
-        at.types('\x01\x0b{"command": "ls -l"}\r')
+        at.types(BACKSPACE * len('{\n  "command": "ls"\n') + '{"command": "ls -l"}\r')
         await at.talk.did((APPROVAL.prompt_id, {"command": "ls -l"}))
 
 
@@ -189,7 +202,7 @@ async def test_editing_that_is_left_approves_nothing_and_the_card_still_waits() 
         await at.sees(APPROVAL)
         at.types("e\r")
         await at.reads("Edit the arguments.")
-        at.types(ESCAPE)
+        at.types(ESC)
         await at.reads("waiting for you")
         at.types("d\r")
         await at.talk.did((APPROVAL.prompt_id, 1))
@@ -218,6 +231,17 @@ async def test_a_card_that_settled_elsewhere_takes_no_key() -> None:
         await at.screen.shows("Denied by Ann")
         at.types("a\r")
         await at.talk.did("a")
+
+
+async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves() -> None:
+    async with seat() as at:
+        at.talk.put(Began())
+        await at.reads("working…")
+        at.types("\x03")
+        await at.talk.did("/stop")
+        await at.reads("Ctrl-C again")
+        at.types("\x03")
+        await at.left()
 
 
 @pytest.mark.parametrize("typed", ["/quit\r", "\x04", "  /quit \r"])

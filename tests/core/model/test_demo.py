@@ -150,6 +150,12 @@ def test_results_are_told(text: str, tool: str, result: str, answered: str) -> N
     assert after(text, tool, ResultStatus.OK, fence_tool_output(tool, result)) == answered
 
 
+def test_an_edit_is_told_above_what_the_tool_returned() -> None:
+    note = "[owner changed the arguments before agreeing]"
+    told = after("run: ls", "shell", ResultStatus.OK, f"{note}\n{fence_tool_output('shell', 'exit code: 0')}")
+    assert told == f"I ran `ls`. It ended with:\n\n```\n{note}\nexit code: 0\n```"
+
+
 @pytest.mark.parametrize(
     "status, words",
     [
