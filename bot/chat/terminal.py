@@ -21,7 +21,7 @@ from bot.chat.keys import CardKeys
 from bot.chat.talk import Asked, Card, Talk, TalkFailed
 from bot.chat.view import View
 from channels.terminal.painting import painted
-from channels.terminal.rendering import DIM, marked, prefixed, styled
+from channels.terminal.rendering import DIM, marked, prefixed, styled, wrapped
 from channels.terminal.safety import visible
 
 logger = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class ChatTerminal:
         try:
             arguments = _object(text)
         except ValueError as error:
-            await self._print([styled(f"{error}; correct it, or leave it with Esc", "bold")])
+            await self._complain(f"{error}; correct it, or leave it with Esc")
             self._draft = text
             return
         self._editing = None
@@ -149,10 +149,13 @@ class ChatTerminal:
             try:
                 await request
             except TalkFailed as error:
-                await self._print([styled(str(error), "bold")])
+                await self._complain(str(error))
 
         if self._tasks is not None:
             self._tasks.create_task(ask(), name="request")
+
+    async def _complain(self, text: str) -> None:
+        await self._print(wrapped(styled(text, "bold"), self._columns()))
 
     # --- keys --------------------------------------------------------------------------------------------
 
