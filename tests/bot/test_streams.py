@@ -16,10 +16,17 @@ from core.messages import Address
 from core.store.changes import Changes
 from tests.bot.api_client import LIMIT_S, Client, client
 from tests.plugins.profile import Profile
-from tests.scenarios.house import OWNER, House, open_house
+from tests.scenarios.house import OWNER, House, open_house, write_config
 from tests.simulators.model import Reply
 
 RUN = "please run: echo line"
+TEAM = """
+[approvals]
+approvers = "team:ops"
+quorum = 2
+[teams.ops]
+users = ["owner", "{mia}"]
+"""
 
 
 @contextlib.asynccontextmanager
@@ -150,6 +157,27 @@ async def test_an_approval_is_told_everywhere(tmp_path: Path) -> None:
             assert (await lists.until("approval_resolved"))[-1]["data"] == resolved
             await mia.send("mine")
             assert (await others.next())["data"]["thread_id"] != thread["id"]
+
+
+async def test_a_vote_that_settles_nothing_yet_is_told(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        async with client(tmp_path) as api:
+            member = await api.member("Mia")
+            mia_id = (await member.get("/api/me"))["user_id"]
+        await house.stop()
+        write_config(house, extra=TEAM.format(mia=mia_id))
+        await house.start()
+        async with client(tmp_path) as api, api.stream() as lists:
+            mia = Client(api.http, api.url, member.token)
+            house.telegram.user_sends_text(OWNER, RUN)
+            needed = (await lists.until("approval_needed"))[-1]["data"]
+            assert (needed["votes"], needed["quorum"]) == ([], 2)
+            assert (await mia.resolve(needed["prompt_id"], "approve"))[0] == 200
+            counted = (await lists.until("approval_needed"))[-1]["data"]
+            assert (counted["votes"], counted["state"]) == (["Mia"], "open")
+            assert (counted["may_decide"], counted["voted"]) == (True, False)
+            (hers,) = (await mia.get("/api/approvals"))["approvals"]
+            assert (hers["may_decide"], hers["voted"]) == (False, True)
 
 
 async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
