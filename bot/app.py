@@ -16,6 +16,7 @@ from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
 from bot.keeping import HubKeeping
 from bot.log_file import log_file
+from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
 from bot.parts import (
     Certificates,
     build_channels,
@@ -31,7 +32,7 @@ from bot.web.api import ApiParts, api_routes
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
 from bot.web.console import Console
-from bot.web.health import ChannelHealth, Readiness, health_routes
+from bot.web.health import ChannelHealth, Readiness, health_routes, metrics_routes
 from bot.web.live import Live
 from bot.web.login import LoginDesk
 from bot.web.people import login_url
@@ -53,6 +54,7 @@ from core.gathering import AlbumGathering
 from core.hub import Hub
 from core.ids import Ids, RandomIds
 from core.model.base import Model
+from core.ports import Inbox
 from core.previews import TurnPreviews
 from core.recovery import BootRecovery
 from core.store.base import Store
@@ -87,6 +89,7 @@ class App:
     live: Live
     store: Store
     hub: Hub
+    inbox: Inbox
     actors: ThreadActors
     manager: ChannelManager
     web: WebServer
@@ -127,7 +130,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
     async with asyncio.TaskGroup() as group:
         app.hub.open()
         running = [
-            group.create_task(app.manager.run(app.hub), name="channels"),
+            group.create_task(app.manager.run(app.inbox), name="channels"),
             group.create_task(app.expiry.run(), name="prompt expiry"),
             group.create_task(app.previews.run(), name="previews"),
             group.create_task(app.gathering.run(), name="albums"),
@@ -178,14 +181,18 @@ async def _assemble(
     sock: socket.socket,
 ) -> App:
     clock, ids = seams.clock, seams.ids
+    metrics = Metrics()
     live = Live()
     store.watch(live)
     uploads = FileUploads(loaded.config.hub.data_dir / UPLOADS_NAME, ids)
     webchat = WebChannel(uploads, clock)
-    manager = ChannelManager([*channels, webchat], store, clock, on_state=live.channel_changed)
+    manager = ChannelManager(
+        [*channels, webchat], store, clock, on_state=live.channel_changed, on_send=metrics.sent
+    )
     previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
-    turns = TurnListeners(seams.turns, previews, live)
+    turns = TurnListeners(seams.turns, previews, live, metrics)
     pipeline = build_pipeline(loaded, store, clock)
+    models = MeteredModel(models, metrics)
     delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids)
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
@@ -200,7 +207,11 @@ async def _assemble(
         return await _readiness(store, hub, manager)
 
     access = ApiAccess.new(url_of(sock))
-    desk = HubDesk(store, hub, pairing, owner, clock, ids, editing)
+    inbox = MeteredInbox(hub, metrics)
+    metrics.look_at(
+        Gauges(manager.states, manager.waiting, lambda: len(actors.unfinished()), lambda: live.streams)
+    )
+    desk = HubDesk(store, inbox, pairing, owner, clock, ids, editing)
     public_url = loaded.config.http.public_url
     login = LoginDesk(store, owner, clock)
     ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
@@ -222,7 +233,13 @@ async def _assemble(
         ids=ids,
     )
     api = api_routes(parts, Gate(access.token, owner, store, public_url))
-    routes = [*health_routes(readiness), *api, *channel_routes(manager.routes(hub)), *Console().routes()]
+    routes = [
+        *health_routes(readiness),
+        *api,
+        *metrics_routes(metrics),
+        *channel_routes(manager.routes(inbox)),
+        *Console().routes(),
+    ]
     web = WebServer(sock, routes)
     opened.enter_context(published(loaded.config.hub.data_dir, access))
     return App(
@@ -231,6 +248,7 @@ async def _assemble(
         live=live,
         store=store,
         hub=hub,
+        inbox=inbox,
         actors=actors,
         manager=manager,
         web=web,

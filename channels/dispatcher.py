@@ -36,9 +36,10 @@ class Dispatcher:
         clock: Clock,
         on_rejected: Callable[[AuthRejected], None],
         grace_s: float,
+        on_send: Callable[[SendState], None] = lambda _: None,
     ) -> None:
         self._name = channel.name
-        self._outlet = Outlet(channel, on_rejected)
+        self._outlet = Outlet(channel, on_rejected, on_send)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s
@@ -64,6 +65,11 @@ class Dispatcher:
         """Whether nothing stands before a row for this address."""
         sender = self._senders.get(address)
         return (sender is None or sender.idle) and not self._queue.holds(address)
+
+    @property
+    def waiting(self) -> int:
+        """How many messages are known to wait to go out."""
+        return len(self._queue) + sum(sender.waiting for sender in self._senders.values())
 
     def open_preview(self, preview: Preview) -> None:
         """Show a running turn, as far as that delays nothing; never blocks."""

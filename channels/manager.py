@@ -13,7 +13,7 @@ from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected
 from core.messages import Address, MessageRef
-from core.ports import Inbox, Outbox, OutboxRow, Preview
+from core.ports import Inbox, Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ class ChannelManager:
     """All configured channels: hands what they receive to the hub, and sends what the hub enqueued.
 
     It is the core's OutboxListener and shows its Previews; `on_state` hears of each channel that
-    does better or worse. Channels are independent: one that fails neither
-    stops nor delays another.
+    does better or worse, `on_send` of each message how it went. Channels are independent: one that fails
+    neither stops nor delays another.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class ChannelManager:
         *,
         grace_s: float = DEFAULT_GRACE_S,
         on_state: Callable[[str], None] = lambda _: None,
+        on_send: Callable[[str, SendState], None] = lambda _name, _state: None,
     ) -> None:
         self._clock = clock
         self._on_state = on_state
@@ -56,7 +57,12 @@ class ChannelManager:
             if channel.name in self._slots:
                 raise ValueError(f"two channels are named {channel.name}")
             dispatcher = Dispatcher(
-                channel, outbox, clock, lambda error, name=channel.name: self._rejected(name, error), grace_s
+                channel,
+                outbox,
+                clock,
+                lambda error, name=channel.name: self._rejected(name, error),
+                grace_s,
+                lambda state, name=channel.name: on_send(name, state),
             )
             self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
 
@@ -135,6 +141,10 @@ class ChannelManager:
         """By channel, the addresses that took no message the last time: people who blocked the bot, groups
         it was put out of, topics that are closed."""
         return {name: slot.dispatcher.unreachable for name, slot in self._slots.items()}
+
+    def waiting(self) -> Mapping[str, int]:
+        """How many messages are known to wait to go out, by channel."""
+        return {name: slot.dispatcher.waiting for name, slot in self._slots.items()}
 
     def routes(self, inbox: Inbox) -> Mapping[str, Sequence[Route]]:
         """The endpoints platforms call, by channel name; they hand what they get to `inbox`. They lead to

@@ -36,6 +36,9 @@ class NotifyQueue:
                 self._reload = True
         self._wake.set()
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def request_reload(self) -> None:
         """The consumer shall read the store again: something is waiting there that nobody remembers."""
         self._reload = True

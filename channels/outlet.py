@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from channels.channel import Channel
 from core.errors import AuthRejected
 from core.messages import Address
+from core.ports import SendState
 
 MOST_UNREACHABLE = 100
 
@@ -21,11 +22,18 @@ class Unreachable:
 
 
 class Outlet:
-    """What senders send through. Closed while the platform refuses the token; then rows wait."""
+    """What senders send through. Closed while the platform refuses the token; then rows wait. `went`: told of
+    each message how it went."""
 
-    def __init__(self, channel: Channel, on_rejected: Callable[[AuthRejected], None]) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        on_rejected: Callable[[AuthRejected], None],
+        on_send: Callable[[SendState], None] = lambda _: None,
+    ) -> None:
         self.channel = channel
         self._on_rejected = on_rejected
+        self.went = on_send
         self._open = asyncio.Event()
         self._open.set()
         self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()

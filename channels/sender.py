@@ -79,6 +79,11 @@ class Sender:
         """Whether a row offered now would go out at once."""
         return not (self._held or self._closing or self._previews.active or self._previews.missed)
 
+    @property
+    def waiting(self) -> int:
+        """How many rows are in hand."""
+        return len(self._held)
+
     def offer(self, row: OutboxRow) -> None:
         """Take a row into hand unless it is there already; beyond MAX_ROWS it is left to the store.
 
@@ -213,6 +218,7 @@ class Sender:
             logger.exception("sending row %d to %s broke", row.id, self._address)
             return await self._unanswered(row, "unexpected error, see the log")
         self._failures = 0
+        self._outlet.went(SendState.SENT)
         return None
 
     async def _show(self, channel: Channel, row: OutboxRow) -> None:
@@ -324,11 +330,13 @@ class Sender:
         return replace(row, state=SendState.QUEUED, not_before=not_before)
 
     async def _unanswered(self, row: OutboxRow, reason: str) -> OutboxRow | None:
+        self._outlet.went(SendState.AMBIGUOUS)
         logger.warning("row %d to %s may or may not have been taken: %s", row.id, self._address, reason)
         row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason))
         return row if row.repeats < MAX_REPEATS else None
 
     async def _fail(self, row: OutboxRow, reason: str) -> None:
+        self._outlet.went(SendState.FAILED)
         logger.warning("row %d to %s failed: %s", row.id, self._address, reason)
         await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
 

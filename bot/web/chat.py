@@ -3,14 +3,14 @@
 import json
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from bot.desk import DeskRefused, HubDesk
 from bot.views import DecisionView
 from bot.web.blocks import Page
 from bot.web.callers import Caller
-from bot.web.cursors import cursor_of, position_of
+from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, body_of
 from bot.web.errors import ApiError, not_found
 from bot.web.items import ApprovalPage, Presenter
@@ -29,9 +29,24 @@ MOST_FILES = 10
 ThreadId = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$")]
 
 
+_SOMETHING_SAID: dict[str, Any] = {
+    "anyOf": [
+        {"required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}},
+        {"required": ["attachments"], "properties": {"attachments": {"type": "array", "minItems": 1}}},
+    ],
+    "not": {
+        "required": ["thread_id", "new"],
+        "properties": {"thread_id": {"type": "string"}, "new": {"const": True}},
+    },
+}
+"""What is refused beyond single fields, told in the document."""
+
+
 class Send(Given):
     """A message. Without `thread_id`: to the thread the person is on; `new`: to a new one. The same
     `client_key` counts once."""
+
+    model_config = ConfigDict(json_schema_extra=_SOMETHING_SAID)
 
     text: Annotated[str, Field(max_length=30_000)] = ""
     thread_id: ThreadId | None = None
@@ -80,7 +95,7 @@ class ApprovalsQuery(Given):
     """Open ones, the oldest first; or decided ones, the latest first. `before`: `next` of the page before."""
 
     state: Annotated[str, Field(pattern="^(pending|decided)$")] = "pending"
-    before: Annotated[str, Field(max_length=100)] | None = None
+    before: Cursor | None = None
     limit: Limit = 100
 
 
@@ -128,7 +143,7 @@ class Chat:
         """Say something to the hub, as on any channel."""
         said: Send = call.body
         person = call.caller.principal
-        if not said.text.strip() and not said.attachments:
+        if not said.text and not said.attachments:
             raise ApiError(400, "invalid", "say something, or attach a file", "text")
         files = [await self._file(person, handle) for handle in said.attachments]
         scope = await self._scope(call.caller, said)

@@ -1,24 +1,18 @@
-"""Where a page of a list ends, as a text that only the hub reads."""
+"""Where a page of a list ends, as a text that only the hub makes sense of."""
 
-import base64
-import binascii
+from typing import Annotated
 
-from bot.web.errors import ApiError
+from pydantic import Field
 
-
-def position_of(cursor: str) -> tuple[int, str]:
-    """What a cursor says. Raises ApiError."""
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        at, _, row_id = text.partition("/")
-        number = int(at)
-    except (ValueError, binascii.Error) as error:
-        raise ApiError(400, "invalid", "is no cursor of ours", "before") from error
-    if not -(2**63) <= number < 2**63:
-        raise ApiError(400, "invalid", "is no cursor of ours", "before")
-    return number, row_id
+Cursor = Annotated[str, Field(pattern=r"^[0-9]{1,18}\.[0-9a-z-]{1,64}$", max_length=83)]
 
 
 def cursor_of(at: int, row_id: str) -> str:
-    """A cursor: read by `position_of` only."""
-    return base64.urlsafe_b64encode(f"{at}/{row_id}".encode()).decode().rstrip("=")
+    """Behind the row of this time and id."""
+    return f"{at}.{row_id}"
+
+
+def position_of(cursor: str) -> tuple[int, str]:
+    """The time and the id of the row that a cursor stands behind."""
+    at, _, row_id = cursor.partition(".")
+    return int(at), row_id

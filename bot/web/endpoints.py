@@ -16,7 +16,8 @@ from starlette.routing import Route
 from bot.web.callers import Caller, caller_of
 from bot.web.errors import ApiError, not_found
 
-BODY_LIMIT_BYTES = 64 * 1024
+BODY_LIMIT_BYTES = 512 * 1024
+"""Room for the longest message with every character escaped twice over, as JSON may."""
 BODY_LIMIT_S = 10.0
 MOST_LIMIT = 1000
 

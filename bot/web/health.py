@@ -1,4 +1,4 @@
-"""`/healthz` (the process lives) and `/readyz` (it takes messages, and each channel's named state)."""
+"""`/healthz` (the process lives), `/readyz` (it takes messages, and each channel's state), `/metrics`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+
+from bot.metrics import MEDIA_TYPE, Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,15 @@ class Readiness:
     hub: str
     store: str
     channels: dict[str, ChannelHealth]
+
+
+def metrics_routes(metrics: Metrics) -> list[Route]:
+    """`/metrics`, for Prometheus."""
+
+    async def page(_: Request) -> Response:
+        return Response(metrics.page(), media_type=MEDIA_TYPE)
+
+    return [Route("/metrics", page)]
 
 
 def health_routes(readiness: Callable[[], Awaitable[Readiness]]) -> list[Route]:

@@ -103,6 +103,11 @@ class Live:
         self._count = 0
         self._closed = False
 
+    @property
+    def streams(self) -> int:
+        """How many look on."""
+        return self._count
+
     def turn(self, thread_id: str) -> LiveTurn | None:
         """The turn that runs in a thread."""
         return self._turns.get(thread_id)

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.errors import StartError
 from bot.web.console import SECURITY_HEADERS
+from bot.web.errors import on_http_error
 
 LISTEN_BACKLOG = 128
 
@@ -71,7 +73,7 @@ class WebServer:
     def __init__(self, sock: socket.socket, routes: Sequence[BaseRoute]) -> None:
         self._sock = sock
         config = uvicorn.Config(
-            _secured(Starlette(routes=list(routes))),
+            _secured(Starlette(routes=list(routes), exception_handlers={HTTPException: on_http_error})),
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bot.web.blocks import Page
 from bot.web.callers import Caller
-from bot.web.cursors import cursor_of, position_of
+from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
 from bot.web.items import ApprovalPage, Item, Presenter, ThreadPage
@@ -31,7 +31,7 @@ class ThreadsQuery(Given):
 
     query: Annotated[str, Field(max_length=200)] = ""
     channel: Annotated[str, Field(max_length=64)] | None = None
-    before: Annotated[str, Field(max_length=100)] | None = None
+    before: Cursor | None = None
     limit: Limit = 100
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.web.callers import ApiGuard, Gate
+from bot.web.endpoints import BODY_LIMIT_BYTES
 from core.store.keys import KeyKind
 from core.users import Principal, Role
 from tests.bot.api_client import Client, client
@@ -225,7 +226,7 @@ async def test_a_bad_body_is_refused_by_the_name_of_its_field(
 
 
 async def test_a_body_over_the_limit_is_refused(api: Client) -> None:
-    status, page = await api.ask("POST", "/api/chat/gate/resolve", b" " * (64 * 1024 + 1))
+    status, page = await api.ask("POST", "/api/chat/gate/resolve", b" " * (BODY_LIMIT_BYTES + 1))
     assert (status, page["error"]["code"]) == (413, "too_large")
 
 

@@ -263,6 +263,11 @@ ONE_LINE_EACH = [
         " (Bot), it has three parts",
     ),
     ("[http]\nport = '80'", '2: http.port: "80" must be a whole number; for example port = 8765'),
+    (
+        "[http]\nhost = '0.0.0.0'",
+        "1: http.public_url: missing, and [http] host 0.0.0.0 is reached from other machines; write the"
+        ' address people use, for example public_url = "https://hub.example", or listen on 127.0.0.1',
+    ),
     ("[http]\nport = 70000", "2: http.port: 70000 must be at most 65535; for example port = 8765"),
     ("[agent]\nstream = 1", "2: agent.stream: 1 must be true or false; for example stream = true"),
     (

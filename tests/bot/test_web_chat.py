@@ -91,7 +91,6 @@ async def test_commands_are_seen_with_their_answers(api: Client) -> None:
 
 REFUSED_SENDS: dict[str, tuple[dict[str, object], int, str, str | None]] = {
     "nothing": ({}, 400, "invalid", "text"),
-    "blanks": ({"text": " \n"}, 400, "invalid", "text"),
     "too much": ({"text": "x" * 30_001}, 400, "invalid", "text"),
     "no thread": (
         {"text": "x", "thread_id": "01900000-0000-7000-8000-000000000000"},
@@ -116,11 +115,9 @@ REFUSED_SENDS: dict[str, tuple[dict[str, object], int, str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("body, status, code, field", REFUSED_SENDS.values(), ids=REFUSED_SENDS)
-async def test_what_cannot_be_sent(
-    api: Client, body: dict[str, object], status: int, code: str, field: str | None
-) -> None:
-    assert await api.refusal("POST", "/api/chat/send", body) == (status, code, field)
+async def test_what_cannot_be_sent(api: Client) -> None:
+    for why, (body, status, code, field) in REFUSED_SENDS.items():
+        assert await api.refusal("POST", "/api/chat/send", body) == (status, code, field), why
     assert (await api.get("/api/threads"))["threads"] == []
 
 
@@ -273,9 +270,9 @@ async def test_a_revoked_token_is_nobodys(api: Client) -> None:
     assert (await mia.refusal("GET", "/api/me"))[:2] == (401, "unauthorized")
 
 
-@pytest.mark.parametrize("user_id, status", [("owner", 409), ("nobody", 404)])
-async def test_tokens_are_for_members(api: Client, user_id: str, status: int) -> None:
-    assert (await api.refusal("POST", "/api/tokens", {"user_id": user_id}))[0] == status
+async def test_tokens_are_for_members(api: Client) -> None:
+    for user_id, status in (("owner", 409), ("nobody", 404)):
+        assert (await api.refusal("POST", "/api/tokens", {"user_id": user_id}))[0] == status
 
 
 # ---------------------------------------------------------------- lists
