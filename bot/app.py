@@ -6,6 +6,7 @@ import gc
 import logging
 import signal
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -288,7 +289,7 @@ async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readine
             state.phase.value,
             state.reason,
             datetime.fromtimestamp(state.since / SECOND_US, UTC).isoformat(),
-            {address: one.reason for address, one in unreachable[name].items()},
+            dict(Counter(one.reason for one in unreachable[name].values())),
         )
         for name, state in manager.states().items()
     }

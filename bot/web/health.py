@@ -12,13 +12,13 @@ from bot.metrics import MEDIA_TYPE, Metrics
 
 @dataclass(frozen=True, slots=True)
 class ChannelHealth:
-    """One channel's state and, in words, why; `since` is an ISO time. `unreachable`: conversations that took
-    no message the last time, each with the platform's reason; the newest of very many."""
+    """One channel's state and, in words, why; `since` is an ISO time. `unreachable`: how many conversations
+    took no message the last time, by the platform's reason; which they are is not everybody's to know."""
 
     state: str
     reason: str | None
     since: str
-    unreachable: Mapping[str, str] = field(default_factory=dict[str, str])
+    unreachable: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ async def open_slack_town(nursery: Nursery, directory: Path) -> AsyncIterator[Sl
     async with SlackSimulator() as slack, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
         slack.add_app(BOT_TOKEN, APP_TOKEN)
         slack.add_user(OWNER, name="olivia")
-        slack.configure(retry_delays_s=[0.0, 1.0, 2.0])
+        slack.configure(retry_delays_s=[0.0, 2.0, 12.0])  # sooner than in reality, and as few
         town = SlackTown(slack, model, directory, nursery)
         (directory / "workspace").mkdir()
         (directory / "hubbub.toml").write_text(_config(town))

@@ -244,7 +244,7 @@ async def test_an_answer_refused_for_good_fails_visibly_and_alone(
     assert delivery["reason"] == "Forbidden: bot was blocked by the user"
     assert f"to {OTHER} failed: Forbidden: bot was blocked by the user" in caplog.text
     _, ready = await house.readyz()
-    assert ready["channels"]["telegram"]["unreachable"] == {str(OTHER): delivery["reason"]}
+    assert ready["channels"]["telegram"]["unreachable"] == {delivery["reason"]: 1}
     await house.channel_becomes("running")
     assert len(house.telegram.requests("sendMessage", chat_id=OTHER)) == 1
     house.telegram.user_unblocks_bot(OTHER)
