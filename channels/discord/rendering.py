@@ -94,8 +94,8 @@ def _line(runs: tuple[Run, ...]) -> str:
     body = "".join(_joined(runs))
     if level is None:
         return _no_block(body)
-    # Signs at its end would be taken for the title's own.
-    body = re.sub(r"(?<=\s)#+$", lambda signs: "\\#" * len(signs.group()), body)
+    # Signs at its end would be taken for the title's own; behind a blank that is no space it is no title.
+    body = re.sub(r"(?<=\s)#+$", lambda signs: "\\#" * len(signs.group()), body.rstrip())
     return f"{'#' * min(level, 3)} {body}"
 
 
