@@ -131,7 +131,7 @@ class OpenAIModel:
     async def _read_stream(self, response: httpx.Response, assembler: ReplyAssembler) -> AsyncIterator[str]:
         """The text of the reply as it arrives, one piece for everything that arrived together."""
         parser = SseParser()
-        async with closing(response.aiter_bytes()) as chunks:
+        async with closing(_pieces(response)) as chunks:
             async for chunk in chunks:
                 text = "".join([assembler.add(data) for data in parser.feed(chunk)])
                 if text:
@@ -150,6 +150,15 @@ class OpenAIModel:
         except (httpx.RequestError, aiohttp.ClientError, TimeoutError, OSError) as error:
             what = str(error) or "no answer in time"
             raise ModelUnavailable(f"model {self._name}: {type(error).__name__}: {what}") from error
+
+
+def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body as it arrives. What is not compressed goes around httpx's decoders, which cost as much as the
+    reading."""
+    stream = response.stream
+    if "content-encoding" not in response.headers and isinstance(stream, httpx.AsyncByteStream):
+        return aiter(stream)
+    return response.aiter_bytes()
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

@@ -74,8 +74,9 @@ def rare(shares: Mapping[str, float], least: float = LEAST_SHARE) -> dict[str, f
 
 @pytest.mark.timeout(240)
 def test_any_markdown_is_shown_whole_and_safe() -> None:
-    """A failure is reported as it was found: to shrink one takes minutes, which the longer run spends."""
-    assert not rare(check_documents(80, the_same=True))
+    """A failure is reported as it was found: to shrink one takes minutes, which the longer run spends. That
+    run judges the shares, too: so few documents say nothing about them."""
+    check_documents(40, the_same=True)
 
 
 @pytest.mark.slow

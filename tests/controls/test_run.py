@@ -129,6 +129,7 @@ def test_what_is_not_green_without_the_fault_fails(project: Path) -> None:
     assert printed.splitlines()[-1] == "0 passed, 2 failed"
 
 
+@pytest.mark.slow
 def test_a_test_that_is_not_there_fails(project: Path) -> None:
     add(project, "gone", "test_gone")
     code, printed = run(project)

@@ -78,7 +78,7 @@ async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
 ) -> None:
     house = House(groups="all", webhook=True, topic=True)
     points = await dry_run(nursery, tmp_path / "dry", house)
-    every = profile.pick(test=4, proof=1)
+    every = profile.pick(test=6, proof=1)
     struck = points[profile.seed % every :: every]
     failures = await strike_all(nursery, tmp_path, struck, house)
     print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")

@@ -202,7 +202,7 @@ async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = await dry_run(nursery, tmp_path / "dry", House())
-    struck_at = chosen(points, profile, profile.pick(test=8, proof=1))
+    struck_at = chosen(points, profile, profile.pick(test=12, proof=1))
     failures = await strike_all(nursery, tmp_path, struck_at, House())
     proof_record("crash", preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
@@ -215,7 +215,7 @@ async def test_killed_anywhere_by_webhook_in_a_topic_with_previews_too(
     """All of it in one story: updates are brought, the answer grows in a topic of a forum."""
     house = House(groups="all", webhook=True, topic=True)
     points = await dry_run(nursery, tmp_path / "dry", house)
-    struck_at = chosen(points, profile, profile.pick(test=20, proof=1))
+    struck_at = chosen(points, profile, profile.pick(test=30, proof=1))
     failures = await strike_all(nursery, tmp_path, struck_at, house)
     proof_record("crash", webhook_topic_preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
