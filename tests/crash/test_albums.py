@@ -12,7 +12,9 @@ from tests.crash.town import LIMIT_S, OWNER, House, open_town
 PARTS = 3
 
 
-@pytest.mark.parametrize("webhook", [False, True], ids=["polling", "webhook"])
+@pytest.mark.parametrize(
+    "webhook", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["polling", "webhook"]
+)
 @pytest.mark.parametrize(
     "point",
     [
