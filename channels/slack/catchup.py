@@ -81,7 +81,9 @@ class CatchUp:
             logger.warning("%s: the list of conversations is not to be had: %s", self._name, error)
             joined = ()
         found += [channel_id for channel_id in joined if channel_id not in known]
-        return [channel_id for channel_id in found if not channel_id.startswith("U")][:MAX_CONVERSATIONS]
+        return [channel_id for channel_id in found if not channel_id.startswith(("U", "W"))][
+            :MAX_CONVERSATIONS
+        ]
 
     async def _conversation(self, channel_id: str, there: _Known, oldest_ts: str) -> None:
         since = max(there.newest, oldest_ts)

@@ -45,7 +45,9 @@ class Delivery:
     async def find(self, to: Address, nonce: str) -> Posted | None:
         """The message that carries this nonce, among the newest there. Raises ChannelError."""
         place = place_of(to)
-        if place.channel.startswith("U"):  # a person: where the conversation with them is, nobody has said
+        if place.channel.startswith(
+            ("U", "W")
+        ):  # a person: where the conversation with them is, nobody has said
             return None
         oldest = f"{max(self._clock.now() // SECOND_US - LOOK_BACK_S, 0)}.000000"
         messages = await self._client.history(

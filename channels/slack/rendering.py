@@ -21,9 +21,9 @@ from core import messages
 
 MAX_TEXT_CHARS = 3000
 """A section's limit; Slack names none for rich text, but refuses messages whose blocks hold far more."""
-FALLBACK_CHARS = 3000
-"""chat.postMessage: text is to have at most 4,000 characters; each may become five when it is escaped, and
-what is over is cut."""
+FALLBACK_CHARS = 480
+"""chat.update takes at most 4,000 characters of text, each of ours may become five when it is escaped, and an
+outcome comes behind them. Only notices show this text: the message itself is in its blocks."""
 MAX_URL_CHARS = 3000
 
 Json = Mapping[str, object]

@@ -103,11 +103,3 @@ class Command(_Part):
     user_id: Id
     user_name: str = ""
     trigger_id: Id
-
-
-class Envelope(_Part):
-    """Socket Mode's wrapper around each of them."""
-
-    envelope_id: str
-    type: str
-    payload: dict[str, Any] = Field(default_factory=dict)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import RichTextBlock
 
 from channels.blocks import showable
+from channels.slack import outbound
 from channels.slack.rendering import SlackText, render, render_plain
-from core.messages import Markdown
+from core.messages import Markdown, Message, Plain
 from tests.channels.markdown_grammar import PARSER, documents
 from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
 from tests.plugins.profile import Profile
@@ -133,3 +134,10 @@ def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> No
         for piece in element["elements"]  # type: ignore[union-attr]
     )
     assert shown == lines
+
+
+def test_what_is_escaped_still_fits_a_change() -> None:
+    """chat.update refuses more than 4,000 characters of text, however few they were before."""
+    card = Message((Plain("&" * 3000),), prompt_id="k3f9a7mzq2", outcome="<" * 400)
+    for part in outbound.render(card):
+        assert len(str(part["text"])) <= 4000
