@@ -18,8 +18,9 @@ from channels.channel import Channel
 from channels.webchat import WEB
 from core import texts
 from core.agent.budget import LoopLimits
-from core.agent.chat import ChatDelegate, ChatServices, ChatSettings
+from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
+from core.agent.services import ChatServices, ChatSettings
 from core.clock import Clock
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.judging import HouseRules

@@ -1,30 +1,26 @@
 """A chat turn as the agentic loop's delegate: every step journalled, people asked where they are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from core import texts
-from core.agent.budget import LoopBudget, LoopLimits
+from core.agent.asking import Asking
+from core.agent.budget import LoopBudget
 from core.agent.loop import Paused
 from core.agent.prompt import PromptFacts, system_prompt
 from core.agent.replies import reply_result, told_of_edit
-from core.clock import SECOND_US, Clock
-from core.consent.cards import open_card
-from core.consent.opening import unknown_outcome_prompt
+from core.agent.services import ChatServices, ChatSettings
 from core.conversation.context import build_conversation
 from core.errors import ModelReplyInvalid
-from core.events import Step, StepState, TextDelta, TurnEvent, TurnListener
-from core.ids import Ids
-from core.model.base import Model, ModelReply, ModelRequest, ToolSpec
+from core.events import Step, StepState, TextDelta, TurnEvent
+from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.model.streams import closing
-from core.ports import OutboxListener, OutboxRow
-from core.prompts import Offer, Option, Options, Prompt, PromptKind, Standing, VoteRule
-from core.store.base import Store
-from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall
-from core.store.units import committed, patiently
+from core.prompts import Option, Standing
+from core.store.rows import CallRow, CallState, LoadedTurn, NewCall
+from core.store.units import patiently
 from core.tool import Effect, ProcessInfo
-from core.tools.pipeline import CallPipeline, NeedsPerson, PutsQuestion, Ready, Refused
+from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import (
     AssistantSaid,
     Entry,
@@ -34,33 +30,6 @@ from core.transcript import (
     ToolCalled,
     ToolResult,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ChatSettings:
-    """What the configuration says about chat turns."""
-
-    limits: LoopLimits
-    system_prompt: str
-    timezone: str
-    context_tokens: int
-    reserve_tokens: int
-    prompt_expires_after_s: int
-    rule: VoteRule
-    owner_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChatServices:
-    """What every chat turn works with."""
-
-    store: Store
-    model: Model
-    pipeline: CallPipeline
-    outbox: OutboxListener
-    turns: TurnListener
-    clock: Clock
-    ids: Ids
 
 
 class ChatDelegate:
@@ -76,6 +45,7 @@ class ChatDelegate:
         self._open_calls = [call for call in loaded.calls if call.state is not CallState.ENDED]
         self._statuses: list[ResultStatus] = []
         self._standing: Standing | None = None
+        self._asking = Asking(services, settings, loaded.start)
         self._budget = LoopBudget(
             settings.limits,
             loaded.rounds,
@@ -107,7 +77,8 @@ class ChatDelegate:
                     call, ResultStatus.DENIED, f"Not run: denied by {call.answered_by or 'nobody'}."
                 )
             case CallState.RUNNING:
-                return await self._ask_what_happened(call)
+                await self._asking.what_happened(call)
+                return Paused()
             case CallState.UNKNOWN if call.answer is not Option.RETRY:
                 return _unknown(call)
             case CallState.ENDED:
@@ -123,9 +94,11 @@ class ChatDelegate:
             case Refused(result):
                 return result
             case NeedsPerson():
-                return await self._ask_about(call, prepared)
+                await self._asking.about(call, prepared)
+                return Paused()
             case PutsQuestion():
-                return await self._put(call, prepared)
+                await self._asking.put(call, prepared)
+                return Paused()
             case Ready():
                 if not self._budget.may_run_tool():
                     return _result(call, ResultStatus.SKIPPED, texts.budget_tools(self._budget.tools_run))
@@ -175,47 +148,7 @@ class ChatDelegate:
         """See LoopDelegate."""
         return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
 
-    # --- people ----------------------------------------------------------------------------------------
-
-    async def _ask_about(self, call: CallRow, asked: NeedsPerson) -> Paused:
-        settings, ask = self._settings, asked.ask
-        rule = VoteRule(approvers=(settings.owner_id,)) if ask.owner_only else settings.rule
-        offer = Options(ask.options(rule.quorum))
-        prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name, ask.reason), offer)
-        await self._open(
-            replace(
-                prompt,
-                call_id=call.call_id,
-                detail=asked.detail,
-                rule=rule,
-                binding=asked.binding,
-                tool=asked.tool.name,
-                pattern=asked.ask.pattern,
-            )
-        )
-        self._tell(Step(call.call_id, asked.tool.name, StepState.WAITING))
-        return Paused()
-
-    async def _put(self, call: CallRow, puts: PutsQuestion) -> Paused:
-        """Only who the turn is run for may answer."""
-        prompt = self._prompt(PromptKind.QUESTION, puts.question.text, puts.question.replies)
-        rule = VoteRule(approvers=(self._start.principal.user_id,))
-        await self._open(replace(prompt, call_id=call.call_id, rule=rule, tool=puts.tool.name))
-        self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
-        return Paused()
-
-    async def _ask_what_happened(self, call: CallRow) -> Paused:
-        """The call was started and its outcome never recorded: the journal could not be written."""
-        services = self._services
-        prompt = unknown_outcome_prompt(
-            call, self._thread.id, self._start.principal.user_id, services.clock.now(), services.ids
-        )
-
-        async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.mark_unknown(call.call_id, prompt, [self._card(prompt)])
-
-        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
-        return Paused()
+    # --- limits ----------------------------------------------------------------------------------------
 
     def limit_reached(self) -> str | None:
         """See LoopDelegate."""
@@ -225,39 +158,8 @@ class ChatDelegate:
         """See LoopDelegate: asks once; who did not say "go on" gets final words."""
         if self._loaded.continued not in {None, Option.CONTINUE}:
             return None
-        offer = Options((Option.CONTINUE, Option.STOP))
-        await self._open(self._prompt(PromptKind.CONTINUE, texts.continue_title(reason), offer))
+        await self._asking.whether_to_go_on(reason)
         return Paused()
-
-    def _prompt(self, kind: PromptKind, title: str, offer: Offer) -> Prompt:
-        now = self._services.clock.now()
-        return Prompt(
-            id=self._services.ids.prompt_id(),
-            kind=kind,
-            thread_id=self._thread.id,
-            turn_id=self._start.turn_id,
-            call_id=None,
-            requester_id=self._start.principal.user_id,
-            title=title,
-            detail="",
-            offer=offer,
-            rule=self._settings.rule,
-            binding="",
-            created_at=now,
-            expires_at=now + self._settings.prompt_expires_after_s * SECOND_US,
-        )
-
-    async def _open(self, prompt: Prompt) -> None:
-        services = self._services
-
-        async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.ask_person(prompt, [self._card(prompt)])
-
-        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
-
-    def _card(self, prompt: Prompt) -> Draft:
-        thread, nonce = self._thread, self._services.ids.row_id()
-        return Draft(thread.channel, thread.address, open_card(prompt), nonce, prompt_id=prompt.id)
 
     # --- the model -------------------------------------------------------------------------------------
 

@@ -1,0 +1,40 @@
+"""What chat turns are made with: the hub's parts, and what the configuration says about turns."""
+
+from dataclasses import dataclass
+
+from core.agent.budget import LoopLimits
+from core.clock import Clock
+from core.events import TurnListener
+from core.ids import Ids
+from core.model.base import Model
+from core.ports import OutboxListener
+from core.prompts import VoteRule
+from core.store.base import Store
+from core.tools.pipeline import CallPipeline
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """What the configuration says about chat turns."""
+
+    limits: LoopLimits
+    system_prompt: str
+    timezone: str
+    context_tokens: int
+    reserve_tokens: int
+    prompt_expires_after_s: int
+    rule: VoteRule
+    owner_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatServices:
+    """What every chat turn works with."""
+
+    store: Store
+    model: Model
+    pipeline: CallPipeline
+    outbox: OutboxListener
+    turns: TurnListener
+    clock: Clock
+    ids: Ids
