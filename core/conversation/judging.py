@@ -9,10 +9,9 @@ from typing import assert_never
 
 from core import texts
 from core.clock import SECOND_US
-from core.consent.cards import open_card, settled_card
-from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.access import Access
-from core.conversation.answering import decided_by_word, notice_while_asked, outcome_line, replied_by_text
+from core.conversation.answering import decided_by_word, notice_while_asked, replied_by_text
+from core.conversation.deciding import Decisions
 from core.conversation.pairing import Claim, ClaimRules
 from core.conversation.sessions import Adopt, Create, Existing, SessionManager
 from core.conversation.strangers import TOO_MANY_MESSAGES, StrangerRules
@@ -34,24 +33,12 @@ from core.conversation.submission import (
 from core.ids import Ids, is_code, normalise_code
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
 from core.prompts import (
-    Answer,
-    Grant,
-    GrantScope,
-    Option,
-    Options,
-    Prompt,
     PromptKind,
-    PromptState,
-    Replies,
-    Wrote,
 )
 from core.store.accept import (
     AcceptView,
     Admission,
     Admitted,
-    CastVote,
-    ClosePrompt,
-    EditCall,
     EditedCall,
     EditRefused,
     Effect,
@@ -59,7 +46,6 @@ from core.store.accept import (
     OfferLink,
     QueueInput,
     RebindThread,
-    RecordGrant,
     Say,
     SayAtTimes,
     StopThread,
@@ -68,13 +54,12 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn, TurnDown
-from core.store.rows import PromptView, TurnState
+from core.store.rows import TurnState
 from core.users import Identity, Principal, Role
 
 ALBUM_WAIT_US = 700_000
 """Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
 EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
-_NOT_ENTITLED = frozenset({texts.NOT_ALLOWED_HERE, texts.NOT_YOUR_QUESTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +81,7 @@ class EventJudge:
         self._rules = rules
         self._now = now
         self._event = event
-        self._edit = edit
+        self._decisions = Decisions(rules.ids, now, edit)
         self._submission = parse_submission(event.text if isinstance(event, InboundMessage) else "")
 
     @property
@@ -124,7 +109,7 @@ class EventJudge:
         """What follows from an admitted event."""
         match event:
             case ChoiceAnswer():
-                return self._press(event, view)
+                return self._decisions.press(event, view)
             case InboundMessage(edits=str()):
                 return Verdict(EDITED_UNKNOWN)
             case InboundMessage():
@@ -141,7 +126,7 @@ class EventJudge:
             case BareAnswer():
                 return self._bare_answer(event, submission, view)
             case AnswerPrompt(_, option):
-                return self._answer(view, option)
+                return self._decisions.named(view, option)
             case Stop():
                 return _stop(view)
             case LetPersonIn():
@@ -174,7 +159,7 @@ class EventJudge:
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
         replied = replied_by_text(event, view)
         if replied is not None:
-            return self._vote(replied.on, view, replied.answer, by_text=True)
+            return self._decisions.vote(replied.on, view, replied.answer, by_text=True)
         too_large = [file for file in event.attachments if file.out_of_reach]
         if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
             return _refused("file too large", texts.files_too_large(too_large))
@@ -195,82 +180,11 @@ class EventJudge:
     def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
         prompt = decided_by_word(event, answer, view)
         if prompt is not None:
-            return self._vote(prompt, view, answer.option, by_text=True)
+            return self._decisions.vote(prompt, view, answer.option, by_text=True)
         if answer.command:
             asked = any(on.prompt.kind is PromptKind.QUESTION for on in view.open_prompts)
             return _refused("nothing to answer", texts.ANSWER_THE_QUESTION if asked else texts.NOTHING_WAITS)
         return self._input(event, view)
-
-    def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
-        answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
-        if view.prompt is None or answer is None:
-            return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
-        if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
-            return self._edited(view.prompt, view, answer)
-        return self._vote(view.prompt, view, answer, by_text=False)
-
-    def _edited(self, on: PromptView, view: AcceptView, answer: Answer) -> Verdict:
-        """The call is changed, and agreed to as it is then: answers so far were to something else."""
-        edit = self._edit
-        refusal = _edit_refusal(on, view.principal, answer, edit)
-        if refusal is not None or not isinstance(edit, EditedCall):
-            return Verdict(f"refused: answer to {on.prompt.id}", answer=refusal)
-        changed = PromptView(edit.prompt, (), on.thread)
-        verdict = self._vote(changed, view, answer, by_text=False, edited=True)
-        closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
-        if not verdict.effects:
-            return verdict
-        change = EditCall(edit, None if closes else open_card(edit.prompt))
-        return replace(verdict, effects=(change, *verdict.effects))
-
-    def _answer(self, view: AcceptView, option: Option) -> Verdict:
-        # An id of somebody else's prompt must not tell that the prompt exists.
-        if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
-            return _refused("unknown prompt", texts.NO_SUCH_PROMPT)
-        return self._vote(view.prompt, view, option, by_text=True)
-
-    def _vote(
-        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, edited: bool = False
-    ) -> Verdict:
-        result = judge_vote(on, view.principal, answer)
-        prompt = on.prompt
-        match result:
-            case VoteRefused(reason):
-                said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
-                return Verdict(f"refused: answer to {prompt.id}", said, answer=reason)
-            case VoteCounts(missing):
-                word = texts.vote_counted(missing)
-                said = (Say(plain(word)),) if by_text else ()
-                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
-            case VoteCloses(outcome):
-                return self._close(on, view, outcome, by_text=by_text, edited=edited)
-            case _:
-                assert_never(result)
-
-    def _close(
-        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, edited: bool = False
-    ) -> Verdict:
-        prompt = on.prompt
-        text = outcome_line(outcome, view.principal.name)
-        text = texts.edited_line(text) if edited else text
-        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
-        effects: tuple[Effect, ...] = (close,)
-        # A card in another conversation changes where the typing person may not see it.
-        if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
-            effects = (close, Say(plain(text)))
-        if outcome is Option.ALWAYS and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
-            grant = Grant(
-                id=self._rules.ids.row_id(),
-                user_id=prompt.requester_id,
-                tool=prompt.tool,
-                pattern=prompt.pattern,
-                scope=GrantScope.USER,
-                thread_id=None,
-                granted_by=view.principal.user_id,
-                created_at=self._now,
-            )
-            effects = (RecordGrant(grant), *effects)
-        return Verdict(f"answer: {prompt.id}", effects, answer=text)
 
     # --- letting others in, and other accounts of one's own ----------------------------------------------
 
@@ -342,34 +256,6 @@ class EventJudge:
             return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles)
         word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
         return texts.status(word, None, view.waiting, titles)
-
-
-def _edit_refusal(
-    on: PromptView, editor: Principal, answer: Answer, edit: EditedCall | EditRefused | None
-) -> str | None:
-    """Why the call is not changed; None if it is."""
-    prompt = on.prompt
-    if prompt.state is PromptState.CLOSED:
-        return texts.already_settled(prompt.outcome_text or "")
-    refusal = may_decide(on, editor)
-    if refusal is not None:
-        return refusal
-    if answer not in {Option.APPROVE, Option.ALWAYS}:
-        return texts.EDIT_NEEDS_APPROVAL
-    match edit:
-        case None:
-            return texts.NOTHING_TO_EDIT
-        case EditRefused(reason):
-            return reason
-        case EditedCall():
-            return None if edit.based_on == prompt.binding else texts.CHANGED_MEANWHILE
-
-
-def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
-    """The choice, or the words that a question takes instead of one."""
-    if event.form is not None and isinstance(prompt.offer, Replies):
-        return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
-    return prompt.answer_at(event.choice)
 
 
 def _refused(reason: str, word: str, *effects: Effect) -> Verdict:

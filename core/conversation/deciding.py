@@ -1,0 +1,157 @@
+"""What a person's answer to a prompt does, inside the transaction that accepts it: it counts, settles the
+prompt, changes the call it is about, or is refused with a word to the person.
+"""
+
+from dataclasses import replace
+from typing import assert_never
+
+from core import texts
+from core.consent.cards import open_card, settled_card
+from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
+from core.conversation.answering import outcome_line
+from core.ids import Ids
+from core.messages import ChoiceAnswer, plain
+from core.prompts import (
+    Answer,
+    Grant,
+    GrantScope,
+    Option,
+    Options,
+    Prompt,
+    PromptKind,
+    PromptState,
+    Replies,
+    Wrote,
+)
+from core.store.accept import (
+    AcceptView,
+    CastVote,
+    ClosePrompt,
+    EditCall,
+    EditedCall,
+    EditRefused,
+    Effect,
+    RecordGrant,
+    Say,
+    Verdict,
+)
+from core.store.rows import PromptView
+from core.users import Principal
+
+_NOT_ENTITLED = frozenset({texts.NOT_ALLOWED_HERE, texts.NOT_YOUR_QUESTION})
+
+
+class Decisions:
+    """Judges answers to prompts. `now`: microseconds UTC; `edit`: what the event makes of the call, if it
+    changes its arguments. Pure but for the ids."""
+
+    def __init__(self, ids: Ids, now: int, edit: EditedCall | EditRefused | None) -> None:
+        self._ids = ids
+        self._now = now
+        self._edit = edit
+
+    def press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
+        """A choice was pressed, or a form handed in."""
+        answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
+        if view.prompt is None or answer is None:
+            return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
+        if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
+            return self._edited(view.prompt, view, answer)
+        return self.vote(view.prompt, view, answer, by_text=False)
+
+    def _edited(self, on: PromptView, view: AcceptView, answer: Answer) -> Verdict:
+        """The call is changed, and agreed to as it is then: answers so far were to something else."""
+        edit = self._edit
+        refusal = _edit_refusal(on, view.principal, answer, edit)
+        if refusal is not None or not isinstance(edit, EditedCall):
+            return Verdict(f"refused: answer to {on.prompt.id}", answer=refusal)
+        changed = PromptView(edit.prompt, (), on.thread)
+        verdict = self.vote(changed, view, answer, by_text=False, edited=True)
+        closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
+        if not verdict.effects:
+            return verdict
+        change = EditCall(edit, None if closes else open_card(edit.prompt))
+        return replace(verdict, effects=(change, *verdict.effects))
+
+    def named(self, view: AcceptView, option: Option) -> Verdict:
+        """A prompt was answered by its id."""
+        # An id of somebody else's prompt must not tell that the prompt exists.
+        if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
+            return _refused("unknown prompt", texts.NO_SUCH_PROMPT)
+        return self.vote(view.prompt, view, option, by_text=True)
+
+    def vote(
+        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, edited: bool = False
+    ) -> Verdict:
+        """An answer to a prompt. `by_text`: what comes of it is said, not shown beside a press."""
+        result = judge_vote(on, view.principal, answer)
+        prompt = on.prompt
+        match result:
+            case VoteRefused(reason):
+                said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
+                return Verdict(f"refused: answer to {prompt.id}", said, answer=reason)
+            case VoteCounts(missing):
+                word = texts.vote_counted(missing)
+                said = (Say(plain(word)),) if by_text else ()
+                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
+            case VoteCloses(outcome):
+                return self._close(on, view, outcome, by_text=by_text, edited=edited)
+            case _:
+                assert_never(result)
+
+    def _close(
+        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, edited: bool = False
+    ) -> Verdict:
+        prompt = on.prompt
+        text = outcome_line(outcome, view.principal.name)
+        text = texts.edited_line(text) if edited else text
+        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+        effects: tuple[Effect, ...] = (close,)
+        # A card in another conversation changes where the typing person may not see it.
+        if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
+            effects = (close, Say(plain(text)))
+        if outcome is Option.ALWAYS and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
+            grant = Grant(
+                id=self._ids.row_id(),
+                user_id=prompt.requester_id,
+                tool=prompt.tool,
+                pattern=prompt.pattern,
+                scope=GrantScope.USER,
+                thread_id=None,
+                granted_by=view.principal.user_id,
+                created_at=self._now,
+            )
+            effects = (RecordGrant(grant), *effects)
+        return Verdict(f"answer: {prompt.id}", effects, answer=text)
+
+
+def _edit_refusal(
+    on: PromptView, editor: Principal, answer: Answer, edit: EditedCall | EditRefused | None
+) -> str | None:
+    """Why the call is not changed; None if it is."""
+    prompt = on.prompt
+    if prompt.state is PromptState.CLOSED:
+        return texts.already_settled(prompt.outcome_text or "")
+    refusal = may_decide(on, editor)
+    if refusal is not None:
+        return refusal
+    if answer not in {Option.APPROVE, Option.ALWAYS}:
+        return texts.EDIT_NEEDS_APPROVAL
+    match edit:
+        case None:
+            return texts.NOTHING_TO_EDIT
+        case EditRefused(reason):
+            return reason
+        case EditedCall():
+            return None if edit.based_on == prompt.binding else texts.CHANGED_MEANWHILE
+
+
+def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
+    """The choice, or the words that a question takes instead of one."""
+    if event.form is not None and isinstance(prompt.offer, Replies):
+        return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
+    return prompt.answer_at(event.choice)
+
+
+def _refused(reason: str, word: str) -> Verdict:
+    return Verdict(f"refused: {reason}", (Say(plain(word)),))
