@@ -1,0 +1,193 @@
+"""The one judgement of a routine, whoever wrote it: chat tools, command line, API and console.
+
+Faults are values: each names its field and says what would be right, and all are told at once.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, assert_never, cast
+from zoneinfo import ZoneInfo
+
+from core.forms import Problem
+from core.routine import (
+    Action,
+    Cron,
+    Definition,
+    Event,
+    Filters,
+    FullJob,
+    Guardrails,
+    Lightweight,
+    Manual,
+    Notify,
+    SystemEvent,
+    Trigger,
+    Webhook,
+)
+from core.routine_json import definition_to_json, read_definition
+
+DAY_S = 86_400
+MAX_NAME = 100
+MAX_DESCRIPTION = 2_000
+MAX_PROMPT = 32_000
+MAX_WORD = 200
+"""Of a source, an event type, a filter's name or value, a field's name."""
+MAX_LISTED = 20
+
+Problems = tuple[Problem, ...]
+
+
+def validate(page: Mapping[str, object], timezone: str = "UTC") -> Definition | Problems:
+    """The definition a page of JSON describes (see `core.routine_json`), or everything wrong with it.
+    `timezone`: of schedules that name none."""
+    definition = read_definition(page, timezone)
+    if isinstance(definition, tuple):
+        return definition
+    return tuple(problems(definition)) or definition
+
+
+def change(
+    definition: Definition, page: Mapping[str, object], timezone: str = "UTC"
+) -> Definition | Problems:
+    """The definition with what the page names changed; null sets a field back to what is usual.
+
+    Within trigger and action only fields of their present type can change, unless the page names a `type`:
+    then that part is replaced as a whole, so that no trigger turns into another one by a stray field.
+    """
+    whole = definition_to_json(definition, whole=True)
+    for name, value in page.items():
+        held = whole.get(name)
+        if isinstance(held, dict) and isinstance(value, dict) and "type" not in value:
+            whole[name] = cast("dict[str, Any]", held) | value
+        else:
+            whole[name] = value
+    return validate(whole, timezone)
+
+
+def problems(definition: Definition) -> Iterator[Problem]:
+    """Everything wrong with a definition's values."""
+    yield from _text("name", definition.name, MAX_NAME)
+    if any(ord(character) < 32 for character in definition.name):
+        yield Problem("name", "must be one line")
+    if len(definition.description) > MAX_DESCRIPTION:
+        yield Problem("description", f"must have at most {MAX_DESCRIPTION} characters")
+    yield from _trigger(definition.trigger)
+    yield from _action(definition.action)
+    yield from _guardrails(definition.guardrails)
+    yield from _notify(definition.notify)
+
+
+@lru_cache(maxsize=64)
+def zone(name: str) -> ZoneInfo | None:
+    """The time zone of that IANA name; None where there is none."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown; no file's name; a directory, such as "Europe"
+        return None
+
+
+# --- triggers -------------------------------------------------------------------------------------------
+
+
+def _trigger(trigger: Trigger) -> Iterator[Problem]:
+    match trigger:
+        case Cron():
+            yield from _cron(trigger)
+        case Event():
+            yield from _text("trigger.pattern", trigger.pattern, None)
+        case SystemEvent():
+            yield from _text("trigger.source", trigger.source, MAX_WORD)
+            yield from _text("trigger.event_type", trigger.event_type, MAX_WORD)
+            yield from _filters(trigger.filters)
+        case Webhook():
+            if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", trigger.path):
+                told = (
+                    "must be 1 to 100 of a-z, 0-9, dot, dash and underscore, and begin with a letter or digit"
+                )
+                yield Problem("trigger.path", told)
+            yield from _filters(trigger.filters)
+            yield from _listed("trigger.fields", trigger.fields, MAX_WORD)
+        case Manual():
+            pass
+        case _:
+            assert_never(trigger)
+
+
+def _cron(trigger: Cron) -> Iterator[Problem]:
+    yield from _text("trigger.schedule", trigger.schedule, MAX_WORD)
+    if zone(trigger.timezone) is None:
+        yield Problem("trigger.timezone", "must be the name of a time zone, such as Europe/Berlin")
+    yield from _between("trigger.catch_up_limit", trigger.catch_up_limit, 1, 100)
+    yield from _between("trigger.jitter_s", trigger.jitter_s, 0, 3600)
+
+
+def _filters(filters: Filters) -> Iterator[Problem]:
+    if len(filters) > MAX_LISTED:
+        yield Problem("trigger.filters", f"must be at most {MAX_LISTED}")
+    for name, value in filters:
+        if not name or len(name) > MAX_WORD or len(value) > MAX_WORD:
+            yield Problem(f"trigger.filters.{name[:MAX_WORD]}", f"must have at most {MAX_WORD} characters")
+
+
+# --- actions, limits, notices ---------------------------------------------------------------------------
+
+
+def _action(action: Action) -> Iterator[Problem]:
+    match action:
+        case Lightweight():
+            yield from _text("action.prompt", action.prompt, MAX_PROMPT)
+            yield from _listed("action.context_paths", action.context_paths, 500)
+            yield from _between("action.max_tokens", action.max_tokens, 1, 200_000)
+            yield from _between("action.max_tool_rounds", action.max_tool_rounds, 1, 20)
+            yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
+            if action.use_tools and not action.allowed_tools:
+                yield Problem("action.allowed_tools", "must name the tools the routine may use")
+            if action.allowed_tools and not action.use_tools:
+                yield Problem("action.use_tools", "must be true for a routine that is allowed tools")
+        case FullJob():
+            yield from _text("action.title", action.title, MAX_WORD)
+            yield from _text("action.description", action.description, MAX_PROMPT)
+            yield from _between("action.max_iterations", action.max_iterations, 1, 200)
+        case _:
+            assert_never(action)
+
+
+def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:
+    yield from _between("guardrails.cooldown_s", guardrails.cooldown_s, 0, 30 * DAY_S)
+    yield from _between("guardrails.max_concurrent", guardrails.max_concurrent, 1, 10)
+    if guardrails.dedup_window_s is not None:
+        yield from _between("guardrails.dedup_window_s", guardrails.dedup_window_s, 1, 30 * DAY_S)
+    if guardrails.daily_budget_micro_usd is not None:
+        yield from _between("guardrails.daily_budget_micro_usd", guardrails.daily_budget_micro_usd, 1, 10**12)
+    yield from _between("guardrails.timeout_s", guardrails.timeout_s, 10, 3600)
+    yield from _between("guardrails.pause_after_failures", guardrails.pause_after_failures, 0, 100)
+
+
+def _notify(notify: Notify) -> Iterator[Problem]:
+    if notify.channel is None and notify.address is not None:
+        yield Problem("notify.channel", "must be named where there is an address")
+    if notify.own_thread and notify.thread_id is not None:
+        yield Problem("notify.own_thread", "must be false where there is a thread_id")
+
+
+# --- what is judged alike -------------------------------------------------------------------------------
+
+
+def _text(field: str, value: str, most: int | None) -> Iterator[Problem]:
+    if not value.strip():
+        yield Problem(field, "must not be empty")
+    elif most is not None and len(value) > most:
+        yield Problem(field, f"must have at most {most} characters")
+
+
+def _listed(field: str, values: tuple[str, ...], most: int) -> Iterator[Problem]:
+    if len(values) > MAX_LISTED:
+        yield Problem(field, f"must be at most {MAX_LISTED}")
+    if any(len(value) > most for value in values):
+        yield Problem(field, f"must have at most {most} characters each")
+
+
+def _between(field: str, value: int, least: int, most: int) -> Iterator[Problem]:
+    if not least <= value <= most:
+        yield Problem(field, f"must be from {least} to {most}")
