@@ -14,7 +14,7 @@ _CUT = "\n[… cut here]"
 
 class RunStatus(StrEnum):
     """`WAITING` for a free place; `OK`: nothing to tell; `ATTENTION`: a result to read; `INTERRUPTED`: the
-    hub ended during the run."""
+    hub ended during the run; `SKIPPED`: it waited, and was not wanted any more."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -22,6 +22,7 @@ class RunStatus(StrEnum):
     ATTENTION = "attention"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    SKIPPED = "skipped"
 
     @property
     def over(self) -> bool:

@@ -37,6 +37,19 @@ COMMITS = frozenset(
         "keep_secrets",
         "drop_secret",
         "write_memory",
+        # routines
+        "save_routine",
+        "rewrite_routine",
+        "switch_routine",
+        "delete_routine",
+        "claim_run",
+        "claim_slots",
+        "begin_runs",
+        "extend_leases",
+        "mark_run_effect",
+        "finish_run",
+        "requeue_run",
+        "settle_notice",
         # going out
         "claim_outbox",
         "record_part_sent",
@@ -86,6 +99,14 @@ READS = frozenset(
         "sent_refs",
         "preview_shown",
         "surroundings",
+        "routine",
+        "routines",
+        "routine_at_path",
+        "due_routines",
+        "lapsed_runs",
+        "next_due",
+        "due_notices",
+        "routine_runs",
     }
 )
 """The others: nothing of theirs can be half done, so there is nothing to be killed around."""

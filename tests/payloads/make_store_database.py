@@ -15,6 +15,7 @@ from pathlib import Path
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
+from core.routine_run import RunStatus
 from core.store.accept import (
     CastVote,
     ClosePrompt,
@@ -32,6 +33,7 @@ from core.store.accept import (
 )
 from core.store.keys import KeyKind
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
+from core.store.routines import NewRun, RoutineText, RunEnd
 from core.store.rows import SealedSecret, TurnStart
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
@@ -76,6 +78,19 @@ async def fill(world: World) -> None:
     await _part_of_an_album(world)
     await _questions(world)
     await _asked_to_be_let_in(world)
+    await _routine(world)
+
+
+async def _routine(world: World) -> None:
+    """It ran once and has something to tell."""
+    hourly = RoutineText("hourly", "cron", '{"name": "hourly"}', 0, next_slot_at=world.clock.now())
+    row = await world.store.save_routine("routine-1", "ada", hourly, None)
+    assert row is not None
+    run = NewRun("run-1", row.id, "slot:1", "cron", '{"by": "slot", "slot_at": 1}', world.clock.now())
+    await world.store.claim_run(run)
+    await world.store.begin_runs(most=1, lease_until=world.clock.now() + 1)
+    told = RunEnd(RunStatus.ATTENTION, "look", notice="look", menu_id="menu-1", tested_as="f")
+    await world.store.finish_run("run-1", told)
 
 
 async def _questions(world: World) -> None:

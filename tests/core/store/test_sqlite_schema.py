@@ -59,6 +59,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
             await _those_who_asked_are_there(World(store, clock, ids))
         if stored.name >= "sqlite-0006":
             await _the_questions_are_there(World(store, clock, ids))
+        if stored.name >= "sqlite-0008":
+            await _the_routine_is_there(World(store, clock, ids))
         await _everything_is_there(World(store, clock, ids))
     finally:
         await store.close()
@@ -71,6 +73,13 @@ async def _what_was_said_once_and_for_all_is_there(world: World) -> None:
     assert (said.user_id, said.tool, said.setting) == ("ada", "shell", ToolSetting.DISABLED)
     (secret,) = await world.store.secrets()
     assert (secret.name, secret.key_id, secret.sealed) == ("token", "key-1", b"sealed")
+
+
+async def _the_routine_is_there(world: World) -> None:
+    (routine,) = await world.store.routines()
+    assert (routine.owner_id, routine.text.name, routine.run_count) == ("ada", "hourly", 1)
+    (notice,) = await world.store.due_notices(world.clock.now())
+    assert (notice.run_id, notice.text, notice.menu_id) == ("run-1", "look", "menu-1")
 
 
 async def _the_questions_are_there(world: World) -> None:

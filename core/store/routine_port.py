@@ -1,0 +1,123 @@
+"""The store's side for routines: part of core.store.base.Store, with the same promises."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # a hub without routines has no use for these values
+    from core.store.routines import (
+        Claim,
+        DueNotice,
+        NewRun,
+        NextDue,
+        RoutineRow,
+        RoutineRunRow,
+        RoutineText,
+        RunEnd,
+        StartedRun,
+    )
+
+
+class Routines(Protocol):
+    """What is kept of routines, and how their runs are claimed: each slot, event and delivery once."""
+
+    # --- what they are ---------------------------------------------------------------------------------
+    async def save_routine(
+        self, routine_id: str, owner_id: str, text: "RoutineText", thread_id: str | None
+    ) -> "RoutineRow | None":
+        """Keep a new routine, enabled. None: the owner has one of that name, or the path is taken."""
+        ...
+
+    async def rewrite_routine(
+        self, routine_id: str, text: "RoutineText", *, version: int
+    ) -> "RoutineRow | None":
+        """Change what a routine says and nothing of what its runs did. None: it was changed since that
+        version, or deleted; or the name or path is taken."""
+        ...
+
+    async def switch_routine(
+        self, routine_id: str, *, enabled: bool, next_slot_at: int | None, because: str | None = None
+    ) -> "RoutineRow | None":
+        """Pause it or let it go on; None if there is none. What waits of a paused one is skipped; failures
+        are forgotten when it goes on."""
+        ...
+
+    async def delete_routine(self, routine_id: str) -> bool:
+        """Forget it and its runs; False if there is none."""
+        ...
+
+    async def routine(self, routine_id: str) -> "RoutineRow | None":
+        """One by id."""
+        ...
+
+    async def routines(self, owner_id: str | None = None) -> "Sequence[RoutineRow]":
+        """Of one owner, or (None) of all, in order of name."""
+        ...
+
+    async def routine_at_path(self, path: str) -> "RoutineRow | None":
+        """The one that a webhook's path leads to."""
+        ...
+
+    # --- firing ----------------------------------------------------------------------------------------
+    async def claim_run(self, new: "NewRun") -> "Claim":
+        """Queue a run, unless its key was claimed before or the routine's guardrails stand against it."""
+        ...
+
+    async def due_routines(self, now: int) -> "Sequence[RoutineRow]":
+        """Enabled ones whose next slot has come, the longest due first."""
+        ...
+
+    async def claim_slots(
+        self,
+        routine_id: str,
+        slot_at: int,
+        runs: "Sequence[NewRun]",
+        *,
+        next_slot_at: int | None,
+        skipped: int = 0,
+    ) -> "Sequence[Claim]":
+        """Queue runs for the slots that have come and go on to `next_slot_at`, in one transaction; nothing if
+        the routine no longer waits for `slot_at`. Of slots that would wait together only the newest does,
+        the others are recorded as skipped; `skipped` more are counted."""
+        ...
+
+    async def begin_runs(self, *, most: int, lease_until: int) -> "Sequence[StartedRun]":
+        """Start queued runs whose time has come, the longest due first: never more than `most` run at once,
+        nor more of one routine than it allows."""
+        ...
+
+    async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
+        """These runs are still carried out."""
+        ...
+
+    async def mark_run_effect(self, run_id: str) -> bool:
+        """Before a tool with an effect starts in a run; False if it no longer runs."""
+        ...
+
+    async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
+        """End a run and count it, in one transaction with the notice; False if it no longer ran."""
+        ...
+
+    async def lapsed_runs(self, before: int | None) -> "Sequence[StartedRun]":
+        """Runs whose leases lapsed before then; None: all, for a starting hub has none of its own."""
+        ...
+
+    async def requeue_run(self, run_id: str) -> bool:
+        """A run that was cut off starts again; False if it does not run, or an effect was started in it."""
+        ...
+
+    async def next_due(self) -> "NextDue":
+        """When there is something to do next."""
+        ...
+
+    # --- telling ---------------------------------------------------------------------------------------
+    async def due_notices(self, now: int) -> "Sequence[DueNotice]":
+        """What owners are to be told now."""
+        ...
+
+    async def settle_notice(self, run_id: str, *, sent: bool) -> None:
+        """It was handed over, or nobody can be told."""
+        ...
+
+    async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
+        """The newest runs, newest first."""
+        ...

@@ -1,0 +1,370 @@
+"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from collections.abc import Sequence
+
+from core.clock import SECOND_US
+from core.routine_run import RunStatus
+from core.store.codec import storable
+from core.store.routines import (
+    Claim,
+    ClaimRefusal,
+    DueNotice,
+    MenuView,
+    NewRun,
+    NextDue,
+    RoutineRow,
+    RoutineRunRow,
+    RunEnd,
+    StartedRun,
+)
+from core.store.sqlite.routines import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
+from core.store.sqlite.transaction import Row, Transaction
+
+MOST_WAITING = 1000
+"""Runs of one routine that may wait."""
+KEPT_RUNS = 500
+KEPT_FOR_US = 24 * 3600 * SECOND_US
+"""Of a routine's runs the newest are kept, and the last day's: their keys are what makes claims unique."""
+COALESCED = "a later slot took its place while it waited"
+
+_RUN = (
+    "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
+    " r.effect_started, r.started_at, r.ended_at, r.result, r.error, r.input_tokens, r.output_tokens,"
+    " r.notice, r.notice_state, r.created_at"
+)
+
+
+def _run_of(row: Row) -> RoutineRunRow:
+    id_, routine_id, key, kind, fired_by, state, due_at, not_before, attempts, effect = row[:10]
+    return RoutineRunRow(
+        id_,
+        routine_id,
+        key,
+        kind,
+        fired_by,
+        RunStatus(state),
+        due_at,
+        not_before,
+        attempts,
+        bool(effect),
+        *row[10:],
+    )
+
+
+def _started_of(row: Row) -> StartedRun:
+    return StartedRun(_run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS]))
+
+
+# --- claiming -------------------------------------------------------------------------------------------
+
+
+def claim(tx: Transaction, new: NewRun) -> Claim:
+    """See Routines.claim_run."""
+    known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
+    if known is not None:
+        return Claim(known[0], repeated=True)
+    routine = by_id(tx, new.routine_id)
+    refusal = ClaimRefusal.GONE if routine is None else _refusal(tx, routine, new)
+    if routine is None or refusal is not None:
+        return Claim(None, refusal)
+    _insert(tx, new, max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0))
+    return Claim(new.id)
+
+
+def _refusal(tx: Transaction, routine: RoutineRow, new: NewRun) -> ClaimRefusal | None:
+    now = tx.clock.now()
+    waiting = tx.one(
+        "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND state = 'waiting'", routine.id
+    )
+    if waiting is not None and waiting[0] >= MOST_WAITING:
+        return ClaimRefusal.QUEUE_FULL
+    if not routine.enabled:
+        return ClaimRefusal.PAUSED
+    if not new.heeds_guardrails:
+        return None
+    if routine.last_claimed_at is not None and now < routine.last_claimed_at + routine.text.cooldown_us:
+        return ClaimRefusal.COOLING_DOWN
+    if new.content_hash is not None and routine.text.dedup_window_us and _repeats(tx, routine, new, now):
+        return ClaimRefusal.REPEATED
+    return None
+
+
+def _repeats(tx: Transaction, routine: RoutineRow, new: NewRun, now: int) -> bool:
+    found = tx.one(
+        "SELECT 1 FROM routine_runs WHERE routine_id = ? AND content_hash = ? AND created_at > ? LIMIT 1",
+        routine.id,
+        new.content_hash,
+        now - routine.text.dedup_window_us,
+    )
+    return found is not None
+
+
+def _insert(tx: Transaction, new: NewRun, not_before: int) -> None:
+    now = tx.clock.now()
+    tx.run(
+        "INSERT INTO routine_runs (id, routine_id, key, kind, input, content_hash, state, due_at, not_before,"
+        " created_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
+        new.id,
+        new.routine_id,
+        new.key,
+        new.kind,
+        storable(new.input),
+        new.content_hash,
+        new.due_at,
+        not_before,
+        now,
+    )
+    tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", now, new.routine_id)
+
+
+def claim_slots(
+    tx: Transaction,
+    routine_id: str,
+    slot_at: int,
+    runs: Sequence[NewRun],
+    next_slot_at: int | None,
+    skipped: int,
+) -> tuple[Claim, ...]:
+    """See Routines.claim_slots. A slot within the cooldown waits for its end: it is late, not lost."""
+    routine = by_id(tx, routine_id)
+    moved = tx.run(
+        "UPDATE routines SET next_slot_at = ?, skipped_slots = skipped_slots + ?"
+        " WHERE id = ? AND enabled = 1 AND next_slot_at = ?",
+        next_slot_at,
+        skipped,
+        routine_id,
+        slot_at,
+    )
+    if routine is None or not moved:
+        return ()
+    return tuple(_claim_slot(tx, routine, new) for new in runs)
+
+
+def _claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
+    known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
+    if known is not None:
+        return Claim(known[0], repeated=True)
+    cools_until = 0
+    if routine.last_claimed_at is not None and new.heeds_guardrails:
+        cools_until = routine.last_claimed_at + routine.text.cooldown_us
+    not_before = max(new.due_at, cools_until, routine.backoff_until)
+    if new.heeds_guardrails and (not_before > tx.clock.now() or _runs(tx, routine.id)):
+        tx.run(
+            "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ?"
+            " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron'",
+            tx.clock.now(),
+            COALESCED,
+            routine.id,
+        )
+    _insert(tx, new, not_before)
+    return Claim(new.id)
+
+
+def _runs(tx: Transaction, routine_id: str) -> bool:
+    sql = "SELECT 1 FROM routine_runs WHERE routine_id = ? AND state = 'running' LIMIT 1"
+    return tx.one(sql, routine_id) is not None
+
+
+# --- running --------------------------------------------------------------------------------------------
+
+
+def begin(tx: Transaction, most: int, lease_until: int) -> tuple[StartedRun, ...]:
+    """See Routines.begin_runs."""
+    now = tx.clock.now()
+    running: dict[str, int] = dict(
+        tx.connection.execute(
+            "SELECT routine_id, count(*) FROM routine_runs WHERE state = 'running' GROUP BY routine_id"
+        ).fetchall()
+    )
+    room = most - sum(running.values())
+    if room <= 0:
+        return ()
+    chosen: list[str] = []
+    queued = tx.all(
+        "SELECT r.id, r.routine_id, o.max_concurrent FROM routine_runs r"
+        " JOIN routines o ON o.id = r.routine_id"
+        " WHERE r.state = 'waiting' AND r.not_before <= ? ORDER BY r.not_before, r.due_at, r.id",
+        now,
+    )
+    for run_id, routine_id, limit in queued:
+        if len(chosen) == room:
+            break
+        if running.get(routine_id, 0) < limit:
+            running[routine_id] = running.get(routine_id, 0) + 1
+            chosen.append(run_id)
+    for run_id in chosen:
+        tx.run(
+            "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, lease_until = ?,"
+            " started_at = ? WHERE id = ? AND state = 'waiting'",
+            lease_until,
+            now,
+            run_id,
+        )
+    return tuple(started for run_id in chosen for started in _started(tx, "r.id = ?", run_id))
+
+
+def _started(tx: Transaction, condition: str, *parameters: object) -> tuple[StartedRun, ...]:
+    rows = tx.all(
+        f"SELECT {ROUTINE}, {_RUN} FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        f" WHERE r.state = 'running' AND {condition} ORDER BY r.started_at, r.id",
+        *parameters,
+    )
+    return tuple(_started_of(row) for row in rows)
+
+
+def extend_leases(tx: Transaction, run_ids: Sequence[str], until: int) -> None:
+    """See Routines.extend_leases."""
+    for run_id in run_ids:
+        tx.run("UPDATE routine_runs SET lease_until = ? WHERE id = ? AND state = 'running'", until, run_id)
+
+
+def mark_effect(tx: Transaction, run_id: str) -> bool:
+    """See Routines.mark_run_effect."""
+    return tx.run("UPDATE routine_runs SET effect_started = 1 WHERE id = ? AND state = 'running'", run_id) > 0
+
+
+def lapsed(tx: Transaction, before: int | None) -> tuple[StartedRun, ...]:
+    """See Routines.lapsed_runs."""
+    return _started(tx, "(?1 IS NULL OR r.lease_until < ?1)", before)
+
+
+def requeue(tx: Transaction, run_id: str) -> bool:
+    """See Routines.requeue_run."""
+    changed = tx.run(
+        "UPDATE routine_runs SET state = 'waiting', lease_until = NULL, started_at = NULL"
+        " WHERE id = ? AND state = 'running' AND effect_started = 0",
+        run_id,
+    )
+    return changed > 0
+
+
+def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
+    """See Routines.finish_run."""
+    now = tx.clock.now()
+    found = tx.one("SELECT routine_id FROM routine_runs WHERE id = ? AND state = 'running'", run_id)
+    if found is None:
+        return False
+    (routine_id,) = found
+    paused = _count(tx, routine_id, end, now)
+    notice = end.pause_notice if paused and end.pause_notice else end.notice
+    tx.run(
+        "UPDATE routine_runs SET state = ?, lease_until = NULL, ended_at = ?, result = ?, error = ?,"
+        " input_tokens = ?, output_tokens = ?, notice = ?, notice_state = ?, notice_at = ?, menu_id = ?"
+        " WHERE id = ?",
+        end.state.value,
+        now,
+        None if end.result is None else storable(end.result),
+        None if end.error is None else storable(end.error),
+        end.input_tokens,
+        end.output_tokens,
+        None if notice is None else storable(notice),
+        "none" if notice is None else "due",
+        None if notice is None else end.notice_at or now,
+        None if notice is None else end.menu_id,
+        run_id,
+    )
+    _forget_old(tx, routine_id, now)
+    return True
+
+
+def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
+    """Count a run that ended; whether the routine was paused by it."""
+    failed = end.state is RunStatus.FAILED
+    tx.run(
+        "UPDATE routines SET run_count = run_count + 1, last_ended_at = ?,"
+        " failures = CASE WHEN ? THEN failures + 1 WHEN ? THEN 0 ELSE failures END,"
+        " backoff_until = iif(?, ?, iif(?, 0, backoff_until)), state = coalesce(?, state),"
+        " tested_as = coalesce(?, tested_as) WHERE id = ?",
+        now,
+        failed,
+        end.state in {RunStatus.OK, RunStatus.ATTENTION},
+        failed,
+        now + end.backoff_us,
+        end.state in {RunStatus.OK, RunStatus.ATTENTION},
+        None if end.document is None else storable(end.document),
+        end.tested_as,
+        routine_id,
+    )
+    if not failed or not end.pause_after:
+        return False
+    paused = tx.run(
+        "UPDATE routines SET enabled = 0, paused_because = ?, next_slot_at = NULL"
+        " WHERE id = ? AND enabled = 1 AND failures >= ?",
+        storable(end.pause_reason),
+        routine_id,
+        end.pause_after,
+    )
+    if paused:
+        skip_waiting(tx, routine_id, end.pause_reason)
+    return paused > 0
+
+
+def _forget_old(tx: Transaction, routine_id: str, now: int) -> None:
+    tx.run(
+        "DELETE FROM routine_runs WHERE routine_id = ?1 AND created_at < ?2 AND ended_at IS NOT NULL"
+        " AND notice_state <> 'due' AND created_at <= (SELECT created_at FROM routine_runs"
+        " WHERE routine_id = ?1 ORDER BY created_at DESC LIMIT 1 OFFSET ?3)",
+        routine_id,
+        now - KEPT_FOR_US,
+        KEPT_RUNS,
+    )
+
+
+# --- looking, and telling -------------------------------------------------------------------------------
+
+
+def next_due(tx: Transaction) -> NextDue:
+    """See Routines.next_due."""
+    row = tx.one(
+        "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
+        " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
+        " (SELECT min(notice_at) FROM routine_runs WHERE notice_state = 'due')"
+    )
+    return NextDue(None, None, None) if row is None else NextDue(*row)
+
+
+def due_notices(tx: Transaction, now: int) -> tuple[DueNotice, ...]:
+    """See Routines.due_notices."""
+    rows = tx.all(
+        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id"
+        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
+        now,
+    )
+    return tuple(DueNotice(*row) for row in rows)
+
+
+def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
+    """See Routines.settle_notice."""
+    tx.run(
+        "UPDATE routine_runs SET notice_state = ? WHERE id = ? AND notice_state = 'due'",
+        "sent" if sent else "dropped",
+        run_id,
+    )
+
+
+def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:
+    """See Routines.routine_runs."""
+    rows = tx.all(
+        f"SELECT {_RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
+        " LIMIT ?",
+        routine_id,
+        limit,
+    )
+    return tuple(_run_of(row) for row in rows)
+
+
+def menu(tx: Transaction, menu_id: str) -> MenuView | None:
+    """The run whose notice has buttons of this id."""
+    row = tx.one(
+        "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
+        " r.input, r.result, r.error, r.input_tokens, r.output_tokens"
+        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
+        menu_id,
+    )
+    if row is None:
+        return None
+    run_id, routine_id, owner_id, name, enabled, state = row[:6]
+    return MenuView(run_id, routine_id, owner_id, name, bool(enabled), RunStatus(state), *row[6:])

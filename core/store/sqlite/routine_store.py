@@ -1,0 +1,170 @@
+"""The store's side for routines: implements core.store.routine_port.Routines."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from core.store.sqlite.reader import ReaderThread
+from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.writer import Writer
+
+if TYPE_CHECKING:
+    from core.store.routines import (
+        Claim,
+        DueNotice,
+        NewRun,
+        NextDue,
+        RoutineRow,
+        RoutineRunRow,
+        RoutineText,
+        RunEnd,
+        StartedRun,
+    )
+
+
+class RoutineUnits:
+    """Every method is described in Routines. What they are made of is imported by the first one that is
+    called: a hub without routines never needs it."""
+
+    _writer: Writer
+    _reader: ReaderThread
+
+    async def save_routine(
+        self, routine_id: str, owner_id: str, text: "RoutineText", thread_id: str | None
+    ) -> "RoutineRow | None":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._writer.run(lambda tx: routines.save(tx, routine_id, owner_id, text, thread_id))
+
+    async def rewrite_routine(
+        self, routine_id: str, text: "RoutineText", *, version: int
+    ) -> "RoutineRow | None":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._writer.run(lambda tx: routines.rewrite(tx, routine_id, text, version))
+
+    async def switch_routine(
+        self, routine_id: str, *, enabled: bool, next_slot_at: int | None, because: str | None = None
+    ) -> "RoutineRow | None":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        def unit(tx: Transaction) -> "RoutineRow | None":
+            return routines.switch(
+                tx, routine_id, enabled=enabled, next_slot_at=next_slot_at, because=because
+            )
+
+        return await self._writer.run(unit)
+
+    async def delete_routine(self, routine_id: str) -> bool:
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._writer.run(lambda tx: routines.delete(tx, routine_id))
+
+    async def routine(self, routine_id: str) -> "RoutineRow | None":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.by_id(tx, routine_id))
+
+    async def routines(self, owner_id: str | None = None) -> "Sequence[RoutineRow]":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.listed(tx, owner_id))
+
+    async def routine_at_path(self, path: str) -> "RoutineRow | None":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.at_path(tx, path))
+
+    async def claim_run(self, new: "NewRun") -> "Claim":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._writer.run(lambda tx: routine_runs.claim(tx, new))
+
+    async def due_routines(self, now: int) -> "Sequence[RoutineRow]":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.due(tx, now))
+
+    async def claim_slots(
+        self,
+        routine_id: str,
+        slot_at: int,
+        runs: "Sequence[NewRun]",
+        *,
+        next_slot_at: int | None,
+        skipped: int = 0,
+    ) -> "Sequence[Claim]":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._writer.run(
+            lambda tx: routine_runs.claim_slots(tx, routine_id, slot_at, runs, next_slot_at, skipped)
+        )
+
+    async def begin_runs(self, *, most: int, lease_until: int) -> "Sequence[StartedRun]":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._writer.run(lambda tx: routine_runs.begin(tx, most, lease_until))
+
+    async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        await self._writer.run(lambda tx: routine_runs.extend_leases(tx, run_ids, until))
+
+    async def mark_run_effect(self, run_id: str) -> bool:
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._writer.run(lambda tx: routine_runs.mark_effect(tx, run_id))
+
+    async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._writer.run(lambda tx: routine_runs.finish(tx, run_id, end))
+
+    async def lapsed_runs(self, before: int | None) -> "Sequence[StartedRun]":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._reader.run(lambda tx: routine_runs.lapsed(tx, before))
+
+    async def requeue_run(self, run_id: str) -> bool:
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._writer.run(lambda tx: routine_runs.requeue(tx, run_id))
+
+    async def next_due(self) -> "NextDue":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._reader.run(routine_runs.next_due)
+
+    async def due_notices(self, now: int) -> "Sequence[DueNotice]":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._reader.run(lambda tx: routine_runs.due_notices(tx, now))
+
+    async def settle_notice(self, run_id: str, *, sent: bool) -> None:
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        await self._writer.run(lambda tx: routine_runs.settle_notice(tx, run_id, sent=sent))
+
+    async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
+        """See Routines."""
+        from core.store.sqlite import routine_runs
+
+        return await self._reader.run(lambda tx: routine_runs.newest(tx, routine_id, limit))

@@ -1,0 +1,173 @@
+"""Routines: what they are. Their runs are in routine_runs.py."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import sqlite3
+
+from core.store.codec import storable
+from core.store.routines import RoutineRow, RoutineStanding, RoutineText
+from core.store.sqlite.transaction import Row, Transaction
+
+ROUTINE = (
+    "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"
+    " o.dedup_window_us, o.reruns, o.webhook_path, o.next_slot_at,"
+    " o.enabled, o.paused_because, o.thread_id, o.backoff_until, o.last_claimed_at, o.last_ended_at,"
+    " o.run_count, o.failures, o.skipped_slots, o.state, o.tested_as, o.version, o.created_at, o.updated_at"
+)
+ROUTINE_COLUMNS = 25
+_TEXT = (
+    "name = ?, kind = ?, definition = ?, cooldown_us = ?, max_concurrent = ?, dedup_window_us = ?,"
+    " reruns = ?, webhook_path = ?,"
+    " next_slot_at = iif(enabled, ?, NULL)"
+)
+PAUSED = "the routine was paused"
+
+
+def routine_of(row: Row) -> RoutineRow:
+    """A row of `ROUTINE`."""
+    id_, owner_id, name, kind, definition, cooldown_us, most, window_us, reruns, path, slot_at = row[:11]
+    text = RoutineText(
+        name, kind, definition, cooldown_us, most, window_us, bool(reruns), path, next_slot_at=slot_at
+    )
+    return RoutineRow(id_, owner_id, text, bool(row[11]), *row[12:])
+
+
+def save(
+    tx: Transaction, routine_id: str, owner_id: str, text: RoutineText, thread_id: str | None
+) -> RoutineRow | None:
+    """See Routines.save_routine."""
+    now = tx.clock.now()
+    try:
+        tx.run(
+            "INSERT INTO routines (id, owner_id, name, kind, definition, cooldown_us, max_concurrent,"
+            " dedup_window_us, reruns, webhook_path, next_slot_at,"
+            " enabled, thread_id, created_at, updated_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1,"
+            " (SELECT id FROM threads WHERE id = ?), ?, ?)",
+            routine_id,
+            owner_id,
+            *_columns(text),
+            thread_id,
+            now,
+            now,
+        )
+    except sqlite3.IntegrityError as error:
+        if "UNIQUE" in str(error):
+            return None
+        raise
+    return by_id(tx, routine_id)
+
+
+def rewrite(tx: Transaction, routine_id: str, text: RoutineText, version: int) -> RoutineRow | None:
+    """See Routines.rewrite_routine."""
+    try:
+        changed = tx.run(
+            f"UPDATE routines SET {_TEXT}, version = version + 1, updated_at = ?"
+            " WHERE id = ? AND version = ?",
+            *_columns(text),
+            tx.clock.now(),
+            routine_id,
+            version,
+        )
+    except sqlite3.IntegrityError as error:
+        if "UNIQUE" in str(error):
+            return None
+        raise
+    return by_id(tx, routine_id) if changed else None
+
+
+def switch(
+    tx: Transaction, routine_id: str, *, enabled: bool, next_slot_at: int | None, because: str | None
+) -> RoutineRow | None:
+    """See Routines.switch_routine."""
+    tx.run(
+        "UPDATE routines SET enabled = ?, next_slot_at = ?, paused_because = ?,"
+        " failures = iif(?, 0, failures), backoff_until = iif(?, 0, backoff_until),"
+        " version = version + 1, updated_at = ? WHERE id = ?",
+        int(enabled),
+        next_slot_at if enabled else None,
+        because,
+        int(enabled),
+        int(enabled),
+        tx.clock.now(),
+        routine_id,
+    )
+    if not enabled:
+        skip_waiting(tx, routine_id, because or PAUSED)
+    return by_id(tx, routine_id)
+
+
+def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
+    """What waits of a routine is not run any more."""
+    tx.run(
+        "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ?"
+        " WHERE routine_id = ? AND state = 'waiting'",
+        tx.clock.now(),
+        storable(why),
+        routine_id,
+    )
+
+
+def delete(tx: Transaction, routine_id: str) -> bool:
+    """See Routines.delete_routine."""
+    tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
+    return tx.run("DELETE FROM routines WHERE id = ?", routine_id) > 0
+
+
+def by_id(tx: Transaction, routine_id: str) -> RoutineRow | None:
+    """See Routines.routine."""
+    row = tx.one(f"SELECT {ROUTINE} FROM routines o WHERE o.id = ?", routine_id)
+    return None if row is None else routine_of(row)
+
+
+def at_path(tx: Transaction, path: str) -> RoutineRow | None:
+    """See Routines.routine_at_path."""
+    row = tx.one(f"SELECT {ROUTINE} FROM routines o WHERE o.webhook_path = ?", path)
+    return None if row is None else routine_of(row)
+
+
+def listed(tx: Transaction, owner_id: str | None) -> tuple[RoutineRow, ...]:
+    """See Routines.routines."""
+    rows = tx.all(
+        f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = coalesce(?, o.owner_id)"
+        " ORDER BY o.name, o.owner_id",
+        owner_id,
+    )
+    return tuple(routine_of(row) for row in rows)
+
+
+def due(tx: Transaction, now: int) -> tuple[RoutineRow, ...]:
+    """See Routines.due_routines."""
+    rows = tx.all(
+        f"SELECT {ROUTINE} FROM routines o WHERE o.enabled = 1 AND o.next_slot_at <= ?"
+        " ORDER BY o.next_slot_at, o.id",
+        now,
+    )
+    return tuple(routine_of(row) for row in rows)
+
+
+def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStanding, ...]:
+    """What an event that matches these routines is judged on."""
+    now = tx.clock.now()
+    marks = ", ".join("?" * len(routine_ids))
+    rows = tx.all(
+        "SELECT id, owner_id, name, enabled AND coalesce(last_claimed_at + cooldown_us <= ?, 1)"
+        f" FROM routines WHERE id IN ({marks}) ORDER BY name, id",
+        now,
+        *routine_ids,
+    )
+    return tuple(RoutineStanding(id_, owner, name, bool(ready)) for id_, owner, name, ready in rows)
+
+
+def _columns(text: RoutineText) -> tuple[object, ...]:
+    return (
+        storable(text.name),
+        text.kind,
+        storable(text.definition),
+        text.cooldown_us,
+        text.max_concurrent,
+        text.dedup_window_us,
+        int(text.reruns),
+        text.webhook_path,
+        text.next_slot_at,
+    )

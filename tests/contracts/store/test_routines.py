@@ -1,0 +1,305 @@
+"""Routines and their runs: claimed once, run within limits, ended once, told once."""
+
+from dataclasses import replace
+
+import pytest_asyncio
+
+from core.routine_run import RunStatus
+from core.store.routines import (
+    ClaimRefusal,
+    NewRun,
+    RoutineRow,
+    RoutineText,
+    RunEnd,
+    StartedRun,
+)
+from tests.contracts.store.conftest import Database
+from tests.contracts.store.world import ADA, BEN, SECOND, World
+
+HOURLY = RoutineText("hourly", "cron", '{"every": "1h"}', 0, next_slot_at=0)
+ON_WORD = RoutineText("on word", "event", '{"pattern": "deploy"}', 300 * SECOND)
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def people(world: World) -> None:
+    for person in (ADA, BEN):
+        await world.store.ensure_user(person.user_id, person.role, person.name)
+
+
+async def kept(world: World, text: RoutineText = ON_WORD, owner: str = "ada") -> RoutineRow:
+    row = await world.store.save_routine(world.ids.row_id(), owner, text, None)
+    assert row is not None
+    return row
+
+
+def new_run(world: World, routine: RoutineRow, key: str, **other: object) -> NewRun:
+    run = NewRun(world.ids.row_id(), routine.id, key, routine.text.kind, '{"text": "x"}', world.clock.now())
+    return replace(run, **other)
+
+
+async def begin(world: World, most: int = 10) -> list[StartedRun]:
+    return list(await world.store.begin_runs(most=most, lease_until=world.clock.now() + 60 * SECOND))
+
+
+async def started(world: World, routine: RoutineRow, key: str = "event:1") -> str:
+    claim = await world.store.claim_run(new_run(world, routine, key, heeds_guardrails=False))
+    (run,) = await begin(world)
+    assert claim.run_id == run.run.id
+    return run.run.id
+
+
+# --- what they are --------------------------------------------------------------------------------------
+
+
+async def test_names_are_one_owners_own_and_paths_everybodys(world: World) -> None:
+    hook = replace(ON_WORD, kind="webhook", webhook_path="github")
+    mine = await kept(world, hook)
+    assert await world.store.save_routine("other", "ada", ON_WORD, None) is None
+    assert await world.store.save_routine("other", "ben", replace(hook, name="other"), None) is None
+    theirs = await kept(world, ON_WORD, "ben")
+    assert await world.store.routines("ada") == (mine,)
+    assert [row.id for row in await world.store.routines()] == [mine.id, theirs.id]
+    assert await world.store.routine_at_path("github") == mine
+    assert await world.store.routine_at_path("gitlab") is None
+    assert await world.store.routine(mine.id) == mine
+
+
+async def test_of_two_changes_made_on_one_version_the_first_wins(world: World) -> None:
+    row = await kept(world)
+    changed = await world.store.rewrite_routine(row.id, replace(row.text, definition='{"a": 1}'), version=1)
+    assert changed is not None
+    assert (changed.text.definition, changed.version) == ('{"a": 1}', 2)
+    assert await world.store.rewrite_routine(row.id, replace(row.text, definition="{}"), version=1) is None
+
+
+async def test_a_change_made_during_a_run_is_kept(world: World) -> None:
+    row = await kept(world)
+    run_id = await started(world, row)
+    await world.store.rewrite_routine(row.id, replace(row.text, definition="new"), version=row.version)
+    assert await world.store.finish_run(
+        run_id, RunEnd(RunStatus.OK, "fine", document="seen 3", tested_as="f")
+    )
+    after = await world.store.routine(row.id)
+    assert after is not None
+    assert (after.text.definition, after.state, after.run_count) == ("new", "seen 3", 1)
+    assert after.tested_as == "f"
+
+
+async def test_what_waits_of_a_paused_routine_is_not_run(world: World) -> None:
+    row = await kept(world)
+    await world.store.claim_run(new_run(world, row, "event:1"))
+    paused = await world.store.switch_routine(row.id, enabled=False, next_slot_at=5)
+    assert paused is not None
+    assert (paused.enabled, paused.text.next_slot_at) == (False, None)
+    assert await begin(world) == []
+    (run,) = await world.store.routine_runs(row.id, 10)
+    assert (run.state, run.error) == (RunStatus.SKIPPED, "the routine was paused")
+    refused = await world.store.claim_run(new_run(world, row, "event:2"))
+    assert refused.refusal is ClaimRefusal.PAUSED
+
+
+async def test_a_deleted_routine_takes_its_runs_with_it(world: World) -> None:
+    row = await kept(world)
+    run_id = await started(world, row)
+    assert await world.store.delete_routine(row.id)
+    assert not await world.store.delete_routine(row.id)
+    assert not await world.store.finish_run(run_id, RunEnd(RunStatus.OK, notice="told"))
+    assert await world.store.due_notices(world.clock.now()) == ()
+    gone = await world.store.claim_run(new_run(world, row, "event:2"))
+    assert gone.refusal is ClaimRefusal.GONE
+
+
+# --- claiming -------------------------------------------------------------------------------------------
+
+
+async def test_what_fired_once_fires_no_more(world: World) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0))
+    first = await world.store.claim_run(new_run(world, row, "event:1"))
+    again = await world.store.claim_run(new_run(world, row, "event:1"))
+    assert first.run_id is not None
+    assert (again.run_id, again.repeated) == (first.run_id, True)
+    assert len(await begin(world)) == 1
+
+
+async def test_a_routine_cools_down_unless_a_person_asks(world: World) -> None:
+    row = await kept(world)
+    assert (await world.store.claim_run(new_run(world, row, "event:1"))).run_id is not None
+    world.clock.advance(299)
+    cooling = await world.store.claim_run(new_run(world, row, "event:2"))
+    assert cooling.refusal is ClaimRefusal.COOLING_DOWN
+    asked = new_run(world, row, "asked:1", kind="manual", heeds_guardrails=False)
+    assert (await world.store.claim_run(asked)).run_id is not None
+    world.clock.advance(300)
+    assert (await world.store.claim_run(new_run(world, row, "event:3"))).run_id is not None
+
+
+async def test_the_same_content_within_the_window_is_heard_once(world: World) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0, dedup_window_us=60 * SECOND))
+    assert (await world.store.claim_run(new_run(world, row, "event:1", content_hash="a"))).run_id
+    again = await world.store.claim_run(new_run(world, row, "event:2", content_hash="a"))
+    assert again.refusal is ClaimRefusal.REPEATED
+    assert (await world.store.claim_run(new_run(world, row, "event:3", content_hash="b"))).run_id
+    world.clock.advance(61)
+    assert (await world.store.claim_run(new_run(world, row, "event:4", content_hash="a"))).run_id
+
+
+async def test_a_slot_is_claimed_once_and_the_next_one_waits(world: World) -> None:
+    slot = world.clock.now()
+    row = await kept(world, replace(HOURLY, next_slot_at=slot))
+    assert await world.store.due_routines(slot - 1) == ()
+    assert [due.id for due in await world.store.due_routines(slot)] == [row.id]
+    later = slot + 3600 * SECOND
+    (claim,) = await world.store.claim_slots(
+        row.id, slot, [new_run(world, row, f"slot:{slot}")], next_slot_at=later, skipped=2
+    )
+    assert claim.run_id is not None
+    second = [new_run(world, row, f"slot:{slot}")]
+    assert await world.store.claim_slots(row.id, slot, second, next_slot_at=later) == ()
+    after = await world.store.routine(row.id)
+    assert after is not None
+    assert (after.text.next_slot_at, after.skipped_slots) == (later, 2)
+    assert (await world.store.next_due()).slot_at == later
+    assert len(await world.store.routine_runs(row.id, 10)) == 1
+
+
+async def test_a_slot_within_the_cooldown_is_late_and_only_the_newest_waits(world: World) -> None:
+    slot = world.clock.now()
+    row = await kept(world, replace(HOURLY, next_slot_at=slot, cooldown_us=300 * SECOND))
+    for minute in range(4):
+        due = slot + 60 * minute * SECOND
+        run = new_run(world, row, f"slot:{due}", due_at=due)
+        await world.store.claim_slots(row.id, due, [run], next_slot_at=due + 60 * SECOND)
+        if not minute:
+            (first,) = await begin(world)
+            await world.store.finish_run(first.run.id, RunEnd(RunStatus.OK))
+        world.clock.advance(60)
+    runs = await world.store.routine_runs(row.id, 10)
+    assert [run.state for run in runs] == [
+        RunStatus.WAITING,
+        RunStatus.SKIPPED,
+        RunStatus.SKIPPED,
+        RunStatus.OK,
+    ]
+    assert runs[0].not_before > world.clock.now()
+
+
+# --- running --------------------------------------------------------------------------------------------
+
+
+async def test_never_more_run_than_allowed_and_the_longest_due_are_first(world: World) -> None:
+    rows = [await kept(world, replace(HOURLY, name=f"r{n:02}")) for n in range(5)]
+    for number, row in enumerate(rows):
+        due = world.clock.now() - number
+        await world.store.claim_run(new_run(world, row, "slot:1", due_at=due, heeds_guardrails=False))
+    first = await begin(world, most=2)
+    assert [run.routine.id for run in first] == [rows[4].id, rows[3].id]
+    assert await begin(world, most=2) == []
+    await world.store.finish_run(first[0].run.id, RunEnd(RunStatus.OK))
+    assert [run.routine.id for run in await begin(world, most=2)] == [rows[2].id]
+
+
+async def test_one_routine_runs_as_often_at_a_time_as_it_allows(world: World) -> None:
+    row = await kept(world, replace(ON_WORD, cooldown_us=0))
+    for number in range(3):
+        await world.store.claim_run(new_run(world, row, f"event:{number}"))
+    (first,) = await begin(world)
+    assert await begin(world) == []
+    await world.store.finish_run(first.run.id, RunEnd(RunStatus.OK))
+    assert len(await begin(world)) == 1
+
+
+async def test_a_run_ends_once(world: World) -> None:
+    run_id = await started(world, await kept(world))
+    assert await world.store.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "look", notice="look"))
+    assert not await world.store.finish_run(run_id, RunEnd(RunStatus.FAILED, error="no"))
+    assert not await world.store.requeue_run(run_id)
+    assert not await world.store.mark_run_effect(run_id)
+
+
+async def test_a_dead_hubs_runs_are_found_and_start_again_unless_an_effect_did(database: Database) -> None:
+    world = await database.open()
+    row = await kept(world)
+    other = await kept(world, replace(HOURLY, max_concurrent=1))
+    run_id, acting = await started(world, row), await started(world, other)
+    assert await world.store.mark_run_effect(acting)
+    world = await database.open()
+    found = {run.run.id: run.run for run in await world.store.lapsed_runs(None)}
+    assert set(found) == {run_id, acting}
+    assert [found[run_id].effect_started, found[acting].effect_started] == [False, True]
+    assert await world.store.requeue_run(run_id)
+    assert not await world.store.requeue_run(acting)
+    assert await world.store.finish_run(acting, RunEnd(RunStatus.INTERRUPTED, error="the hub went away"))
+    (again,) = await begin(world)
+    assert (again.run.id, again.run.attempts) == (run_id, 2)
+
+
+async def test_a_lease_that_is_extended_does_not_lapse(world: World) -> None:
+    run_id = await started(world, await kept(world))
+    world.clock.advance(50)
+    await world.store.extend_leases([run_id], world.clock.now() + 60 * SECOND)
+    world.clock.advance(50)
+    assert await world.store.lapsed_runs(world.clock.now()) == ()
+    world.clock.advance(20)
+    assert [run.run.id for run in await world.store.lapsed_runs(world.clock.now())] == [run_id]
+
+
+async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: World) -> None:
+    row = await kept(world)
+    end = RunEnd(
+        RunStatus.FAILED,
+        error="no answer",
+        notice="failed",
+        backoff_us=60 * SECOND,
+        pause_after=3,
+        pause_reason="it failed 3 times",
+        pause_notice="paused",
+    )
+    for number in range(3):
+        await world.store.finish_run(await started(world, row, f"asked:{number}"), end)
+    after = await world.store.routine(row.id)
+    assert after is not None
+    assert (after.failures, after.enabled, after.paused_because) == (3, False, "it failed 3 times")
+    assert after.backoff_until == world.clock.now() + 60 * SECOND
+    told = await world.store.due_notices(world.clock.now())
+    assert [notice.text for notice in told] == ["failed", "failed", "paused"]
+    on = await world.store.switch_routine(row.id, enabled=True, next_slot_at=None)
+    assert on is not None
+    assert (on.failures, on.backoff_until, on.paused_because) == (0, 0, None)
+
+
+async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_count(world: World) -> None:
+    row = await kept(world)
+    for number, state in enumerate((RunStatus.FAILED, RunStatus.INTERRUPTED, RunStatus.OK)):
+        await world.store.finish_run(await started(world, row, f"asked:{number}"), RunEnd(state))
+        after = await world.store.routine(row.id)
+        assert after is not None
+        assert after.failures == (1, 1, 0)[number]
+
+
+async def test_only_the_newest_runs_are_kept(world: World) -> None:
+    row = await kept(world)
+    for number in range(3):
+        await world.store.finish_run(await started(world, row, f"asked:{number}"), RunEnd(RunStatus.OK))
+    world.clock.advance(48 * 3600)
+    for number in range(3, 504):
+        await world.store.finish_run(await started(world, row, f"asked:{number}"), RunEnd(RunStatus.OK))
+    keys = [run.key for run in await world.store.routine_runs(row.id, 1000)]
+    assert keys == [f"asked:{number}" for number in reversed(range(3, 504))]
+
+
+# --- telling --------------------------------------------------------------------------------------------
+
+
+async def test_a_notice_waits_for_its_time_and_is_told_once(world: World) -> None:
+    row = await kept(world)
+    later = world.clock.now() + 10 * SECOND
+    run_id = await started(world, row)
+    await world.store.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "x", notice="x", notice_at=later))
+    assert await world.store.due_notices(world.clock.now()) == ()
+    assert (await world.store.next_due()).notice_at == later
+    (notice,) = await world.store.due_notices(later)
+    assert (notice.run_id, notice.owner_id, notice.text) == (run_id, "ada", "x")
+    await world.store.settle_notice(run_id, sent=True)
+    assert await world.store.due_notices(later) == ()
+    (run,) = await world.store.routine_runs(row.id, 1)
+    assert run.notice_state == "sent"
