@@ -6,10 +6,9 @@ import gc
 import logging
 import signal
 import socket
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from bot.api_access import ApiAccess, published
 from bot.config import Loaded
@@ -28,12 +27,13 @@ from bot.parts import (
     open_models,
     open_store,
 )
+from bot.readiness import readiness_of
 from bot.vault_keys import VaultKeyRing
 from bot.web.api import ApiParts, api_routes
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
 from bot.web.console import Console
-from bot.web.health import ChannelHealth, Readiness, health_routes, metrics_routes
+from bot.web.health import Readiness, health_routes, metrics_routes
 from bot.web.live import Live
 from bot.web.login import LoginDesk
 from bot.web.people import login_url
@@ -46,7 +46,7 @@ from channels.webchat import WEB, WebChannel
 from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.agent.runner import ChatTurnRunner
-from core.clock import SECOND_US, Clock, SystemClock
+from core.clock import Clock, SystemClock
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener, TurnListeners
@@ -64,10 +64,12 @@ from core.tools.editing import CallEditing
 from core.tools.processes import end_process
 from core.users import Principal, Role
 
+if TYPE_CHECKING:
+    from core.notices import Notices
+
 logger = logging.getLogger(__name__)
 
 MAX_CONCURRENT_TURNS = 256
-STORE_PROBE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class App:
     gathering: AlbumGathering
     acknowledgements: Acknowledgements
     pairing: PairingDesk
+    notices: Callable[[], "Notices"]
 
 
 async def serve(
@@ -205,7 +208,12 @@ async def _assemble(
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 
     async def readiness() -> Readiness:
-        return await _readiness(store, hub, manager)
+        return await readiness_of(store, hub, manager)
+
+    def notices() -> "Notices":
+        from bot.notices import build_notices  # a hub that only answers does not need it
+
+        return build_notices(store, manager, rules)
 
     access = ApiAccess.new(url_of(sock))
     inbox = MeteredInbox(hub, metrics)
@@ -259,6 +267,7 @@ async def _assemble(
         gathering=gathering,
         acknowledgements=acknowledgements,
         pairing=pairing,
+        notices=notices,
     )
 
 
@@ -279,32 +288,3 @@ async def _releasing(actors: ThreadActors, store: Store) -> AsyncIterator[Thread
                 await store.release_turns(unfinished)
             except StoreUnavailable as error:
                 logger.warning("unfinished turns (%d) count as crashed once: %s", len(unfinished), error)
-
-
-async def _readiness(store: Store, hub: Hub, manager: ChannelManager) -> Readiness:
-    healthy = await _takes_writes(store)
-    unreachable = manager.unreachable()
-    channels = {
-        name: ChannelHealth(
-            state.phase.value,
-            state.reason,
-            datetime.fromtimestamp(state.since / SECOND_US, UTC).isoformat(),
-            dict(Counter(one.reason for one in unreachable[name].values())),
-        )
-        for name, state in manager.states().items()
-    }
-    return Readiness(
-        ready=hub.is_open and healthy,
-        hub="open" if hub.is_open else "shut",
-        store="ok" if healthy else "takes no writes: nothing is accepted until it does",
-        channels=channels,
-    )
-
-
-async def _takes_writes(store: Store) -> bool:
-    """Whether the store is fine; one that is still trying is not. Whoever asks is answered soon."""
-    try:
-        async with asyncio.timeout(STORE_PROBE_S):
-            return await store.healthy()
-    except TimeoutError:
-        return False

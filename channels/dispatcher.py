@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from channels.channel import Channel
 from channels.notify import NotifyQueue
@@ -37,9 +37,10 @@ class Dispatcher:
         on_rejected: Callable[[AuthRejected], None],
         grace_s: float,
         on_send: Callable[[SendState], None] = lambda _: None,
+        pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
     ) -> None:
         self._name = channel.name
-        self._outlet = Outlet(channel, on_rejected, on_send)
+        self._outlet = Outlet(channel, on_rejected, on_send, pass_on)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s

@@ -63,6 +63,7 @@ class ChannelManager:
                 lambda error, name=channel.name: self._rejected(name, error),
                 grace_s,
                 lambda state, name=channel.name: on_send(name, state),
+                self.outbox_ready,
             )
             self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
 
@@ -126,6 +127,17 @@ class ChannelManager:
         """See Previews."""
         if (slot := self._slots.get(preview.channel)) is not None:
             slot.dispatcher.close_preview(preview)
+
+    def speaks(self, channel: str) -> bool:
+        """See Directory."""
+        return channel in self._slots
+
+    def direct(self, channel: str, platform_user_id: str) -> Address | None:
+        """See Directory. What is no id there, a person wrote into the configuration."""
+        try:
+            return self._slots[channel].channel.direct(platform_user_id) if channel in self._slots else None
+        except ValueError:
+            return None
 
     def acknowledge(self, channel: str, ref: MessageRef) -> None:
         """See Acknowledger."""

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from channels.channel import Channel
 from core.errors import AuthRejected
 from core.messages import Address
-from core.ports import SendState
+from core.ports import OutboxRow, SendState
 
 MOST_UNREACHABLE = 100
 
@@ -23,17 +23,19 @@ class Unreachable:
 
 class Outlet:
     """What senders send through. Closed while the platform refuses the token; then rows wait. `went`: told of
-    each message how it went."""
+    each message how it went; `pass_on`: of rows that go out elsewhere, perhaps on other channels."""
 
     def __init__(
         self,
         channel: Channel,
         on_rejected: Callable[[AuthRejected], None],
         on_send: Callable[[SendState], None] = lambda _: None,
+        pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
     ) -> None:
         self.channel = channel
         self._on_rejected = on_rejected
         self.went = on_send
+        self.pass_on = pass_on
         self._open = asyncio.Event()
         self._open.set()
         self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()

@@ -338,7 +338,9 @@ class Sender:
     async def _fail(self, row: OutboxRow, reason: str) -> None:
         self._outlet.went(SendState.FAILED)
         logger.warning("row %d to %s failed: %s", row.id, self._address, reason)
-        await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
+        elsewhere = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
+        if elsewhere:
+            self._outlet.pass_on(elsewhere)
 
     def _pause_s(self) -> float:
         self._failures += 1

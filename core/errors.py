@@ -39,6 +39,10 @@ class InboxUnavailable(HubError):
     """The event could not be stored: do not acknowledge it, expect redelivery."""
 
 
+class NobodyToTell(HubError):
+    """There is no place where a notice could be read; the text says what would make one."""
+
+
 class ChannelError(HubError):
     """Something about one platform went wrong."""
 

@@ -149,8 +149,9 @@ class Outbox(Protocol):
         more; a row whose repeat is used up ends there. Returns the row as it is now."""
         ...
 
-    async def fail_outbox(self, row_id: int, reason: str) -> None:
-        """The platform refuses it for good: visibly failed."""
+    async def fail_outbox(self, row_id: int, reason: str) -> Sequence[OutboxRow]:
+        """The platform refuses it for good: visibly failed. Returns what now goes out elsewhere in its
+        stead (a notice that can be read at another place, too), for its channel to be told of."""
         ...
 
     # --- previews ----------------------------------------------------------------------------------------
@@ -185,6 +186,19 @@ class OutboxListener(Protocol):
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         """Whether a row committed as `sending` would really go out at once (no queue, no rate limit)."""
+        ...
+
+
+class Directory(Protocol):
+    """Knows the channels that are there, and where people are on them."""
+
+    def speaks(self, channel: str) -> bool:
+        """Whether there is such a channel."""
+        ...
+
+    def direct(self, channel: str, platform_user_id: str) -> Address | None:
+        """Where to speak to a person alone; None where there is no such channel, or no such person can be
+        on it."""
         ...
 
 

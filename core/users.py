@@ -1,6 +1,6 @@
 """People: a user has a role and one or more identities on channels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -49,13 +49,15 @@ class Account:
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Whom an account belongs to. `via`: see Via; `root`: of a linked account the one that vouches for it,
-    None where that one belongs to somebody else by now."""
+    None where that one belongs to somebody else by now; `direct_address`: where it was last heard in private,
+    if it was."""
 
     channel: str
     platform_user_id: str
     user: Principal
     via: str
     root: Account | None = None
+    direct_address: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,24 @@ class Access:
             return self._admitted(guest, Via.OPEN)
         return found
 
+    def holds(self, identity: Identity) -> bool:
+        """Whether the account is let in as the person it belongs to, by the rules as they are now."""
+        account = (identity.channel, identity.platform_user_id)
+        if account in self.owner_identities or account in self.proven:
+            return identity.user.user_id == self.owner.user_id
+        rules = self.channels.get(identity.channel, ChannelAccess())
+        match identity.via:
+            case Via.PAIRED:
+                return True
+            case Via.LINKED:
+                return self.vouches(identity.root, identity.user)
+            case Via.ALLOWLIST:
+                return identity.platform_user_id in rules.allow
+            case Via.OPEN:
+                return rules.direct is DirectMode.OPEN
+            case _:
+                return False
+
     def vouches(self, root: Account | None, user: Principal) -> bool:
         """Whether an account of the user's, of its own right, is let in as that user; guests' are not."""
         if root is None:

@@ -15,6 +15,7 @@ from core.store.accept import Accepted, Judge
 from core.store.changes import ChangeListener
 from core.store.feed import Feeds
 from core.store.keys import Keys
+from core.store.notices import NoticeUnits
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.routine_port import Routines
 from core.store.rows import (
@@ -42,7 +43,7 @@ RunCheck = Callable[[CallRow, Principal, Standing], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
-class Store(Outbox, Feeds, Keys, Routines, Protocol):
+class Store(Outbox, Feeds, Keys, NoticeUnits, Routines, Protocol):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:

@@ -243,12 +243,13 @@ class MemoryOutbox(Watched):
         self._change(kept, "ambiguous", state=SendState.AMBIGUOUS)
         return kept.row
 
-    async def fail_outbox(self, row_id: int, reason: str) -> None:
-        """See Outbox."""
+    async def fail_outbox(self, row_id: int, reason: str) -> Sequence[OutboxRow]:
+        """See Outbox: no row of these may go elsewhere."""
         await self._commit()
         kept = self._rows[row_id]
         kept.reason, kept.settled = reason, True
         self._change(kept, "failed", state=SendState.FAILED)
+        return ()
 
     async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
         """See Outbox."""

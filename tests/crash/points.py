@@ -37,6 +37,7 @@ COMMITS = frozenset(
         "keep_secrets",
         "drop_secret",
         "write_memory",
+        "add_notice",
         # routines
         "save_routine",
         "rewrite_routine",
@@ -66,6 +67,7 @@ COMMITS = frozenset(
 READS = frozenset(
     {
         "load_turn",
+        "reach",
         "active_thread",
         "explain_matching",
         "feed_after",

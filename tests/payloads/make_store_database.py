@@ -32,6 +32,7 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.keys import KeyKind
+from core.store.notices import Place
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.routines import NewRun, RoutineText, RunEnd
 from core.store.rows import SealedSecret, TurnStart
@@ -42,6 +43,7 @@ from core.transcript import Note, ResultStatus, ToolResult
 from core.users import Account, Principal, Role, Via
 from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
 
+NOTICE = "The report is ready."
 COLOURED = plain("A colour was chosen.")
 DIRECTORY = Path(__file__).parent / "store"
 
@@ -79,6 +81,7 @@ async def fill(world: World) -> None:
     await _questions(world)
     await _asked_to_be_let_in(world)
     await _routine(world)
+    await _told_of_its_own_accord(world)
 
 
 async def _routine(world: World) -> None:
@@ -91,6 +94,13 @@ async def _routine(world: World) -> None:
     await world.store.begin_runs(most=1, lease_until=world.clock.now() + 1)
     told = RunEnd(RunStatus.ATTENTION, "look", notice="look", menu_id="menu-1", tested_as="f")
     await world.store.finish_run("run-1", told)
+
+
+async def _told_of_its_own_accord(world: World) -> None:
+    """A notice was refused at the first place, and waits at the second."""
+    places = [Place(CHANNEL, Address("to nowhere")), Place(CHANNEL, Address("to somewhere"))]
+    (row,) = await world.store.add_notice("report", plain(NOTICE), places)
+    await world.store.fail_outbox(row.id, "there is no such place")
 
 
 async def _questions(world: World) -> None:

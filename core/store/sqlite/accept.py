@@ -35,7 +35,7 @@ from core.store.sqlite.outbox import Cause, enqueue, learn_copy
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
 from core.thread_key import scope_of
-from core.users import Principal
+from core.users import Identity, Principal
 
 UNREADABLE = "failed: unreadable"
 
@@ -58,8 +58,8 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
     identity = people.identity(tx, event.channel, event.sender.platform_user_id)
     admission = judge.admit(event, identity)
     match admission:
-        case Admitted(principal, via):
-            people.bind_identity(tx, event.channel, event.sender, identity, principal, via)
+        case Admitted():
+            _know(tx, event, admission, identity)
             return _decide(tx, event, judge, admission, send_now=send_now)
         case TurnedAway():
             return strangers.turn_away(tx, event, admission, send_now=send_now)
@@ -67,6 +67,12 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
             return strangers.meet(tx, event, identity, admission, send_now=send_now)
         case _:
             assert_never(admission)
+
+
+def _know(tx: Transaction, event: Person, admitted: Admitted, identity: Identity | None) -> None:
+    people.bind_identity(tx, event.channel, event.sender, identity, admitted.principal, admitted.via)
+    if event.direct:
+        people.heard_in_private(tx, event.channel, event.sender, identity, event.address)
 
 
 def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *, send_now: bool) -> Accepted:

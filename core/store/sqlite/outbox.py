@@ -230,13 +230,14 @@ def mark_ambiguous(tx: Transaction, row_id: int, reason: str) -> OutboxRow:
     return outbox_of(row) if row is not None else _row(tx, row_id)
 
 
-def fail(tx: Transaction, row_id: int, reason: str) -> None:
-    """See core.ports.Outbox."""
-    tx.run(
+def fail(tx: Transaction, row_id: int, reason: str) -> bool:
+    """It will never go out; False if something else was known of it already."""
+    changed = tx.run(
         "UPDATE outbox SET state = 'failed', settled = 1, error = ? WHERE id = ? AND settled = 0",
         storable(reason),
         row_id,
     )
+    return changed > 0
 
 
 def give_back_sending(tx: Transaction) -> None:

@@ -39,7 +39,7 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
 def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:
     """Who an account on a channel belongs to."""
     row = tx.one(
-        f"SELECT {PRINCIPAL}, i.via, i.root_channel, i.root_platform_user_id"
+        f"SELECT {PRINCIPAL}, i.via, i.root_channel, i.root_platform_user_id, i.direct_address"
         " FROM identities i JOIN users u ON u.id = i.user_id"
         " WHERE i.channel = ? AND i.platform_user_id = ?",
         channel,
@@ -48,7 +48,7 @@ def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity |
     if row is None:
         return None
     root = None if row[4] is None else _root(tx, row[0], row[4], row[5])
-    return Identity(channel, platform_user_id, principal_of(row), row[3], root)
+    return Identity(channel, platform_user_id, principal_of(row), row[3], root, row[6])
 
 
 def _root(tx: Transaction, user_id: str, channel: str, platform_user_id: str) -> Account | None:
@@ -99,6 +99,17 @@ def bind_identity(
     tx.run(
         "DELETE FROM refusals WHERE channel = ? AND platform_user_id = ?", channel, sender.platform_user_id
     )
+
+
+def heard_in_private(tx: Transaction, channel: str, sender: Sender, known: Identity | None, at: str) -> None:
+    """Write down where an account speaks in private, where that is news."""
+    if known is None or known.direct_address != at:
+        tx.run(
+            "UPDATE identities SET direct_address = ? WHERE channel = ? AND platform_user_id = ?",
+            at,
+            channel,
+            sender.platform_user_id,
+        )
 
 
 def link_account(tx: Transaction, user_id: str, channel: str, sender: Sender) -> Principal | None:

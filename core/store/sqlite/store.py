@@ -46,7 +46,7 @@ from core.store.sqlite import (
     turns,
 )
 from core.store.sqlite.accept import accept_event
-from core.store.sqlite.onlooking import Onlooking
+from core.store.sqlite.notices import NoticeUnits
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.routine_store import RoutineUnits
@@ -60,7 +60,7 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore(RoutineUnits, Onlooking):
+class SqliteStore(RoutineUnits, NoticeUnits):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through
@@ -330,10 +330,6 @@ class SqliteStore(RoutineUnits, Onlooking):
     async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
         """See Outbox."""
         return await self._writer.run(lambda tx: outbox.mark_ambiguous(tx, row_id, reason))
-
-    async def fail_outbox(self, row_id: int, reason: str) -> None:
-        """See Outbox."""
-        await self._writer.run(lambda tx: outbox.fail(tx, row_id, reason))
 
     async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
         """See Outbox."""

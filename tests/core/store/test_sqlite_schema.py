@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from core.errors import SchemaTooNew, StoreUnavailable
-from core.messages import Attachment
+from core.messages import Address, Attachment, plain
 from core.prompts import Chose, PromptKind, Replies, ToolSetting, Wrote
 from core.store.accept import ClosePrompt
+from core.store.notices import Place
 from core.store.rows import CallState
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
 from core.transcript import UserSaid
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
-from tests.payloads.make_store_database import COLOURED
+from tests.payloads.make_store_database import COLOURED, NOTICE
 
 STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
 
@@ -57,6 +58,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
             await _the_album_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0002":
             await _those_who_asked_are_there(World(store, clock, ids))
+        if stored.name >= "sqlite-0009":
+            await _the_notice_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0006":
             await _the_questions_are_there(World(store, clock, ids))
         if stored.name >= "sqlite-0008":
@@ -80,6 +83,15 @@ async def _the_routine_is_there(world: World) -> None:
     assert (routine.owner_id, routine.text.name, routine.run_count) == ("ada", "hourly", 1)
     (notice,) = await world.store.due_notices(world.clock.now())
     assert (notice.run_id, notice.text, notice.menu_id) == ("run-1", "look", "menu-1")
+
+
+async def _the_notice_is_there(world: World) -> None:
+    waiting = [row for row in await world.store.pending_outbox(CHANNEL) if text_of(row.message) == NOTICE]
+    assert [row.address for row in waiting] == ["to somewhere"]
+    again = Place(CHANNEL, Address("to room"))
+    assert await world.store.add_notice("report", plain(NOTICE), [again]) == ()
+    (ada,) = [one for one in (await world.store.reach("ada")).identities if one.platform_user_id == "ada"]
+    assert ada.direct_address == "to room"
 
 
 async def _the_questions_are_there(world: World) -> None:
@@ -161,6 +173,7 @@ async def _everything_is_there(world: World) -> None:
         "I will see to it",
         "used",
         "Which colour?",
+        NOTICE,
         text_of(COLOURED),
     )
     pending = await store.pending_outbox(CHANNEL)

@@ -1,0 +1,134 @@
+"""Telling people something of the hub's own accord: what a routine found, how a job ended.
+
+A notice goes out as every message does, through the outbox and the senders; nothing of it is held in memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.conversation.access import Access
+from core.errors import NobodyToTell
+from core.messages import Address, Message
+from core.ports import Directory, OutboxListener
+from core.store.base import Store
+from core.store.notices import Place, Reach
+from core.store.units import committed
+from core.users import Identity, Via
+
+
+@dataclass(frozen=True, slots=True)
+class ToPerson:
+    """In private, on one channel or on any of theirs: first where they were active last."""
+
+    user_id: str
+    channel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToThread:
+    """Where the thread's answers go; where that takes nothing, to its owner in private."""
+
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToAddress:
+    """A place of a channel, in the channel's own words: a group, a topic, a thread below a message."""
+
+    channel: str
+    address: Address
+
+
+Recipient = ToPerson | ToThread | ToAddress
+
+
+class Notices:
+    """`in_threads`: channels whose people see only what is in a thread of theirs (a console): they come last,
+    as only who looks there sees it."""
+
+    def __init__(
+        self,
+        store: Store,
+        directory: Directory,
+        listener: OutboxListener,
+        access: Access,
+        *,
+        in_threads: Sequence[str] = (),
+    ) -> None:
+        self._store = store
+        self._directory = directory
+        self._listener = listener
+        self._access = access
+        self._in_threads = frozenset(in_threads)
+
+    async def send(self, key: str, to: Recipient, message: Message) -> bool:
+        """Tell it, once for each `key` (name what it is about: `routine:<run id>`); False: told before.
+
+        Returns when it is kept: from then on it goes out, however often the hub is killed. A place that
+        refuses it for good hands it on to the next. Raises NobodyToTell, StoreUnavailable.
+        """
+        places = await self._places(to)
+        if not places:
+            raise NobodyToTell(
+                "there is no place to say it: give the person an account on a channel that is configured"
+                " (hubbub users link), or name another channel"
+            )
+        unit = self._store.add_notice(key, message, places)
+        return bool(await committed(unit, self._listener.outbox_ready))
+
+    async def _places(self, to: Recipient) -> Sequence[Place]:
+        match to:
+            case ToPerson(user_id, channel):
+                return await self._of_person(user_id, channel)
+            case ToThread(thread_id):
+                return await self._of_thread(thread_id)
+            case ToAddress(channel, address):
+                return [Place(channel, address)] if self._directory.speaks(channel) else []
+
+    async def _of_thread(self, thread_id: str) -> Sequence[Place]:
+        thread = await self._store.thread(thread_id)
+        if thread is None:
+            return []
+        here = [Place(thread.channel, thread.address, thread.id)]
+        here = here if self._directory.speaks(thread.channel) else []
+        taken = (thread.channel, thread.address)
+        others = await self._of_person(thread.owner_id, None)
+        return [*here, *(place for place in others if (place.channel, place.address) != taken)]
+
+    async def _of_person(self, user_id: str, channel: str | None) -> Sequence[Place]:
+        reach = await self._store.reach(user_id)
+        latest: dict[str, int] = {}
+        for thread in reach.threads:
+            latest.setdefault(thread.channel, thread.last_active_at)
+        accounts = [*filter(self._access.holds, reach.identities), *self._configured(user_id, reach)]
+        # Where they spoke before comes before where they only could; a console comes last.
+        accounts.sort(
+            key=lambda one: (
+                one.channel in self._in_threads,
+                -latest.get(one.channel, 0),
+                one.direct_address is None,
+            )
+        )
+        places = [self._place(one, reach) for one in accounts if channel in {None, one.channel}]
+        return [place for place in places if place is not None]
+
+    def _configured(self, user_id: str, reach: Reach) -> Sequence[Identity]:
+        """The owner's accounts that the configuration names and that never wrote."""
+        owner = self._access.owner
+        if user_id != owner.user_id:
+            return []
+        known = {(one.channel, one.platform_user_id) for one in reach.identities}
+        named = sorted((self._access.owner_identities | self._access.proven) - known)
+        return [Identity(channel, account, owner, Via.CONFIG) for channel, account in named]
+
+    def _place(self, account: Identity, reach: Reach) -> Place | None:
+        there = self._directory.direct(account.channel, account.platform_user_id)
+        if there is None:
+            return None
+        address = Address(account.direct_address) if account.direct_address is not None else there
+        thread = next(
+            (one for one in reach.threads if (one.channel, one.address) == (account.channel, address)), None
+        )
+        if thread is None and account.channel in self._in_threads:
+            return None
+        return Place(account.channel, address, None if thread is None else thread.id)
