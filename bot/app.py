@@ -14,6 +14,7 @@ from bot.api_access import ApiAccess, published
 from bot.config import Loaded
 from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
+from bot.guarding import build_credentials, build_leaks
 from bot.keeping import HubKeeping
 from bot.log_file import log_file
 from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
@@ -195,16 +196,19 @@ async def _assemble(
     )
     previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
     turns = TurnListeners(seams.turns, previews, live, metrics)
-    pipeline = build_pipeline(loaded, store, clock)
+    leaks = build_leaks(loaded.config)
+    pipeline = build_pipeline(loaded, store, clock, leaks)
     models = MeteredModel(models, metrics)
-    delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids)
+    delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids, leaks)
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
     rules = build_rules(loaded.config, owner, ids)
     gathering = AlbumGathering(store, actors, clock, ids)
     acknowledgements = Acknowledgements(store, manager, clock)
     editing = CallEditing(store, pipeline, owner.user_id)
-    hub = Hub(store, rules, actors, manager, clock, gathering, acknowledgements, editing)
+    ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
+    credentials = build_credentials(leaks, ring, clock, ids)
+    hub = Hub(store, rules, actors, manager, clock, gathering, acknowledgements, editing, credentials)
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 
     async def readiness() -> Readiness:
@@ -223,7 +227,6 @@ async def _assemble(
     desk = HubDesk(store, inbox, pairing, owner, clock, ids, editing)
     public_url = loaded.config.http.public_url
     login = LoginDesk(store, owner, clock)
-    ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     parts = ApiParts(
         store=store,
         hub=hub,

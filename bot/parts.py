@@ -34,6 +34,7 @@ from core.model.failover import FailoverModel
 from core.model.retry import RetryingModel
 from core.ports import OutboxListener
 from core.prompts import VoteRule
+from core.safety.leaks import LeakDetector
 from core.safety.limits import ResultLimits
 from core.safety.paths import PathGuard
 from core.store.base import Store
@@ -243,10 +244,10 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
     return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting)
 
 
-def build_pipeline(configured: Loaded, store: Store, clock: Clock) -> CallPipeline:
+def build_pipeline(configured: Loaded, store: Store, clock: Clock, leaks: LeakDetector) -> CallPipeline:
     """The one path of every call."""
     tools = build_tools(configured, store, clock)
-    return CallPipeline(tools, _pipeline_settings(configured.config), clock)
+    return CallPipeline(tools, _pipeline_settings(configured.config, leaks), clock)
 
 
 def build_chat(
@@ -258,12 +259,13 @@ def build_chat(
     turns: TurnListener,
     clock: Clock,
     ids: Ids,
+    leaks: LeakDetector,
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids)
+    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks)
     settings = _chat_settings(config)
 
     def delegate(loaded: LoadedTurn) -> ChatDelegate:
@@ -272,7 +274,7 @@ def build_chat(
     return delegate
 
 
-def _pipeline_settings(config: Config) -> PipelineSettings:
+def _pipeline_settings(config: Config, leaks: LeakDetector) -> PipelineSettings:
     approvals = config.approvals
     return PipelineSettings(
         policy=build_policy(config),
@@ -280,7 +282,7 @@ def _pipeline_settings(config: Config) -> PipelineSettings:
         workspace=str(config.workspace.dir),
         tool_timeout_s=approvals.tool_timeout_s,
         tool_timeouts_s=dict(approvals.tool_timeouts),
-        result_limits=ResultLimits(config.hub.data_dir / SPILL_NAME),
+        result_limits=ResultLimits(config.hub.data_dir / SPILL_NAME, leaks=leaks),
     )
 
 

@@ -7,12 +7,13 @@ from core import texts
 from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.clock import SECOND_US, Clock
+from core.conversation.credentials import CredentialJudge, InboundCredentials
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Markdown, Message, Unreadable
 from core.ports import Acceptance, OutboxListener, Seen
-from core.store.accept import WAITING, Accepted, EditedCall, EditRefused
+from core.store.accept import WAITING, Accepted, EditedCall, EditRefused, Judge
 from core.store.base import Store
 from core.store.units import committed
 from core.tools.editing import CallEditing
@@ -37,6 +38,7 @@ class Hub:
         gathering: AlbumGathering,
         acknowledgements: Acknowledgements,
         editing: CallEditing | None = None,
+        credentials: InboundCredentials | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -46,6 +48,7 @@ class Hub:
         self._gathering = gathering
         self._acknowledgements = acknowledgements
         self._editing = editing
+        self._credentials = credentials
         self._open = False
 
     @property
@@ -65,8 +68,13 @@ class Hub:
         """See core.ports.Inbox."""
         if not self._open:
             raise InboxUnavailable("the hub is starting or stopping")
+        taken = await self._credentials.take_out(event) if self._credentials is not None else None
+        if taken is not None:
+            event = taken.event
         edit = await self._edit_of(event) if isinstance(event, ChoiceAnswer) else None
-        judge = EventJudge(self._rules, event, self._clock.now(), edit)
+        judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit)
+        if taken is not None:
+            judge = CredentialJudge(judge, taken)
         send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(
             event.channel, event.address
         )
@@ -95,6 +103,9 @@ class Hub:
 
         Raises InboxUnavailable.
         """
+        taken = await self._credentials.take_out(event) if self._credentials is not None else None
+        if taken is not None and isinstance(taken.event, InboundMessage):
+            event = taken.event
         message = Message((Markdown(event.text),))
         try:
             unit = self._store.answer_as_operator(event, by, thread_id, message)

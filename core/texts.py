@@ -132,6 +132,15 @@ def stopped(dropped: int) -> str:
     return f"Stopped. {dropped} waiting {noun} dropped."
 
 
+def credential_taken(kept: Sequence[str]) -> str:
+    """Said at once to who wrote a credential; `kept`: the names under which it is in the vault now."""
+    said = "That looked like a password or key, so I took it out before anything else could see it."
+    if not kept:
+        return f"{said} I kept nothing of it. Please delete your message, too."
+    names = ", ".join(kept)
+    return f"{said} It is in the vault now, as {names}. Please delete your message, too."
+
+
 def too_many_waiting(limit: int) -> str:
     """Refuses a message aloud when too many wait."""
     return f"I am still busy and already {limit} messages wait here. I did not take this one; send it later."

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
+from core.safety.leaks import LeakDetector
+
 HISTORY_NAME = "chat_history"
 LIMIT_BYTES = 256 * 1024
 """A longer file is cut to its newer half when a terminal is opened."""
@@ -17,7 +19,14 @@ def kept_history(data_dir: Path) -> FileHistory:
     path.chmod(0o600)
     if path.stat().st_size > LIMIT_BYTES:
         _shorten(path)
-    return FileHistory(path)
+    return _CleanHistory(path)
+
+
+class _CleanHistory(FileHistory):
+    """What was typed, without credentials: the hub itself keeps none, either."""
+
+    def store_string(self, string: str) -> None:
+        super().store_string(LeakDetector().redacted(string))
 
 
 def _shorten(path: Path) -> None:

@@ -11,11 +11,10 @@ from core.agent.loop import Paused
 from core.agent.prompt import PromptFacts, system_prompt
 from core.agent.replies import reply_result, told_of_edit
 from core.agent.services import ChatServices, ChatSettings
+from core.agent.telling import told_reply
 from core.conversation.context import build_conversation
-from core.errors import ModelReplyInvalid
-from core.events import Step, StepState, TextDelta, TurnEvent
+from core.events import Step, StepState, TurnEvent
 from core.model.base import ModelReply, ModelRequest, ToolSpec
-from core.model.streams import closing
 from core.prompts import Option, Standing
 from core.store.rows import CallRow, CallState, LoadedTurn, NewCall
 from core.store.units import patiently
@@ -166,14 +165,7 @@ class ChatDelegate:
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
         request = self._request(with_tools=with_tools)
-        told_chars = 0
-        async with closing(self._services.model.reply(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, ModelReply):
-                    return piece
-                self._tell(TextDelta(told_chars, piece.text))
-                told_chars += len(piece.text)
-        raise ModelReplyInvalid("the model adapter ended without a reply")
+        return await told_reply(self._services.model, request, self._services.leaks, self._tell)
 
     def _request(self, *, with_tools: bool) -> ModelRequest:
         settings, principal = self._settings, self._start.principal

@@ -9,6 +9,7 @@ from core.ids import Ids
 from core.model.base import Model
 from core.ports import OutboxListener
 from core.prompts import VoteRule
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.tools.pipeline import CallPipeline
 
@@ -38,3 +39,4 @@ class ChatServices:
     turns: TurnListener
     clock: Clock
     ids: Ids
+    leaks: LeakDetector

@@ -1,8 +1,10 @@
 """Bounds on what a tool may return: in memory while it runs, and in the conversation afterwards."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from core.safety.leaks import LeakDetector
 
 RESULT_LIMIT_CHARS = 32_000
 """About 8,000 tokens: a result longer than this would crowd the conversation out of the context."""
@@ -10,10 +12,12 @@ RESULT_LIMIT_CHARS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class ResultLimits:
-    """How much of a result the model is shown; the whole of a longer one is kept in `spill_dir`."""
+    """How much of a result the model is shown; the whole of a longer one is kept in `spill_dir`. What `leaks`
+    finds is in neither."""
 
     spill_dir: Path
     result_limit_chars: int = RESULT_LIMIT_CHARS
+    leaks: LeakDetector = field(default_factory=LeakDetector)
 
 
 class HeadAndTail:

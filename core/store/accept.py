@@ -13,7 +13,7 @@ from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Answer, Grant, Prompt
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
-from core.store.rows import PromptView, ThreadRow, TurnStart
+from core.store.rows import PromptView, SealedSecret, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 WAITING = "waiting"
@@ -223,6 +223,13 @@ class RecordGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepSecrets:
+    """Secrets that came with the event are kept in the vault."""
+
+    sealed: tuple[SealedSecret, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A message for the event's own conversation goes to the outbox."""
 
@@ -259,6 +266,7 @@ Effect = (
     | CastVote
     | ClosePrompt
     | RecordGrant
+    | KeepSecrets
     | Say
     | SayAtTimes
     | OfferLink

@@ -13,6 +13,8 @@ from core.safety.limits import ResultLimits, head_and_tail
 from core.tool import CallContext, Tool
 from core.transcript import ResultStatus, ToolResult
 
+_SHORT_CHARS = 50_000
+
 logger = logging.getLogger(__name__)
 
 
@@ -26,17 +28,17 @@ async def run_call(
 ) -> ToolResult:
     """Validate the arguments once more, run the tool, and turn whatever happens into its result.
 
-    What the tool says is sanitised, cut to `limits` (the whole of it goes to a file there) and fenced as
-    untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this returns. Raised
-    are only CancelledError, after the tool cleaned up, and StoreError: that is the hub's failure, and
-    what the tool did must then stay open.
+    What the tool says is sanitised, freed of credentials, cut to `limits` (the whole of it goes to a file
+    there) and fenced as untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this
+    returns. Raised are only CancelledError, after the tool cleaned up, and StoreError: that is the hub's
+    failure, and what the tool did must then stay open.
     """
     started_s = clock.monotonic_s()
     status, said, output = await _outcome(call_id, tool, arguments, context)
     logger.debug("call %s: %s %s in %.3f s", call_id, tool.name, status, clock.monotonic_s() - started_s)
     if output is None:
         return ToolResult(call_id, status, said)
-    shown = fence_tool_output(tool.name, await _within(limits, call_id, sanitise(output)))
+    shown = fence_tool_output(tool.name, await _within(limits, call_id, await _clean(output, limits)))
     return ToolResult(call_id, status, f"{said}\n{shown}" if said else shown)
 
 
@@ -66,6 +68,13 @@ async def _outcome(
         said = f"{tool.name} failed unexpectedly. The operator finds the reason in the log under {call_id}."
         return ResultStatus.ERROR, said, None
     return ResultStatus.OK, "", output
+
+
+async def _clean(output: str, limits: ResultLimits) -> str:
+    """Without what no reader wants, and without credentials; a long text is looked through in a thread."""
+    if len(output) <= _SHORT_CHARS:
+        return limits.leaks.redacted(sanitise(output))
+    return await asyncio.to_thread(lambda: limits.leaks.redacted(sanitise(output)))
 
 
 async def _within(limits: ResultLimits, call_id: str, text: str) -> str:

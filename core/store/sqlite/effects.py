@@ -10,6 +10,7 @@ from core.store.accept import (
     ClosePrompt,
     EditCall,
     Effect,
+    KeepSecrets,
     NoteWrongCode,
     OfferLink,
     QueueInput,
@@ -22,7 +23,7 @@ from core.store.accept import (
 from core.store.codec import storable
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import pairing, people, prompts, standing, strangers
+from core.store.sqlite import pairing, people, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
@@ -83,12 +84,21 @@ class Effects:
                 prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
             case ClosePrompt():
                 self._close_prompt(effect)
-            case RecordGrant(grant):
-                standing.record_grant(self._tx, grant)
+            case RecordGrant() | KeepSecrets():
+                self._keep(effect)
             case Say() | SayAtTimes():
                 self._say(effect)
             case OfferLink() | NoteWrongCode() | LetIn():
                 self._admit_others(effect)
+            case _:
+                assert_never(effect)
+
+    def _keep(self, effect: RecordGrant | KeepSecrets) -> None:
+        match effect:
+            case RecordGrant(grant):
+                standing.record_grant(self._tx, grant)
+            case KeepSecrets(sealed):
+                secrets.keep(self._tx, sealed)
             case _:
                 assert_never(effect)
 

@@ -1,0 +1,23 @@
+"""Builds what keeps credentials out of conversations."""
+
+from bot.config import Config, secret_values
+from bot.vault_keys import VaultKeyRing
+from core.clock import Clock
+from core.conversation.credentials import InboundCredentials
+from core.ids import Ids
+from core.safety.leaks import LeakDetector
+from core.store.rows import SealedSecret
+
+
+def build_leaks(config: Config) -> LeakDetector:
+    """What no conversation may hold: the configuration's own secrets, and what looks like one."""
+    return LeakDetector(secret_values(config))
+
+
+def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids: Ids) -> InboundCredentials:
+    """Takes credentials out of what people write, into the vault."""
+
+    def seal(name: str, value: str) -> SealedSecret:
+        return ring.keys_to_seal().seal(name, value, clock.now())
+
+    return InboundCredentials(leaks, seal, ids)

@@ -1,0 +1,104 @@
+"""Credentials that somebody wrote into a conversation: taken out before anything of the message is kept.
+
+What stood there is then nowhere but, if the owner wrote it, in the vault, sealed, in the transaction that
+takes the message. Others have no vault: of theirs nothing is kept at all.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from core import texts
+from core.errors import HubError
+from core.ids import Ids
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
+from core.safety.leaks import Leak, LeakDetector, replaced
+from core.store.accept import AcceptView, Admission, Judge, KeepSecrets, Say, Verdict
+from core.store.rows import SealedSecret
+from core.users import Identity, Role
+
+MOST_KEPT = 5
+"""Of one message. More of them are no slip of a hand."""
+
+Seal = Callable[[str, str], SealedSecret]
+"""Seals a value under a name. May take as long as writing a file; raises HubError where it cannot."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An event without the credentials in it, and these, sealed."""
+
+    event: InboundEvent
+    sealed: tuple[SealedSecret, ...] = ()
+
+
+class InboundCredentials:
+    """Takes credentials out of what people write."""
+
+    def __init__(self, leaks: LeakDetector, seal: Seal | None, ids: Ids) -> None:
+        self._leaks = leaks
+        self._seal = seal
+        self._ids = ids
+
+    async def take_out(self, event: InboundEvent) -> Taken | None:
+        """The event as it may be kept; None for nearly every one: there is nothing to be taken out."""
+        match event:
+            case InboundMessage(text=text):
+                leaks = self._leaks.find(text)
+                if not leaks:
+                    return None
+                clean = replace(event, text=replaced(text, leaks, _mark))
+                sealed = await self._sealed(text, leaks) if event.edits is None else ()
+                return Taken(clean, sealed)
+            case ChoiceAnswer(form=str() as form):
+                leaks = self._leaks.find(form)
+                return Taken(replace(event, form=replaced(form, leaks, _mark))) if leaks else None
+            case _:
+                return None
+
+    async def _sealed(self, text: str, leaks: Sequence[Leak]) -> tuple[SealedSecret, ...]:
+        seal = self._seal
+        if seal is None:
+            return ()
+        named = [
+            (f"{leak.kind}-{self._ids.code().lower()}", text[leak.start : leak.end])
+            for leak in leaks[:MOST_KEPT]
+            if leak.kind != "known"  # it is the hub's own: it is kept where the configuration has it
+        ]
+        try:
+            return await asyncio.to_thread(lambda: tuple(seal(name, value) for name, value in named))
+        except HubError as error:
+            logger.warning("a credential from a conversation could not be kept: %s", error)
+            return ()
+
+
+class CredentialJudge:
+    """Judges an event from which credentials were taken, as `judge` does; the owner's are kept, and told."""
+
+    def __init__(self, judge: Judge, taken: Taken) -> None:
+        self._judge = judge
+        self._taken = taken
+
+    @property
+    def prompt_id(self) -> str | None:
+        """See Judge."""
+        return self._judge.prompt_id
+
+    def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
+        """See Judge."""
+        return self._judge.admit(event, identity)
+
+    def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
+        """See Judge."""
+        verdict = self._judge.decide(event, view)
+        kept = self._taken.sealed if view.principal.role is Role.OWNER else ()
+        told = Say(plain(texts.credential_taken([secret.name for secret in kept])))
+        keep = (KeepSecrets(kept),) if kept else ()
+        return replace(verdict, effects=(*verdict.effects, *keep, told))
+
+
+def _mark(leak: Leak) -> str:
+    return f"[{leak.kind} removed]"
