@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
 from bot.api_access import ApiAccess, published
 from bot.config import Loaded
-from bot.desk import HubDesk
 from bot.errors import StartError, needed_to_start
 from bot.guarding import build_credentials, build_leaks
-from bot.keeping import HubKeeping
 from bot.log_file import log_file
 from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
 from bot.parts import (
@@ -24,22 +25,19 @@ from bot.parts import (
     build_chat,
     build_pipeline,
     build_rules,
-    build_tools,
     open_models,
     open_store,
 )
 from bot.readiness import readiness_of
 from bot.vault_keys import VaultKeyRing
-from bot.web.api import ApiParts, api_routes
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
 from bot.web.console import Console
 from bot.web.health import Readiness, health_routes, metrics_routes
 from bot.web.live import Live
-from bot.web.login import LoginDesk
-from bot.web.people import login_url
+from bot.web.login import LoginDesk, login_routes, login_url
+from bot.web.ondemand import OnDemand
 from bot.web.server import WebServer, listen, url_of
-from bot.web.status import status
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.channel import Channel
 from channels.manager import ChannelManager
@@ -70,7 +68,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+API_PATH = "/api"
 MAX_CONCURRENT_TURNS = 256
+USUAL_COLLECTIONS = (700, 10, 10)
+"""Python's own thresholds; a command starts with fewer (see `bot.__main__`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +145,8 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.web.run(), name="web"),
         ]
         # What was built lives as long as the hub: the collector need not look at it again and again.
-        gc.collect()
         gc.freeze()
+        gc.set_threshold(*USUAL_COLLECTIONS)
         logger.info("serving on %s", app.url)
         if ready is not None:
             ready(app)
@@ -224,30 +225,38 @@ async def _assemble(
     metrics.look_at(
         Gauges(manager.states, manager.waiting, lambda: len(actors.unfinished()), lambda: live.streams)
     )
-    desk = HubDesk(store, inbox, pairing, owner, clock, ids, editing)
-    public_url = loaded.config.http.public_url
     login = LoginDesk(store, owner, clock)
-    parts = ApiParts(
-        store=store,
-        hub=hub,
-        desk=desk,
-        keeping=HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock),
-        web=webchat,
-        live=live,
-        login=login,
-        uploads=uploads,
-        states=manager.states,
-        platforms={name: channel.platform for name, channel in loaded.config.channels.items()},
-        status=lambda: status(store, readiness),
-        sensitive=pipeline.sensitive,
-        url=public_url or access.url,
-        clock=clock,
-        ids=ids,
-    )
-    api = api_routes(parts, Gate(access.token, owner, store, public_url))
+    gate = Gate(access.token, owner, store, loaded.config.http.public_url)
+    people_reach = gate.public_url or access.url
+
+    def api() -> ASGIApp:
+        from bot.api import build_api
+
+        return build_api(
+            loaded,
+            gate,
+            store,
+            hub,
+            inbox,
+            manager,
+            webchat,
+            pipeline,
+            editing,
+            pairing,
+            ring,
+            login,
+            live,
+            uploads,
+            readiness,
+            people_reach,
+            clock,
+            ids,
+        )
+
     routes = [
         *health_routes(readiness),
-        *api,
+        Mount(API_PATH, app=OnDemand(api)),
+        *login_routes(login, store, gate),
         *metrics_routes(metrics),
         *channel_routes(manager.routes(inbox)),
         *Console().routes(),
@@ -256,7 +265,7 @@ async def _assemble(
     opened.enter_context(published(loaded.config.hub.data_dir, access))
     return App(
         url=web.url,
-        login_url=lambda: login_url(parts.url, login),
+        login_url=lambda: login_url(people_reach, login),
         live=live,
         store=store,
         hub=hub,

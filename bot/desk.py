@@ -7,13 +7,14 @@ go the way of everybody's: through the front door, judged in the transaction tha
 from collections.abc import Sequence
 from typing import Protocol
 
+from bot.errors import DeskRefused
 from bot.views import DecisionView, PairingRequestView, UserView
 from channels.webchat import WEB
 from core import texts
 from core.clock import Clock
 from core.conversation.access import CONSOLE
 from core.conversation.pairing import PairAs, PairingDesk
-from core.errors import HubError, InboxUnavailable, StoreUnavailable
+from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import Ids, normalise_prompt_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.ports import Inbox
@@ -23,16 +24,6 @@ from core.store.base import Store
 from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.tools.editing import CallEditing
 from core.users import Person, Principal, Role
-
-
-class DeskRefused(HubError):
-    """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable` or `invalid`;
-    `field`: the part of what was asked that it is about."""
-
-    def __init__(self, code: str, message: str, field: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.field = field
 
 
 class Desk(Protocol):

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 from bot.config import Loaded
-from bot.desk import DeskRefused
-from bot.errors import StartError
+from bot.errors import DeskRefused, StartError
 from bot.file_findings import file_findings
 from bot.findings import Finding, broken, fine, warning
 from bot.probes import probed

@@ -3,9 +3,21 @@
 import contextlib
 from collections.abc import Iterator
 
+from core.errors import HubError
+
 
 class StartError(Exception):
     """The hub cannot start; the message says what is wrong and what to do."""
+
+
+class DeskRefused(HubError):
+    """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable` or `invalid`;
+    `field`: the part of what was asked that it is about."""
+
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.field = field
 
 
 @contextlib.contextmanager

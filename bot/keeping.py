@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Protocol
 
-from bot.desk import DeskRefused
-from bot.errors import StartError
+from bot.errors import DeskRefused, StartError
 from bot.vault_keys import VaultKeyRing
 from bot.views import DecisionView
 from core.clock import Clock

@@ -6,10 +6,10 @@ from bot.cli.commands import app
 from bot.cli.selection import only
 
 
-def main() -> None:
-    """Entry point of the `hubbub` command."""
+def run_command() -> None:
+    """Do what the command line says; ends the process."""
     only(app, sys.argv[1:])(prog_name="hubbub")
     sys.exit(0)
 
 
-__all__ = ["main"]
+__all__ = ["run_command"]

@@ -12,8 +12,8 @@ from bot.cli.ending import USAGE, CommandFailed
 from bot.cli.looking import asked, existing_database
 from bot.cli.printing import print_json, print_table, printable, when, whole
 from bot.config import Loaded, load
-from bot.desk import Desk, DeskRefused
-from bot.errors import needed_to_start
+from bot.desk import Desk
+from bot.errors import DeskRefused, needed_to_start
 from bot.keeping import Keeping
 from bot.views import DecisionView, PairingRequestView
 from core.conversation.pairing import PairAs

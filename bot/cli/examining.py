@@ -9,8 +9,8 @@ from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, whole
 from bot.cli.remote import RemoteDesk
 from bot.config import ConfigError, Loaded, load, secret_values
-from bot.desk import DeskRefused
 from bot.doctor import examine
+from bot.errors import DeskRefused
 from bot.findings import Health, broken
 from bot.logs import Redactor
 from bot.views import StatusView

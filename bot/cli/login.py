@@ -10,7 +10,7 @@ from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, printable
 from bot.cli.remote import RemoteDesk
 from bot.config import load
-from bot.desk import DeskRefused
+from bot.errors import DeskRefused
 
 
 def login(path: Path | None, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from bot.api_access import ApiAccess
-from bot.desk import DeskRefused
+from bot.errors import DeskRefused
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from core.conversation.pairing import PairAs
 from core.prompts import Option, ToolSetting

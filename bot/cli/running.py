@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def run_hub(path: Path | None) -> int:
         typer.echo(_banner(app.url, app.login_url(), loaded))
 
     try:
-        run_to_the_end(serve(loaded, ready=ready))
+        run_to_the_end(serve(loaded, ready=ready), quicker_loop())
     except StartError as error:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
@@ -57,7 +57,22 @@ def run_hub(path: Path | None) -> int:
     return OK
 
 
-def run_to_the_end(serving: Coroutine[Any, Any, None]) -> None:
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+def quicker_loop() -> LoopFactory | None:
+    """libuv's loop (the extra `fast`) if it is installed: a tenth less CPU for a message. None: Python's own.
+
+    Not for terminals: it leaves what it reads from non-blocking, to the surprise of whoever reads next.
+    """
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def run_to_the_end(serving: Coroutine[Any, Any, None], loop_factory: LoopFactory | None = None) -> None:
     """`asyncio.run`, but once `serving` is over the process ends soon, whatever its threads do.
 
     A name look-up that nobody answers cannot be interrupted, and Python waits for the thread it blocks.
@@ -69,7 +84,8 @@ def run_to_the_end(serving: Coroutine[Any, Any, None]) -> None:
         ending.daemon = True
         ending.start()
 
-    asyncio.run(serve_then_end())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(serve_then_end())
 
 
 def _banner(url: str, login_url: str, loaded: Loaded) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute, Mount
+from starlette.types import ASGIApp
 
 from bot.desk import HubDesk
 from bot.keeping import Keeping
@@ -20,7 +20,7 @@ from bot.web.errors import HANDLERS
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.keeping import KeepingApi
 from bot.web.live import Live
-from bot.web.login import LoginDesk, login_routes
+from bot.web.login import LoginDesk
 from bot.web.looking import Looking
 from bot.web.openapi import openapi_endpoint
 from bot.web.people import People
@@ -32,8 +32,6 @@ from core.clock import Clock
 from core.hub import Hub
 from core.ids import Ids
 from core.store.base import Store
-
-API_PATH = "/api"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +69,10 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     return [*found, openapi_endpoint(found)]
 
 
-def api_routes(parts: ApiParts, gate: Gate) -> list[BaseRoute]:
-    """Everything below `/api`, for those who bring a key; and the way for browsers to get one."""
-    app = Starlette(
+def api(parts: ApiParts, gate: Gate) -> ASGIApp:
+    """Everything below `/api`, for those who bring a key."""
+    return Starlette(
         routes=routes_of(endpoints(parts)),
         middleware=[Middleware(ApiGuard, gate=gate)],
         exception_handlers=dict(HANDLERS),
     )
-    return [Mount(API_PATH, app=app), *login_routes(parts.login, parts.store, gate)]

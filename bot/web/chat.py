@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from bot.desk import DeskRefused, HubDesk
+from bot.desk import HubDesk
+from bot.errors import DeskRefused
 from bot.views import DecisionView
 from bot.web.blocks import Page
 from bot.web.callers import Caller

@@ -75,6 +75,11 @@ class LoginDesk:
         return any(now < known.until for known in found)
 
 
+def login_url(url: str, login: LoginDesk) -> str:
+    """A fresh link."""
+    return f"{url}/login?code={login.new_code()}"
+
+
 def login_routes(desk: LoginDesk, keys: Keys, gate: Gate) -> list[Route]:
     """`GET /login?code=…`."""
 

@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
-from bot.desk import Desk, DeskRefused
+from bot.desk import Desk
+from bot.errors import DeskRefused
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from bot.web.blocks import Page
 from bot.web.callers import COOKIE, hash_of, new_key
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
-from bot.web.login import LoginDesk
+from bot.web.login import LoginDesk, login_url
 from bot.web.status import version
 from bot.web.stream import ChannelStates
 from channels.webchat import WEB
@@ -231,11 +232,6 @@ class People:
         answer = JSONResponse({})
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return answer
-
-
-def login_url(url: str, login: LoginDesk) -> str:
-    """A fresh link."""
-    return f"{url}/login?code={login.new_code()}"
 
 
 def _owners(path: str, handle: Callable[[Call], Awaitable[DecisionView]], body: type[Given]) -> Endpoint:

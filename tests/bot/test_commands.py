@@ -180,7 +180,7 @@ async def test_config_check_lists_problems_as_json(tmp_path: Path) -> None:
 
 HELP = """
 import sys
-from bot.cli import main
+from bot.__main__ import main
 try:
     main()
 finally:

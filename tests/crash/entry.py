@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bot.app import Seams, serve
+from bot.cli.running import quicker_loop, run_to_the_end
 from bot.config import load
 from bot.logs import configure
 from core.clock import Clock, SystemClock
@@ -129,4 +130,4 @@ def run(orders: Orders) -> None:
             store=lambda store: cast("Store", MortalStore(store, orders)),
             model=PoisonedModel,
         )
-        asyncio.run(serve(loaded, seams))
+        run_to_the_end(serve(loaded, seams), quicker_loop())

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from core.errors import ToolTimeout
 from core.safety.limits import HeadAndTail
-from core.safety.shell import ShellRating, rate_command_line
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
 from core.tools.child import GatedChild
 from core.tools.definition import tool
@@ -87,7 +86,9 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def rate_shell(arguments: Arguments) -> Risk:
     """The risk of the command line a call asks for."""
-    rating: ShellRating = rate_command_line(str(arguments.get("command", "")))
+    from core.safety.shell import rate_command_line  # its parser: 1 MB, of no use before there is a command
+
+    rating = rate_command_line(str(arguments.get("command", "")))
     requirement = Requirement.ALWAYS_ASK if rating.high else Requirement.ASK
     return Risk(requirement, pattern=rating.pattern, blocked=rating.blocked, reason=rating.reason)
 

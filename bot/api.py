@@ -1,0 +1,69 @@
+"""Puts the API together. Imported when somebody first asks the hub for it (see bot.web.ondemand)."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.types import ASGIApp
+
+from bot.config import Loaded
+from bot.desk import HubDesk
+from bot.keeping import HubKeeping
+from bot.tools import build_tools
+from bot.vault_keys import VaultKeyRing
+from bot.web.api import ApiParts, api
+from bot.web.callers import Gate
+from bot.web.health import Readiness
+from bot.web.live import Live
+from bot.web.login import LoginDesk
+from bot.web.status import status
+from bot.web.uploads import FileUploads
+from channels.manager import ChannelManager
+from channels.webchat import WebChannel
+from core.clock import Clock
+from core.conversation.pairing import PairingDesk
+from core.hub import Hub
+from core.ids import Ids
+from core.ports import Inbox
+from core.store.base import Store
+from core.tools.editing import CallEditing
+from core.tools.pipeline import CallPipeline
+
+
+def build_api(
+    loaded: Loaded,
+    gate: Gate,
+    store: Store,
+    hub: Hub,
+    inbox: Inbox,
+    manager: ChannelManager,
+    webchat: WebChannel,
+    pipeline: CallPipeline,
+    editing: CallEditing,
+    pairing: PairingDesk,
+    ring: VaultKeyRing,
+    login: LoginDesk,
+    live: Live,
+    uploads: FileUploads,
+    readiness: Callable[[], Awaitable[Readiness]],
+    url: str,
+    clock: Clock,
+    ids: Ids,
+) -> ASGIApp:
+    """The application below `/api` of a hub that runs."""
+    parts = ApiParts(
+        store=store,
+        hub=hub,
+        desk=HubDesk(store, inbox, pairing, gate.owner, clock, ids, editing),
+        keeping=HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock),
+        web=webchat,
+        live=live,
+        login=login,
+        uploads=uploads,
+        states=manager.states,
+        platforms={name: channel.platform for name, channel in loaded.config.channels.items()},
+        status=lambda: status(store, readiness),
+        sensitive=pipeline.sensitive,
+        url=url,
+        clock=clock,
+        ids=ids,
+    )
+    return api(parts, gate)
