@@ -1,0 +1,205 @@
+"""A person at each platform: writes, presses, stops, and sees what is there."""
+
+import asyncio
+from typing import Any, Protocol
+
+from tests.bot.api_client import Client
+from tests.everywhere.seen import BOT, Seen, in_console, in_discord, in_slack, in_telegram
+from tests.simulators.discord import DiscordSimulator
+from tests.simulators.slack import SlackSimulator
+from tests.simulators.slack.world import Message
+from tests.simulators.telegram import TelegramSimulator
+
+LIMIT_S = 20.0
+
+
+class Person(Protocol):
+    """In a private conversation with the bot."""
+
+    async def says(self, text: str) -> None:
+        """Write."""
+        ...
+
+    async def stops(self) -> None:
+        """Give the command to stop, as is usual there."""
+        ...
+
+    async def presses(self, label: str) -> None:
+        """Press a button, once it is there."""
+        ...
+
+    async def transcript(self) -> list[Seen]:
+        """Everything there is to see, in order."""
+        ...
+
+    async def sees(self, text: str) -> Seen:
+        """The last message of the bot that shows this text, once there is one."""
+        ...
+
+
+class InTelegram:
+    """See Person."""
+
+    def __init__(self, telegram: TelegramSimulator, account: int) -> None:
+        self._telegram = telegram
+        self._account = account
+
+    async def says(self, text: str) -> None:
+        self._telegram.user_sends_text(self._account, text)
+
+    async def stops(self) -> None:
+        self._telegram.user_sends_text(self._account, "/stop")
+
+    async def presses(self, label: str) -> None:
+        card = await self._telegram.wait_for(lambda: self._with_button(label), LIMIT_S)
+        query = self._telegram.user_presses_button(self._account, card[0], data=card[1])
+        await self._telegram.wait_callback_answer(query.id, LIMIT_S)
+
+    async def transcript(self) -> list[Seen]:
+        return self._seen()
+
+    async def sees(self, text: str) -> Seen:
+        return await self._telegram.wait_for(lambda: last(self._seen(), text), LIMIT_S)
+
+    def _seen(self) -> list[Seen]:
+        return [in_telegram(one) for one in self._telegram.messages(self._account)]
+
+    def _with_button(self, label: str) -> tuple[int, str] | None:
+        for message in self._telegram.bot_messages(self._account):
+            found = dict(in_telegram(message).buttons)
+            if label in found:
+                return message.id, found[label]
+        return None
+
+
+class InSlack:
+    """See Person."""
+
+    def __init__(self, slack: SlackSimulator, account: str) -> None:
+        self._slack = slack
+        self._account = account
+        self._channel = slack.direct_channel(account).id
+
+    async def says(self, text: str) -> None:
+        self._slack.user_sends_text(self._account, text)
+
+    async def stops(self) -> None:
+        record = self._slack.user_runs_command(self._account, "/hubbub", "stop", self._channel)
+        await self._slack.wait_settled(record.id, LIMIT_S)
+
+    async def presses(self, label: str) -> None:
+        ts = await self._slack.wait_for(lambda: self._with_button(label), LIMIT_S)
+        record = self._slack.user_presses_button(self._account, self._channel, ts, label)
+        await self._slack.wait_settled(record.id, LIMIT_S)
+
+    async def transcript(self) -> list[Seen]:
+        return self._seen()
+
+    async def sees(self, text: str) -> Seen:
+        return await self._slack.wait_for(lambda: last(self._seen(), text), LIMIT_S)
+
+    def _seen(self) -> list[Seen]:
+        shown = [(one.ts, self._read(one)) for one in self._slack.messages(self._channel)]
+        asides = self._slack.ephemerals(self._account, self._channel)
+        shown += [(one.ts, in_slack(one.body, self._slack.look(one), [], aside=True)) for one in asides]
+        return [seen for _, seen in sorted(shown, key=lambda one: one[0])]
+
+    def _read(self, message: Message) -> Seen:
+        by_app = message.app_id is not None
+        pings = self._slack.pings(self._channel, message.ts) if by_app else []
+        return in_slack(message.body, self._slack.look(message), pings, by_app=by_app)
+
+    def _with_button(self, label: str) -> str | None:
+        shown = self._slack.bot_messages(self._channel)
+        return next((one.ts for one in shown if label in dict(self._slack.look(one).buttons)), None)
+
+
+class InDiscord:
+    """See Person."""
+
+    def __init__(self, discord: DiscordSimulator, account: int) -> None:
+        self._discord = discord
+        self._account = account
+        self._channel = discord.dm_channel(account).id
+
+    async def says(self, text: str) -> None:
+        self._discord.user_sends_text(self._account, text)
+
+    async def stops(self) -> None:
+        used = self._discord.user_uses_command(self._account, "stop")
+        await self._discord.wait_interaction(used.id, LIMIT_S)
+
+    async def presses(self, label: str) -> None:
+        found = await self._discord.wait_for(lambda: self._with_button(label), LIMIT_S)
+        pressed = self._discord.user_presses_button(self._account, found[0], custom_id=found[1])
+        await self._discord.wait_interaction(pressed.id, LIMIT_S)
+
+    async def transcript(self) -> list[Seen]:
+        return self._seen()
+
+    async def sees(self, text: str) -> Seen:
+        return await self._discord.wait_for(lambda: last(self._seen(), text), LIMIT_S)
+
+    def _seen(self) -> list[Seen]:
+        return [in_discord(one) for one in self._discord.messages(self._channel)]
+
+    def _with_button(self, label: str) -> tuple[int, str] | None:
+        for message in self._discord.bot_messages(self._channel):
+            found = dict(in_discord(message).buttons)
+            if label in found:
+                return message.id, found[label]
+        return None
+
+
+SHOWN = frozenset({"user", "assistant", "operator", "notice", "prompt"})
+"""Kinds of lines that the console draws as messages."""
+
+
+class Console:
+    """See Person; through the API, as the browser does."""
+
+    def __init__(self, api: Client) -> None:
+        self._api = api
+        self.thread_id: str | None = None
+
+    async def says(self, text: str) -> None:
+        where: dict[str, Any] = {"new": True} if self.thread_id is None else {"thread_id": self.thread_id}
+        sent = await self._api.send(text, **where)
+        self.thread_id = sent["thread_id"]
+
+    async def stops(self) -> None:
+        await self.says("/stop")
+
+    async def presses(self, label: str) -> None:
+        async def open_card() -> Any:
+            return next(iter((await self._page())["approvals"]), None)
+
+        async with asyncio.timeout(LIMIT_S):
+            while (card := await open_card()) is None:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.02)
+        option = next(choice["option"] for choice in card["choices"] if choice["label"] == label)
+        status, answer = await self._api.resolve(card["prompt_id"], option)
+        assert status == 200, answer
+
+    async def transcript(self) -> list[Seen]:
+        page = await self._page()
+        cards = {card["prompt_id"]: card for card in page["approvals"]}
+        return [
+            in_console(item, cards.get(item.get("prompt_id")))
+            for item in page["items"]
+            if item["kind"] in SHOWN
+        ]
+
+    async def sees(self, text: str) -> Seen:
+        async with asyncio.timeout(LIMIT_S):
+            while (found := last(await self.transcript(), text)) is None:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+            return found
+
+    async def _page(self) -> Any:
+        return await self._api.get(f"/api/threads/{self.thread_id}?limit=200")
+
+
+def last(seen: list[Seen], text: str) -> Seen | None:
+    """The newest message of the bot that shows this text."""
+    return next((one for one in reversed(seen) if one.by == BOT and text in one.text), None)
