@@ -26,8 +26,7 @@ _NEVER_SENT = (
     aiohttp.InvalidURL,
     aiohttp.NonHttpUrlClientError,
 )
-"""The transport's own errors decide. httpx-aiohttp turns a connection lost after the request into
-httpx.ConnectTimeout, by which the library's error would say that nothing was sent."""
+"""The connection's own errors decide: the library's do not say whether anything was sent."""
 
 _GONE = (
     "chat not found",
@@ -107,8 +106,7 @@ def _answered(text: str) -> ChannelError:
 
 
 def _lost(cause: BaseException) -> ChannelError:
-    """No answer at all. `cause` is httpx's error, and its cause the transport's."""
-    root = cause.__cause__ or cause
-    if isinstance(root, _NEVER_SENT):
-        return Unavailable(f"Telegram cannot be reached ({type(root).__name__})")
-    return Unanswered(f"no answer from Telegram ({type(root).__name__})")
+    """No answer at all."""
+    if isinstance(cause, _NEVER_SENT):
+        return Unavailable(f"Telegram cannot be reached ({type(cause).__name__})")
+    return Unanswered(f"no answer from Telegram ({type(cause).__name__})")

@@ -1,17 +1,14 @@
-"""How python-telegram-bot's `Bot` reaches Telegram: httpx requests handed straight to aiohttp connections.
+"""How python-telegram-bot's `Bot` reaches Telegram: straight through aiohttp's connections.
 
-An httpx client between the two would keep cookies, follow redirects and look for credentials, none of which
-the Bot API has; it costs as much as the request itself.
+httpx between the two, as a client or only as the shape of requests and answers, costs as much as the request
+itself and brings nothing that the Bot API has.
 """
 
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
-import httpx
-from httpx_aiohttp import AiohttpTransport
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
@@ -30,24 +27,20 @@ class RequestTimeouts:
 
 class BotRequest(BaseRequest):
     """Implements python-telegram-bot's port to the network. Raises TimedOut and NetworkError, their cause
-    being httpx's error and its cause the transport's.
+    being aiohttp's error.
 
     `tls`: shared with other clients, since making one takes tens of milliseconds.
     """
 
-    __slots__ = ("_answered", "_headers", "_timeouts", "_transport", "_urls")
+    __slots__ = ("_answer_date", "_connections", "_headers", "_session", "_timeouts", "_tls")
 
     def __init__(self, tls: ssl.SSLContext, connections: int, timeouts: RequestTimeouts) -> None:
-        def session() -> aiohttp.ClientSession:
-            """Made at the first request: a session belongs to the running event loop."""
-            connector = aiohttp.TCPConnector(ssl=tls, limit=connections, keepalive_timeout=KEEP_ALIVE_S)
-            return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-        self._transport = AiohttpTransport(verify=tls, client=session)
+        self._tls = tls
+        self._connections = connections
         self._timeouts = timeouts
-        self._answered: httpx.Headers | None = None
+        self._answer_date: str | None = None
         self._headers = {"User-Agent": self.USER_AGENT}
-        self._urls: dict[str, httpx.URL] = {}
+        self._session: aiohttp.ClientSession | None = None
 
     @property
     def read_timeout(self) -> float | None:
@@ -57,14 +50,15 @@ class BotRequest(BaseRequest):
     @property
     def answer_date(self) -> str | None:
         """When the newest answer was given, by Telegram's clock: an HTTP date."""
-        return None if self._answered is None else self._answered.get("Date")
+        return self._answer_date
 
     async def initialize(self) -> None:
         """Nothing to do: connections are made when they are needed."""
 
     async def shutdown(self) -> None:
         """Close all connections."""
-        await self._transport.aclose()
+        if self._session is not None:
+            await self._session.close()
 
     async def do_request(
         self,
@@ -72,54 +66,50 @@ class BotRequest(BaseRequest):
         method: str,
         request_data: RequestData | None = None,
         read_timeout: Any = BaseRequest.DEFAULT_NONE,
-        write_timeout: Any = BaseRequest.DEFAULT_NONE,  # noqa: ARG002 - the transport has none
+        write_timeout: Any = BaseRequest.DEFAULT_NONE,  # noqa: ARG002 - aiohttp has none
         connect_timeout: Any = BaseRequest.DEFAULT_NONE,
         pool_timeout: Any = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
         """See BaseRequest: the status and the body of the answer."""
         own = self._timeouts
-        limits = {
-            "read": _seconds(read_timeout, own.read_s),
-            "connect": _seconds(connect_timeout, own.connect_s),
-            "pool": _seconds(pool_timeout, own.pool_s),
-        }
-        request = self._request(method, url, request_data, {"timeout": limits})
+        limits = aiohttp.ClientTimeout(
+            sock_read=_seconds(read_timeout, own.read_s),
+            sock_connect=_seconds(connect_timeout, own.connect_s),
+            connect=_seconds(pool_timeout, own.pool_s),
+        )
+        headers, body = self._payload(request_data)
         try:
-            response = await self._transport.handle_async_request(request)
-            try:
-                body = await response.aread()
-            finally:
-                await response.aclose()
-        except httpx.TimeoutException as error:
+            async with self._opened().request(
+                method, url, headers=headers, data=body, timeout=limits, allow_redirects=False
+            ) as response:
+                content = await response.read()
+        except TimeoutError as error:
             raise TimedOut from error
-        except httpx.HTTPError as error:
-            raise NetworkError(f"httpx.{type(error).__name__}: {error}") from error
-        self._answered = response.headers
-        return response.status_code, body
+        except (aiohttp.ClientError, OSError) as error:  # its text may quote the address, and so the token
+            raise NetworkError(type(error).__name__) from error
+        self._answer_date = response.headers.get("Date")
+        return response.status, content
 
-    def _request(
-        self, method: str, url: str, data: RequestData | None, extensions: Mapping[str, Any]
-    ) -> httpx.Request:
-        if data is not None and (files := data.multipart_data):
-            fields = data.json_parameters
-            made = httpx.Request(
-                method, url, headers=self._headers, data=fields, files=files, extensions=extensions
+    def _opened(self) -> aiohttp.ClientSession:
+        """Made at the first request: a session belongs to the running event loop."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                ssl=self._tls, limit=self._connections, keepalive_timeout=KEEP_ALIVE_S
             )
-        elif data is not None:
-            headers = {**self._headers, "Content-Type": JSON}
-            body, parsed = data.json_payload, self._parsed(url)
-            made = httpx.Request(method, parsed, headers=headers, content=body, extensions=extensions)
-        else:
-            made = httpx.Request(method, url, headers=self._headers, extensions=extensions)
-        made.headers.encoding = "ascii"  # else it is guessed anew for each header that is read
-        return made
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
 
-    def _parsed(self, url: str) -> httpx.URL:
-        """The address of an API method: few, and used over and over. (Files' addresses don't come here.)"""
-        parsed = self._urls.get(url)
-        if parsed is None:
-            parsed = self._urls[url] = httpx.URL(url)
-        return parsed
+    def _payload(self, data: RequestData | None) -> tuple[dict[str, str], bytes | aiohttp.FormData | None]:
+        """Headers and body: a form if there are files, else JSON."""
+        if data is None:
+            return self._headers, None
+        files = data.multipart_data
+        if not files:
+            return {**self._headers, "Content-Type": JSON}, data.json_payload
+        form = aiohttp.FormData(data.json_parameters)
+        for field, (name, content, media_type) in files.items():
+            form.add_field(field, content, filename=name, content_type=media_type)
+        return self._headers, form
 
 
 def _seconds(asked: Any, own: float) -> float | None:

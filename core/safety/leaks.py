@@ -42,7 +42,8 @@ _SHAPES = (
     ("login", "://", r"(?<=://)[A-Za-z0-9._~%+-]{1,64}:[A-Za-z0-9!#$%&*+._~^=-]{3,}(?=@)"),
 )
 """What it is, what such a text always contains, and its shape (`key`: only that part of it)."""
-_ANCHORS = tuple({anchor for _, anchors, _ in _SHAPES for anchor in anchors.split() if anchor != "."})
+_ANCHORED = tuple((kind, tuple(anchors.split()), shape) for kind, anchors, shape in _SHAPES)
+_ANCHORS = tuple({anchor for _, anchors, _ in _ANCHORED for anchor in anchors if anchor not in {".", "://"}})
 _DOTTED = re.compile(r"\.[A-Za-z0-9_-]{6}\.")
 _SHORTEST_DOTTED = 59
 _CONTEXT_CHARS = 64
@@ -100,14 +101,16 @@ class LeakDetector:
     def _may_contain(self, text: str) -> bool:
         if any(map(text.__contains__, self._anchors)):
             return True
+        if "://" in text and "@" in text:  # most addresses have nobody's login in them
+            return True
         return len(text) >= _SHORTEST_DOTTED and _DOTTED.search(text) is not None
 
     def _matches(self, text: str) -> Iterator[Leak]:
         for one in self._known:
             for match in re.finditer(re.escape(one), text):
                 yield Leak(match.start(), match.end(), "known")
-        for kind, anchors, shape in _SHAPES:
-            if not any(map(text.__contains__, anchors.split())):
+        for kind, anchors, shape in _ANCHORED:
+            if not any(map(text.__contains__, anchors)):
                 continue
             for match in _compiled(shape).finditer(text):
                 start, end = match.span("key" if "key" in match.re.groupindex else 0)
