@@ -114,4 +114,4 @@ class Entry:
 
 def text_chars(said: Said) -> int:
     """How long what was said is, in characters."""
-    return len(said.arguments) if isinstance(said, ToolCalled) else len(said.text)
+    return len(said.tool) + len(said.arguments) if isinstance(said, ToolCalled) else len(said.text)

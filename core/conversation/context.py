@@ -13,6 +13,7 @@ from core.transcript import (
     ToolCalled,
     ToolResult,
     UserSaid,
+    text_chars,
 )
 
 DROPPED_NOTE = "Earlier parts of this conversation were left out because they are too long."
@@ -25,6 +26,8 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
 
     A call and its result are never separated, since a turn is kept or left out as one.
     """
+    if _surely_fits(entries, limit_tokens):
+        return [entry.said for entry in entries]
     turns = [list(group) for _, group in groupby(entries, key=lambda entry: entry.turn_id)]
     kept: list[list[Entry]] = []
     used_tokens = 0
@@ -38,6 +41,11 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
     if len(kept) < len(turns):
         conversation.insert(0, Note(DROPPED_NOTE))
     return conversation
+
+
+def _surely_fits(entries: Sequence[Entry], limit_tokens: int) -> bool:
+    """Whether nothing has to be left out even if each character is a token: true for nearly every turn."""
+    return sum(text_chars(entry.said) + _OVERHEAD_TOKENS + 1 for entry in entries) <= limit_tokens
 
 
 def estimate_tokens(said: Said) -> int:

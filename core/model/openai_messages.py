@@ -61,12 +61,12 @@ class _Messages:
         match said:
             case UserSaid():
                 self.user(user_text(said))
+            case AssistantSaid():
+                self.assistant(said)
             case Note():
                 self.user(note_text(said))
             case Summary():
                 self.user(summary_text(said))
-            case AssistantSaid():
-                self.assistant(said)
             case OperatorSaid():
                 self.user(operator_text(said))
             case ToolCalled():
