@@ -275,6 +275,9 @@ def _with_absolute_paths(config: Config, base: Path) -> Config:
         update={
             "hub": config.hub.model_copy(update={"data_dir": _absolute(config.hub.data_dir, base)}),
             "workspace": config.workspace.model_copy(update={"dir": _absolute(config.workspace.dir, base)}),
+            "policy": config.policy.model_copy(
+                update={"file": None if config.policy.file is None else _absolute(config.policy.file, base)}
+            ),
         }
     )
 

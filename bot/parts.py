@@ -12,12 +12,11 @@ from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.keys import hub_key
 from bot.settings import ChannelSection, Config, DiscordChannel, SlackChannel, TelegramChannel
 from bot.settings import Model as ModelSettings
-from bot.tools import build_policy, build_tools
+from bot.tools import build_laws, build_tools
 from bot.web.channels import CHANNELS_PATH
 from channels.channel import Channel
 from channels.webchat import WEB
 from core import texts
-from core.agent.budget import LoopLimits
 from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
 from core.agent.services import ChatServices, ChatSettings
@@ -277,7 +276,7 @@ def build_chat(
 def _pipeline_settings(config: Config, leaks: LeakDetector) -> PipelineSettings:
     approvals = config.approvals
     return PipelineSettings(
-        policy=build_policy(config),
+        laws=build_laws(config),
         binding_key=hub_key(config.hub.data_dir),
         workspace=str(config.workspace.dir),
         tool_timeout_s=approvals.tool_timeout_s,
@@ -289,7 +288,6 @@ def _pipeline_settings(config: Config, leaks: LeakDetector) -> PipelineSettings:
 def _chat_settings(config: Config) -> ChatSettings:
     approvals = config.approvals
     return ChatSettings(
-        limits=LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s)),
         system_prompt=config.agent.system_prompt,
         timezone=config.hub.timezone,
         context_tokens=config.agent.context_tokens,

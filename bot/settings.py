@@ -237,7 +237,22 @@ class Approvals(Section):
     """When a person is asked, and who."""
 
     preset: Literal["manual", "whitelist", "auto_loop", "auto"] = "auto_loop"
-    whitelist: tuple[Name, ...] = ("time", "json", "ask_user", "memory_write", "memory_search")
+    whitelist: tuple[Name, ...] = (
+        "time",
+        "json",
+        "echo",
+        "ask_user",
+        "memory_write",
+        "memory_read",
+        "memory_search",
+        "memory_tree",
+        "tool_list",
+        "tool_info",
+        "list_jobs",
+        "job_status",
+        "job_events",
+        "message",
+    )
     max_rounds: Count = 5
     max_tools: Count = 20
     tool_timeout_s: Seconds = 30
@@ -245,9 +260,33 @@ class Approvals(Section):
     loop_timeout_s: Seconds = 300
     dangerous_tools: tuple[Name, ...] = ("shell", "write_file", "apply_patch", "delete_file", "http")
     dangerous_operations: tuple[Text, ...] = ("delete", "write", "execute", "modify")
+    autonomous_denylist: tuple[Name, ...] = (
+        "routine_create",
+        "routine_update",
+        "routine_delete",
+        "routine_fire",
+        "event_emit",
+        "create_job",
+        "job_prompt",
+        "restart",
+        "tool_install",
+        "tool_auth",
+        "tool_remove",
+        "tool_upgrade",
+        "skill_install",
+        "skill_remove",
+        "secret_list",
+        "secret_delete",
+    )
     expires_after_s: Seconds = 86400
     approvers: Annotated[str, AfterValidator(_approvers)] = "requester"
     quorum: Count = 1
+
+
+class Policy(Section):
+    """What nobody's own settings go beyond."""
+
+    file: FilePath | None = Field(default=None, examples=["./policy.toml"])
 
 
 class MemberRole(Section):
@@ -362,6 +401,7 @@ class Config(Section):
     models: tuple[Model, ...] = (DEMO,)
     agent: Agent = Agent()
     approvals: Approvals = Approvals()
+    policy: Policy = Policy()
     roles: Roles = Roles()
     teams: Mapping[Name, Team] = Field(default={})
     access: Access = Access()

@@ -3,10 +3,13 @@
 import ssl
 
 from bot.config import Loaded
+from bot.policy_file import policy_source
 from bot.settings import Config
+from core.approvals import LoopLimits, Preset
 from core.clock import Clock
 from core.consent.access import RolePolicy
-from core.consent.decide import Policy, Preset
+from core.consent.facts import Policy
+from core.consent.laws import ConsentLaws
 from core.safety.addresses import Exemption
 from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
@@ -42,6 +45,7 @@ def build_policy(config: Config) -> Policy:
         whitelist=frozenset(approvals.whitelist),
         dangerous_tools=frozenset(approvals.dangerous_tools),
         dangerous_operations=frozenset(approvals.dangerous_operations),
+        denylist=frozenset(approvals.autonomous_denylist),
         roles=RolePolicy(
             member=config.roles.member.tools,
             guest=config.roles.guest.tools,
@@ -50,10 +54,18 @@ def build_policy(config: Config) -> Policy:
     )
 
 
+def build_laws(config: Config) -> ConsentLaws:
+    """That, with the operator's policy and the limits of turns."""
+    approvals = config.approvals
+    limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
+    return ConsentLaws(build_policy(config), limits, policy_source(config.policy.file))
+
+
 def _path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
     config = configured.config
-    files = [file for file in (configured.source, configured.environment_file) if file is not None]
+    hubs_own = (configured.source, configured.environment_file, config.policy.file)
+    files = [file for file in hubs_own if file is not None]
     return PathGuard(config.workspace.dir, [config.hub.data_dir, *files])
 
 

@@ -41,6 +41,31 @@ class Step:
     state: StepState
 
 
+class LoopPhase(StrEnum):
+    """How a turn's run of tools goes on: by itself until the model answers in words, or something ends it."""
+
+    STARTED = "started"
+    PROGRESS = "progress"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoLoop:
+    """A turn runs tools by itself. `tool`: the one that begins (STARTED) or ended last; `depth`: rounds of
+    the model and `executed`: calls, both since a person last had a say; `max_rounds`, `max_tools`: how many
+    there may be, None for no limit; `reason`: why it was cancelled: max_rounds, max_tools, loop_timeout,
+    stopped or failed."""
+
+    phase: LoopPhase
+    tool: str
+    depth: int
+    executed: int
+    max_rounds: int | None
+    max_tools: int | None
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The turn ended with its answer, which is committed."""
@@ -60,7 +85,7 @@ class Rested:
     """Nothing works on the turn any more: it ended, waits for a person, or was stopped. The last event."""
 
 
-TurnEvent = Began | TextDelta | Step | Finished | Failed | Rested
+TurnEvent = Began | TextDelta | Step | AutoLoop | Finished | Failed | Rested
 
 
 class TurnListener(Protocol):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 
 from core.clock import Clock
-from core.events import Began, Failed, Finished, Rested, Step, TextDelta, TurnEvent
+from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TextDelta, TurnEvent
 from core.messages import Address, Markdown, Message
 from core.ports import Preview, Previews
 
@@ -69,7 +69,7 @@ class TurnPreviews:
                 self._some_young.set()
             case Finished() | Failed() | Rested():
                 self._forget(turn_id)
-            case Began() | Step():
+            case Began() | Step() | AutoLoop():
                 pass
 
     async def run(self) -> None:

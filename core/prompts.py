@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import assert_never
 
+from core.approvals import UNSAID, ApprovalSettings
+
 
 class PromptKind(StrEnum):
     """What a prompt asks."""
@@ -177,10 +179,13 @@ class ToolSetting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a person has said once and for all: grants that hold now, and settings by tool."""
+    """What a person has said once and for all: grants that hold now, and settings by tool; and how they want
+    to be asked, in general (`person`) and in one conversation (`thread`)."""
 
     grants: tuple[Grant, ...] = ()
     settings: Mapping[str, ToolSetting] = field(default_factory=lambda: dict[str, ToolSetting]())
+    person: ApprovalSettings = UNSAID
+    thread: ApprovalSettings = UNSAID
 
     @property
     def disabled(self) -> frozenset[str]:

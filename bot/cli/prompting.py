@@ -10,12 +10,13 @@ from bot.cli.ending import CommandFailed
 from bot.cli.looking import asked, row_id
 from bot.cli.printing import print_json, printable, printable_lines
 from bot.config import Loaded, load
-from bot.tools import build_policy, build_tools
+from bot.tools import build_laws, build_tools
 from bot.views import View
 from core.agent.prompt import PromptFacts, system_prompt
 from core.clock import SystemClock
 from core.prompts import ToolSetting
 from core.store.rows import MemoryNote
+from core.tools.pipeline import INTERACTIVE
 
 if TYPE_CHECKING:
     from core.store.sqlite import SqliteReader
@@ -61,8 +62,9 @@ async def _prompt(reader: "SqliteReader", loaded: Loaded, thread_id: str) -> Pro
     said = await reader.tool_settings(owner.user_id)
     disabled = frozenset(one.tool for one in said if one.setting is ToolSetting.DISABLED)
     clock, config = SystemClock(), loaded.config
-    policy = build_policy(config)
-    tools = build_tools(loaded, NamedOnly(), clock).specs(owner, policy.roles, policy.disabled | disabled)
+    tools = build_tools(loaded, NamedOnly(), clock).specs(
+        owner, INTERACTIVE, build_laws(config).policy(), disabled
+    )
     facts = PromptFacts(
         configured=config.agent.system_prompt,
         speaker=owner,

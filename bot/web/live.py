@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
-from core.events import Began, Failed, Finished, Rested, Step, StepState, TextDelta, TurnEvent
+from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, StepState, TextDelta, TurnEvent
 from core.store.changes import Changes
 
 MOST_SUBSCRIBERS = 256
@@ -21,12 +21,13 @@ EVENTS_LIMIT = 256
 @dataclass(slots=True)
 class LiveTurn:
     """A running turn. `reply`: counts its replies; `pieces`: of the one being written; `steps`: of the calls
-    that began, by call id."""
+    that began, by call id; `loop`: how far its run of tools has come."""
 
     turn_id: str
     reply: int = 0
     pieces: list[str] = field(default_factory=list[str])
     chars: int = 0
+    loop: AutoLoop | None = None
     steps: dict[str, tuple[str, StepState]] = field(default_factory=dict[str, tuple[str, StepState]])
 
     @property
@@ -47,7 +48,7 @@ class LiveTurn:
         self.chars += len(delta.text)
 
 
-TurnNews = tuple[str, Began | Step | Finished | Failed | Rested]
+TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
 """A turn and what happened to it; its text is read from the LiveTurn."""
 
 
@@ -151,19 +152,26 @@ class Live:
             for one in self._of_thread.get(thread_id, ()):
                 one.wake()
             return
+        self._keep(thread_id, turn_id, event)
+        for one in self._of_thread.get(thread_id, ()):
+            one.note((turn_id, event))
+
+    def _keep(
+        self, thread_id: str, turn_id: str, event: Began | Step | AutoLoop | Finished | Failed | Rested
+    ) -> None:
+        """What those are told who look on from now on."""
+        turn = self._turns.get(thread_id)
         match event:
             case Began():
                 self._turns[thread_id] = LiveTurn(turn_id)
-            case Step(call_id, tool, state):
-                turn = self._turns.get(thread_id)
-                if turn is not None:
-                    turn.steps[call_id] = (tool, state)
-            case Finished() | Failed() | Rested():
-                turn = self._turns.get(thread_id)
-                if turn is not None and turn.turn_id == turn_id:
-                    del self._turns[thread_id]
-        for one in self._of_thread.get(thread_id, ()):
-            one.note((turn_id, event))
+            case Step(call_id, tool, state) if turn is not None:
+                turn.steps[call_id] = (tool, state)
+            case AutoLoop() if turn is not None:
+                turn.loop = event
+            case Finished() | Failed() | Rested() if turn is not None and turn.turn_id == turn_id:
+                del self._turns[thread_id]
+            case _:
+                pass
 
     def changed(self, changes: Changes) -> None:
         """See ChangeListener."""

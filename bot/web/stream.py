@@ -21,7 +21,7 @@ from bot.web.items import Presenter
 from bot.web.live import Live, LiveTurn, Subscription
 from channels.supervisor import ChannelState
 from core.clock import Clock
-from core.events import Began, Failed, Finished, Rested, Step, TurnEvent
+from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEvent
 from core.messages import Address
 from core.prompts import PromptState
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
@@ -169,7 +169,8 @@ class ThreadStream(Onlooker):
         if turn is None:
             return []
         steps = [(turn.turn_id, Step(call_id, *step)) for call_id, step in turn.steps.items()]
-        news = [(turn.turn_id, Began("", Address(""))), *steps]
+        loop = [] if turn.loop is None else [(turn.turn_id, turn.loop)]
+        news = [(turn.turn_id, Began("", Address(""))), *steps, *loop]
         return [Event(*_turn_event(turn_id, event), self._thread_id) for turn_id, event in news]
 
     def _text(self) -> list[Event]:
@@ -245,6 +246,16 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
             return "turn_started", {"turn": turn_id}
         case Step(call_id, tool, state):
             return "turn_step", {"turn": turn_id, "call_id": call_id, "tool": tool, "state": state.value}
+        case AutoLoop(phase):
+            return f"auto_loop_{phase.value}", {
+                "turn": turn_id,
+                "tool": event.tool,
+                "depth": event.depth,
+                "executed": event.executed,
+                "max_rounds": event.max_rounds,
+                "max_tools": event.max_tools,
+                "reason": event.reason,
+            }
         case Finished():
             return "turn_finished", {"turn": turn_id}
         case Failed(text):

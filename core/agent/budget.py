@@ -1,41 +1,58 @@
 """How much a chat turn may do before a person is asked whether to go on."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from core import texts
+from core.approvals import LoopLimits
 from core.clock import SECOND_US
 
 
-@dataclass(frozen=True, slots=True)
-class LoopLimits:
-    """Per turn, counted since the last human input; waiting for a person doesn't count."""
+class Limit(StrEnum):
+    """What a turn can use up."""
 
-    max_rounds: int = 5
-    max_tools: int = 20
-    loop_timeout_s: int = 300
+    ROUNDS = "max_rounds"
+    TOOLS = "max_tools"
+    TIME = "loop_timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """A limit is used up. `said`: a sentence for people and the model."""
+
+    limit: Limit
+    said: str
 
 
 @dataclass(slots=True)
 class LoopBudget:
-    """What a turn has used. `started_s` is monotonic; `spent_us` was used before this start."""
+    """What a turn has used. `started_s` is monotonic; `spent_us` was used before this start.
+
+    `counted` False: rounds and calls are counted and limit nothing (preset `auto`); time always does.
+    """
 
     limits: LoopLimits
     rounds: int
     tools_run: int
     spent_us: int
     started_s: float
+    counted: bool = True
 
-    def exhausted(self, now_s: float) -> str | None:
-        """The limit that is used up, as a sentence."""
+    def exhausted(self, now_s: float) -> Exhausted | None:
+        """What is used up, before another round of the model."""
+        if self.counted and self.rounds >= self.limits.max_rounds:
+            return Exhausted(Limit.ROUNDS, texts.budget_rounds(self.rounds))
+        return self.no_more_tools(now_s)
+
+    def no_more_tools(self, now_s: float) -> Exhausted | None:
+        """What is used up, before another call of a round that was begun."""
         limits = self.limits
-        if self.rounds >= limits.max_rounds:
-            return texts.budget_rounds(self.rounds)
-        if self.tools_run >= limits.max_tools:
-            return texts.budget_tools(self.tools_run)
-        if self.spent_us / SECOND_US + now_s - self.started_s >= limits.loop_timeout_s:
-            return texts.budget_time(limits.loop_timeout_s)
+        if self.counted and self.tools_run >= limits.max_tools:
+            return Exhausted(Limit.TOOLS, texts.budget_tools(self.tools_run))
+        if self.remaining_s(now_s) <= 0:
+            return Exhausted(Limit.TIME, texts.budget_time(limits.loop_timeout_s))
         return None
 
-    def may_run_tool(self) -> bool:
-        """Whether one more call fits."""
-        return self.tools_run < self.limits.max_tools
+    def remaining_s(self, now_s: float) -> float:
+        """Seconds the turn may still take."""
+        return self.limits.loop_timeout_s - self.spent_us / SECOND_US - (now_s - self.started_s)

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from core import texts
 from core.agent.asking import Asking
-from core.agent.budget import LoopBudget
-from core.agent.loop import Paused
+from core.agent.budget import Exhausted, LoopBudget
+from core.agent.loop import Answered, LoopOutcome, Paused
+from core.agent.loop_telling import FAILED, STOPPED, LoopTelling
 from core.agent.prompt import PromptFacts, system_prompt
 from core.agent.replies import reply_result, told_of_edit
 from core.agent.services import ChatServices, ChatSettings
 from core.agent.telling import told_reply
+from core.approvals import Preset
 from core.conversation.context import build_conversation
 from core.events import Step, StepState, TurnEvent
 from core.model.base import ModelReply, ModelRequest, ToolSpec
@@ -46,18 +47,22 @@ class ChatDelegate:
         self._standing: Standing | None = None
         self._asking = Asking(services, settings, loaded.start)
         self._budget = LoopBudget(
-            settings.limits,
+            services.pipeline.laws.configured.limits,
             loaded.rounds,
             loaded.tools_run,
             loaded.spent_us,
             services.clock.monotonic_s(),
         )
+        self._loop = LoopTelling(self._budget, self._tell)
+        self._ran_since: int | None = None
 
     # --- calls -----------------------------------------------------------------------------------------
 
     async def settle_calls(self) -> Paused | None:
         """See LoopDelegate: in the order the model gave, each to its recorded outcome."""
         self._statuses = []
+        if self._budget.rounds:
+            await self._said()  # who goes on does so within limits that hold now
         while self._open_calls:
             settled = await self._settle(self._open_calls[0])
             if isinstance(settled, Paused):
@@ -99,8 +104,9 @@ class ChatDelegate:
                 await self._asking.put(call, prepared)
                 return Paused()
             case Ready():
-                if not self._budget.may_run_tool():
-                    return _result(call, ResultStatus.SKIPPED, texts.budget_tools(self._budget.tools_run))
+                limit = self._budget.no_more_tools(self._services.clock.monotonic_s())
+                if limit is not None:
+                    return _result(call, ResultStatus.SKIPPED, f"Not run: {limit.said}")
                 return await self._run(call, prepared)
             case _:
                 assert_never(prepared)
@@ -108,8 +114,10 @@ class ChatDelegate:
     async def _said(self) -> Standing:
         """What the person had allowed, or not, before this turn went on; asked for by its first call."""
         if self._standing is None:
-            store = self._services.store
-            self._standing = await store.standing(self._start.principal.user_id, self._thread.id)
+            services, principal = self._services, self._start.principal
+            self._standing = await services.store.standing(principal.user_id, self._thread.id)
+            held = services.pipeline.laws.in_force(principal, self._standing)
+            self._budget.limits, self._budget.counted = held.limits, held.preset is not Preset.AUTO
         return self._standing
 
     async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
@@ -119,15 +127,24 @@ class ChatDelegate:
             if refusal is not None:
                 return _result(call, ResultStatus.DENIED, f"Not run: {refusal}")
         self._tell(Step(call.call_id, ready.tool.name, StepState.STARTED))
+        started_at, started_s = services.clock.now(), services.clock.monotonic_s()
+        self._loop.begins(ready.tool.name)
         self._budget.tools_run += 1
 
         async def process_started(process: ProcessInfo) -> None:
             await services.store.record_process(call.call_id, process)
 
         result = await services.pipeline.run(
-            call, ready, self._start.principal, self._thread.id, process_started
+            call,
+            ready,
+            self._start.principal,
+            self._thread.id,
+            process_started,
+            self._budget.remaining_s(started_s),
         )
         self._tell(Step(call.call_id, ready.tool.name, StepState.ENDED))
+        self._loop.goes_on(ready.tool.name)
+        self._ran_since = started_at
         return result if call.edited_by is None else replace(result, text=told_of_edit(call, result.text))
 
     async def _mark_running(self, call: CallRow) -> str | None:
@@ -139,7 +156,11 @@ class ChatDelegate:
 
     async def _record(self, result: ToolResult) -> None:
         services = self._services
-        await patiently(lambda: services.store.finish_calls(self._start.turn_id, [result]), services.clock)
+        started_at, self._ran_since = self._ran_since, None
+        await patiently(
+            lambda: services.store.finish_calls(self._start.turn_id, [result], started_at=started_at),
+            services.clock,
+        )
         self._append(result)
         self._statuses.append(result.status)
 
@@ -149,16 +170,31 @@ class ChatDelegate:
 
     # --- limits ----------------------------------------------------------------------------------------
 
-    def limit_reached(self) -> str | None:
+    def limit_reached(self) -> Exhausted | None:
         """See LoopDelegate."""
         return self._budget.exhausted(self._services.clock.monotonic_s())
 
-    async def at_limit(self, reason: str) -> Paused | None:
+    async def at_limit(self, limit: Exhausted) -> Paused | None:
         """See LoopDelegate: asks once; who did not say "go on" gets final words."""
         if self._loaded.continued not in {None, Option.CONTINUE}:
             return None
-        await self._asking.whether_to_go_on(reason)
+        await self._asking.whether_to_go_on(limit.said)
+        self._loop.cancelled(limit.limit.value)
         return Paused()
+
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        """See LoopDelegate."""
+        match outcome:
+            case Answered():
+                self._loop.finished()
+            case None:
+                self._loop.cancelled(STOPPED)
+            case Paused():
+                pass
+
+    def failed(self) -> None:
+        """See LoopDelegate."""
+        self._loop.cancelled(FAILED)
 
     # --- the model -------------------------------------------------------------------------------------
 
@@ -189,19 +225,20 @@ class ChatDelegate:
     async def record_calls(self, reply: ModelReply) -> None:
         """See LoopDelegate."""
         services = self._services
+        self._budget.rounds += 1
         calls = [
             NewCall(
                 services.ids.row_id(),
                 request.tool,
                 request.arguments,
                 services.pipeline.effect_of(request.tool),
+                self._budget.rounds,
             )
             for request in reply.calls
         ]
         said = AssistantSaid(reply.text, reply.origin)
         turn_id = self._start.turn_id
         await patiently(lambda: services.store.record_reply_and_intents(turn_id, said, calls), services.clock)
-        self._budget.rounds += 1
         self._append(said)
         for call in calls:
             self._append(ToolCalled(call.call_id, call.tool, call.arguments))

@@ -4,11 +4,14 @@ The loop holds no state that matters: its delegate journals every step, so a loo
 turn goes on at the first unfinished step.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from core.agent.budget import Exhausted
+from core.errors import StaleTurn, StoreUnavailable
 from core.model.base import CallRequest, ModelReply
 from core.transcript import Entry
 
@@ -45,11 +48,11 @@ class LoopDelegate(Protocol):
         """Whether calls were settled by `settle_calls` just now and every one of them failed."""
         ...
 
-    def limit_reached(self) -> str | None:
-        """The budget that is used up, as a sentence; None: go on."""
+    def limit_reached(self) -> Exhausted | None:
+        """The budget that is used up; None: go on."""
         ...
 
-    async def at_limit(self, reason: str) -> Paused | None:
+    async def at_limit(self, limit: Exhausted) -> Paused | None:
         """Ask whether to go on; None: the model may still say final words, without tools."""
         ...
 
@@ -65,6 +68,14 @@ class LoopDelegate(Protocol):
         """Journal a reply's text, if any, and something to tell the model."""
         ...
 
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        """This run is over; None: it was cut short, by a person or by the hub's end."""
+        ...
+
+    def failed(self) -> None:
+        """This run is over by a failure, which is reported elsewhere."""
+        ...
+
     def transcript(self) -> Sequence[Entry]:
         """The journal as this run knows it: what was there before it, and what it has added."""
         ...
@@ -72,6 +83,21 @@ class LoopDelegate(Protocol):
 
 async def run_agentic_loop(delegate: LoopDelegate) -> LoopOutcome:
     """Run or go on with one turn. Raises what the model or the store raises."""
+    try:
+        outcome = await _steps(delegate)
+    except (asyncio.CancelledError, StaleTurn):
+        delegate.ended(None)
+        raise
+    except StoreUnavailable:
+        raise  # whoever runs the turn goes on with it
+    except Exception:
+        delegate.failed()
+        raise
+    delegate.ended(outcome)
+    return outcome
+
+
+async def _steps(delegate: LoopDelegate) -> LoopOutcome:
     guard = _Guard()
     while True:
         paused = await delegate.settle_calls()

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from core.agent.budget import LoopLimits
 from core.clock import Clock
 from core.events import TurnListener
 from core.ids import Ids
@@ -18,7 +17,6 @@ from core.tools.pipeline import CallPipeline
 class ChatSettings:
     """What the configuration says about chat turns."""
 
-    limits: LoopLimits
     system_prompt: str
     timezone: str
     context_tokens: int

@@ -1,13 +1,16 @@
 """May this call run? One pure function, the same for chat, jobs, routines and containers.
 
 The first rule that matches decides:
-1. unknown tool, disabled by the admin or by the person, not in the role's list: deny;
+1. unknown tool, disabled by the operator's policy (one that cannot be read disables every tool) or by the
+   person, not in the role's list: deny;
 2. a hard safety block: deny, in every mode; only then is a tool outside a member's list put to an owner,
    because nobody should be asked for what would be refused anyway;
 3. autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE;
 4. the requirement is the highest of the tool's own, what the arguments make of it, and `ask` where a
    dangerous operation is named;
 5. the mode: the person's own setting, then the preset's table; or the scope's grants.
+
+What can never run is hidden from the model by the same rules (`never_runs`).
 
 Dangerous operations are looked for as whole words in the tool's name, split at everything that is not a
 letter or digit, and in the `operation` argument, split likewise; never in free text, where they mean
@@ -18,148 +21,31 @@ arguments raise its requirement: one that may carry credentials.
 """
 
 import re
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import assert_never
 
-from core.consent.access import Access, RolePolicy
+from core.approvals import Preset
+from core.consent.access import Access
+from core.consent.facts import (
+    Allow,
+    Ask,
+    Autonomous,
+    CallFacts,
+    Decision,
+    Deny,
+    DenyReason,
+    Interactive,
+    Mode,
+    Policy,
+    ToolFacts,
+)
 from core.consent.grants import Wanted, granted, pattern_fits
-from core.prompts import Grant, Option, ToolSetting
-from core.tool import Data, Requirement, Risk
+from core.prompts import ToolSetting
+from core.tool import Requirement
 from core.users import Principal
-
-DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})
-DANGEROUS_OPERATIONS = frozenset({"delete", "write", "execute", "modify"})
 
 _ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}
 _NOT_IN_A_WORD = re.compile(r"[^a-z0-9]+")
 _HARMLESS_METHOD = "GET"
-
-
-class Preset(StrEnum):
-    """How much a person wants to be asked."""
-
-    MANUAL = "manual"
-    WHITELIST = "whitelist"
-    AUTO_LOOP = "auto_loop"
-    AUTO = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFacts:
-    """What is judged of a tool. `rated`: its arguments carry risk, so grants of it need a pattern."""
-
-    name: str
-    requirement: Requirement
-    data: Data
-    rated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallFacts:
-    """A call to be judged. `tool` None: there is none of that name.
-
-    `risk`: what the tool says of the arguments. `operation`, `method`: the arguments of that name, if
-    they are texts. `grants`: the principal's recorded ones. `setting`: the principal's own, if any.
-    `now`: microseconds UTC.
-    """
-
-    tool: ToolFacts | None
-    thread_id: str
-    now: int
-    risk: Risk | None = None
-    operation: str = ""
-    method: str | None = None
-    grants: tuple[Grant, ...] = ()
-    setting: ToolSetting | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the operator laid down; `preset` is the one in force for the thread.
-
-    `whitelist`: the tools preset `whitelist` runs; `denylist`: what no autonomous run may call;
-    `disabled`: hidden from the model and refused here.
-    """
-
-    preset: Preset = Preset.AUTO_LOOP
-    whitelist: frozenset[str] = frozenset()
-    dangerous_tools: frozenset[str] = DANGEROUS_TOOLS
-    dangerous_operations: frozenset[str] = DANGEROUS_OPERATIONS
-    roles: RolePolicy = field(default_factory=RolePolicy)
-    disabled: frozenset[str] = frozenset()
-    denylist: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Interactive:
-    """A person waits for the answer and can be asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeGrant:
-    """What an autonomous run was explicitly given; patterns as in consent.grants, but never None."""
-
-    tool: str
-    pattern: str
-
-
-@dataclass(frozen=True, slots=True)
-class Autonomous:
-    """Nobody can be asked. `scopes`: the tool sets fixed at dispatch, of the job and of its worker: every
-    one must contain the tool. No scope at all leaves only tools that never need consent."""
-
-    scopes: tuple[frozenset[str], ...] = ()
-    grants: tuple[ScopeGrant, ...] = ()
-
-
-Mode = Interactive | Autonomous
-
-
-class DenyReason(StrEnum):
-    """Why a call is refused."""
-
-    UNKNOWN_TOOL = "unknown_tool"
-    DISABLED = "disabled"
-    NOT_IN_ROLE = "not_in_role"
-    BLOCKED = "blocked"
-    AUTONOMOUS_UNAVAILABLE = "autonomous_unavailable"
-
-
-@dataclass(frozen=True, slots=True)
-class Allow:
-    """Run it (within the loop's budget, which is judged elsewhere)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A person must agree.
-
-    `allow_always`: "always" may be offered, and would be a grant of `pattern` (None: the whole tool).
-    `owner_only`: the requester's role does not hold the tool; only an owner may agree.
-    """
-
-    reason: str
-    allow_always: bool
-    pattern: str | None = None
-    owner_only: bool = False
-
-    def options(self, quorum: int) -> tuple[Option, ...]:
-        """What is offered to those who are asked; one person alone cannot speak for several for good."""
-        always = (Option.ALWAYS,) if self.allow_always and quorum == 1 else ()
-        return (Option.APPROVE, Option.DENY, *always)
-
-
-@dataclass(frozen=True, slots=True)
-class Deny:
-    """It may not run; `text` is for the model and the person."""
-
-    reason: DenyReason
-    text: str
-
-
-Decision = Allow | Ask | Deny
-
 _ALLOW = Allow()
 
 
@@ -168,11 +54,9 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
     tool = call.tool
     if tool is None:
         return Deny(DenyReason.UNKNOWN_TOOL, "There is no such tool.")
-    if tool.name in policy.disabled or call.setting is ToolSetting.DISABLED:
-        return Deny(DenyReason.DISABLED, f"{tool.name} is disabled.")
-    access = policy.roles.access(principal.role, tool.name, tool.data)
-    if access is Access.REFUSED:
-        return Deny(DenyReason.NOT_IN_ROLE, f"{tool.name} is not available to a {principal.role}.")
+    access = _access(tool, principal, policy, call.setting)
+    if isinstance(access, Deny):
+        return access
     if call.risk is not None and call.risk.blocked is not None:
         return Deny(DenyReason.BLOCKED, f"{tool.name} is refused: {call.risk.blocked}")
     match mode:
@@ -182,6 +66,40 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
             return _autonomous(call, tool, mode, policy, access)
         case _:
             assert_never(mode)
+
+
+def never_runs(
+    tool: ToolFacts, principal: Principal, mode: Mode, policy: Policy, setting: ToolSetting | None
+) -> bool:
+    """Whether no call of the tool can run, whatever its arguments and whatever anybody says."""
+    access = _access(tool, principal, policy, setting)
+    if isinstance(access, Deny):
+        return True
+    match mode:
+        case Interactive():
+            return False
+        case Autonomous():
+            requirement = requirement_of(CallFacts(tool, "", 0), tool, policy)
+            return _out_of_scope(tool, requirement, mode, policy, access) is not None
+        case _:
+            assert_never(mode)
+
+
+def _access(
+    tool: ToolFacts, principal: Principal, policy: Policy, setting: ToolSetting | None
+) -> Access | Deny:
+    """The first rule, which looks at no argument."""
+    admin = policy.admin
+    if admin.unreadable is not None:
+        return Deny(DenyReason.POLICY_UNREADABLE, "No tool is available: the policy cannot be read.")
+    if tool.name in admin.disabled or tool.name in admin.disabled_for.get(principal.user_id, ()):
+        return Deny(DenyReason.DISABLED, f"{tool.name} is disabled.")
+    if setting is ToolSetting.DISABLED:
+        return Deny(DenyReason.DISABLED, f"{tool.name} is disabled.")
+    access = policy.roles.access(principal.role, tool.name, tool.data)
+    if access is Access.REFUSED:
+        return Deny(DenyReason.NOT_IN_ROLE, f"{tool.name} is not available to a {principal.role}.")
+    return access
 
 
 def requirement_of(call: CallFacts, tool: ToolFacts, policy: Policy) -> Requirement:
@@ -241,18 +159,28 @@ def _runs_by_preset(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:
 def _autonomous(
     call: CallFacts, tool: ToolFacts, mode: Autonomous, policy: Policy, access: Access
 ) -> Decision:
-    if access is Access.ASK_OWNER:
-        return _unavailable(tool, "it needs an owner's word")
-    if tool.name in policy.denylist:
-        return _unavailable(tool, "it is on the denylist")
     requirement = requirement_of(call, tool, policy)
+    why = _out_of_scope(tool, requirement, mode, policy, access)
+    if why is None and requirement is Requirement.ALWAYS_ASK and not _given(call, tool, mode):
+        why = "it needs a person's word"
+    if why is None:
+        return _ALLOW
+    text = f"{tool.name} is not available to a run without a person: {why}."
+    return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)
+
+
+def _out_of_scope(
+    tool: ToolFacts, requirement: Requirement, mode: Autonomous, policy: Policy, access: Access
+) -> str | None:
+    if access is Access.ASK_OWNER:
+        return "it needs an owner's word"
+    if tool.name in policy.denylist:
+        return "it is on the denylist"
     if not mode.scopes and requirement is not Requirement.NEVER:
-        return _unavailable(tool, "the run has no scope")
+        return "the run has no scope"
     if not all(tool.name in scope for scope in mode.scopes):
-        return _unavailable(tool, "it is not in the run's scope")
-    if requirement is Requirement.ALWAYS_ASK and not _given(call, tool, mode):
-        return _unavailable(tool, "it needs a person's word")
-    return _ALLOW
+        return "it is not in the run's scope"
+    return None
 
 
 def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous) -> bool:
@@ -260,8 +188,3 @@ def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous) -> bool:
     return any(
         grant.tool == tool.name and pattern_fits(grant.pattern, name, rated=True) for grant in mode.grants
     )
-
-
-def _unavailable(tool: ToolFacts, why: str) -> Deny:
-    text = f"{tool.name} is not available to a run without a person: {why}."
-    return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)

@@ -10,9 +10,10 @@ from typing import Protocol
 
 from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow, Seen
-from core.prompts import Grant, Prompt, Standing, ToolSetting
+from core.prompts import Prompt, Standing
 from core.store.accept import Accepted, Judge
 from core.store.changes import ChangeListener
+from core.store.consents import Consents
 from core.store.feed import Feeds
 from core.store.keys import Keys
 from core.store.notices import NoticeUnits
@@ -30,7 +31,6 @@ from core.store.rows import (
     Recovery,
     SealedSecret,
     ThreadRow,
-    ToolSettingRow,
     TurnFinished,
     TurnStart,
     TurnState,
@@ -43,7 +43,7 @@ RunCheck = Callable[[CallRow, Principal, Standing], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
-class Store(Outbox, Feeds, Keys, NoticeUnits, Routines, Protocol):
+class Store(Outbox, Feeds, Keys, Consents, NoticeUnits, Routines, Protocol):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:
@@ -115,8 +115,13 @@ class Store(Outbox, Feeds, Keys, NoticeUnits, Routines, Protocol):
         """Remember the child of a running call, so that a later hub can end it."""
         ...
 
-    async def finish_calls(self, turn_id: str, results: Sequence[ToolResult]) -> None:
-        """Journal outcomes of calls; each call gets exactly one, a second one raises StaleTurn."""
+    async def finish_calls(
+        self, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
+    ) -> None:
+        """Journal outcomes of calls; each call gets exactly one, a second one raises StaleTurn.
+
+        `started_at`: when they were begun, if they ran (those marked as running have that already).
+        """
         ...
 
     async def finish_turn_and_enqueue(
@@ -214,26 +219,6 @@ class Store(Outbox, Feeds, Keys, NoticeUnits, Routines, Protocol):
 
     async def open_prompts(self) -> Sequence[PromptView]:
         """All open prompts, oldest first."""
-        ...
-
-    async def grants(self, user_id: str | None) -> Sequence[Grant]:
-        """Grants that have not expired, of a person or (None) of everybody."""
-        ...
-
-    async def standing(self, user_id: str, thread_id: str) -> Standing:
-        """What a person has said once and for all that holds in a thread now."""
-        ...
-
-    async def revoke_grant(self, grant_id: str) -> bool:
-        """Drop a grant; False if there is none."""
-        ...
-
-    async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
-        """A person's own settings, or (None) everybody's, in order of user and tool."""
-        ...
-
-    async def set_tool_setting(self, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
-        """Write down a person's word on a tool, None: take it back; False if there is no such user."""
         ...
 
     # --- secrets ---------------------------------------------------------------------------------------

@@ -99,12 +99,43 @@ class CallRow:
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """An intent to be journalled with the reply that asked for it. Effect is what the tool declares."""
+    """An intent to be journalled with the reply that asked for it. Effect is what the tool declares; `round`:
+    the model's, counted since a person last had a say."""
 
     call_id: str
     tool: str
     arguments: str
     effect: Effect
+    round: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopUsed:
+    """What a turn has used of its budget: model rounds and executed calls since the last human input, and
+    running time until it last paused."""
+
+    rounds: int
+    tools_run: int
+    spent_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A call as the history of what was executed tells it. `status`: how it ended, None while it has not;
+    `round` see NewCall; `principal_id`: whom it was made for. Times are microseconds UTC; `started_at` is
+    None for calls that did not run."""
+
+    seq: int
+    call_id: str
+    turn_id: str
+    tool: str
+    state: CallState
+    status: str | None
+    round: int | None
+    principal_id: str
+    asked_at: int
+    started_at: int | None
+    ended_at: int | None
 
 
 @dataclass(frozen=True, slots=True)

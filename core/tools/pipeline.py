@@ -5,23 +5,16 @@ back from a person.
 """
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from core.clock import Clock
 from core.consent.binding import binding_hash, same_binding
-from core.consent.decide import (
-    Allow,
-    Ask,
-    CallFacts,
-    Decision,
-    Deny,
-    Interactive,
-    Policy,
-    ToolFacts,
-    decide,
-)
+from core.consent.decide import decide
+from core.consent.facts import Allow, Ask, CallFacts, Decision, Deny, Interactive
+from core.consent.laws import ConsentLaws
 from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
 from core.prompts import Option, Standing
@@ -31,9 +24,11 @@ from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
 from core.tool import Arguments, Effect, ProcessInfo, Question, Tool
 from core.tools.execution import run_call
-from core.tools.registry import ToolRegistry
+from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
+
+INTERACTIVE = Interactive()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +71,7 @@ Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 class PipelineSettings:
     """`tool_timeouts_s` beats a tool's own limit, which beats `tool_timeout_s`. `binding_key`: secret."""
 
-    policy: Policy
+    laws: ConsentLaws
     binding_key: bytes
     workspace: str
     tool_timeout_s: float
@@ -101,17 +96,17 @@ class RunningCall:
 
 
 class CallPipeline:
-    """Prepares, checks and runs calls."""
+    """Prepares, checks and runs calls. `laws`: what they are judged by."""
 
     def __init__(self, registry: ToolRegistry, settings: PipelineSettings, clock: Clock) -> None:
         self._registry = registry
         self._settings = settings
         self._clock = clock
+        self.laws = settings.laws
 
     def offered(self, principal: Principal, disabled: frozenset[str] = frozenset()) -> Sequence[ToolSpec]:
         """The tools a model working for `principal` is told about. `disabled`: by the person."""
-        policy = self._settings.policy
-        return self._registry.specs(principal, policy.roles, policy.disabled | disabled)
+        return self._registry.specs(principal, INTERACTIVE, self.laws.policy(), disabled)
 
     def effect_of(self, name: str) -> Effect:
         """What running a call of this name twice would mean; a tool that doesn't exist has no effect."""
@@ -193,10 +188,15 @@ class CallPipeline:
         principal: Principal,
         thread_id: str,
         process_started: Callable[[ProcessInfo], Awaitable[None]],
+        remaining_s: float = math.inf,
     ) -> ToolResult:
-        """Run a prepared call to its one result. Raises StoreError if a record could not be written."""
+        """Run a prepared call to its one result. Raises StoreError if a record could not be written.
+
+        `remaining_s`: what is left of the turn's time, which no call outlasts.
+        """
         settings, tool = self._settings, ready.tool
         timeout_s = settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
+        timeout_s = max(0.0, min(timeout_s, remaining_s))
         context = RunningCall(
             principal, thread_id, call.call_id, settings.workspace, timeout_s, process_started
         )
@@ -224,7 +224,7 @@ class CallPipeline:
     ) -> Decision:
         operation, method = arguments.get("operation"), arguments.get("method")
         facts = CallFacts(
-            tool=ToolFacts(tool.name, tool.requirement, tool.data, rated=tool.rate is not None),
+            tool=facts_of(tool),
             thread_id=thread_id,
             now=self._clock.now(),
             risk=tool.rate(arguments) if tool.rate is not None else None,
@@ -233,7 +233,7 @@ class CallPipeline:
             grants=standing.grants,
             setting=standing.settings.get(tool.name),
         )
-        return decide(facts, principal, Interactive(), self._settings.policy)
+        return decide(facts, principal, INTERACTIVE, self.laws.policy_for(principal, standing))
 
     def _agreed(
         self, call: CallRow, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str

@@ -1,10 +1,12 @@
-"""The tools of this hub, found by name and narrowed to what a person may see."""
+"""The tools of this hub, found by name and narrowed to what may run for a person."""
 
 from collections.abc import Collection, Iterable, Sequence
 
-from core.consent.access import Access, RolePolicy
+from core.consent.decide import never_runs
+from core.consent.facts import Mode, Policy, ToolFacts
 from core.errors import ToolNotFound
 from core.model.base import ToolSpec
+from core.prompts import ToolSetting
 from core.tool import Tool
 from core.users import Principal
 
@@ -15,6 +17,7 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         self._specs: dict[str, ToolSpec] = {}
+        self._facts: dict[str, ToolFacts] = {}
         self._folded: dict[str, Tool] = {}
         for tool in tools:
             other = self._folded.setdefault(_fold(tool.name), tool)
@@ -22,6 +25,7 @@ class ToolRegistry:
                 raise ValueError(f"two tools are called {tool.name} and {other.name}")
             self._tools[tool.name] = tool
             self._specs[tool.name] = ToolSpec(tool.name, tool.description, tool.parameters)
+            self._facts[tool.name] = facts_of(tool)
 
     def lookup(self, name: str) -> Tool:
         """The tool a model means by `name`: exact, else `-` for `_` and the other way round.
@@ -43,25 +47,37 @@ class ToolRegistry:
         return tuple(self._tools.values())
 
     def visible_tools(
-        self, principal: Principal, roles: RolePolicy, disabled: Collection[str] = frozenset()
+        self, principal: Principal, mode: Mode, policy: Policy, disabled: Collection[str] = frozenset()
     ) -> Sequence[Tool]:
-        """What is on offer to a model working for `principal`.
+        """What is on offer to a model working for `principal`; `disabled`: by that person.
 
-        A hint for the model, not a protection: `consent.decide` judges every call again. Tools a member
-        may ask an owner for are on offer, otherwise nothing could be asked.
+        For chats, and for whatever runs without a person. A hint for the model, not a protection:
+        `consent.decide` judges every call again, by the same rules. Tools a member may ask an owner for are
+        on offer, otherwise nothing could be asked.
         """
         return tuple(
             tool
-            for tool in self._tools.values()
-            if tool.name not in disabled
-            and roles.access(principal.role, tool.name, tool.data) is not Access.REFUSED
+            for name, tool in self._tools.items()
+            if not never_runs(
+                self._facts[name],
+                principal,
+                mode,
+                policy,
+                ToolSetting.DISABLED if name in disabled else None,
+            )
         )
 
     def specs(
-        self, principal: Principal, roles: RolePolicy, disabled: Collection[str] = frozenset()
+        self, principal: Principal, mode: Mode, policy: Policy, disabled: Collection[str] = frozenset()
     ) -> Sequence[ToolSpec]:
         """`visible_tools` as a model is told about them; the same objects every time."""
-        return tuple(self._specs[tool.name] for tool in self.visible_tools(principal, roles, disabled))
+        visible = self.visible_tools(principal, mode, policy, disabled)
+        return tuple(self._specs[tool.name] for tool in visible)
+
+
+def facts_of(tool: Tool) -> ToolFacts:
+    """What is judged of a tool."""
+    return ToolFacts(tool.name, tool.requirement, tool.data, rated=tool.rate is not None)
 
 
 def _fold(name: str) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from bot.cli.commands import app
 from bot.config import load
+from bot.policy_file import read_policy
 from tests.bot.in_process import command
 from tests.docs.reading import Written, code, commands, is_whole, pages, shell_lines, words
 from tests.tree import ROOT
@@ -86,6 +87,16 @@ def test_configuration_on_a_page_is_valid(tmp_path: Path, page: Path) -> None:
             tomllib.loads(written.text)
             (tmp_path / "hubbub.toml").write_text(written.text)
             load(environ=VARIABLES, cwd=tmp_path, secrets="vault:" not in written.text)
+
+
+def test_a_policy_on_a_page_can_be_read(tmp_path: Path) -> None:
+    policies = [
+        written.text for page in pages() for language, written in code(page) if language == "toml policy.toml"
+    ]
+    assert policies
+    for text in policies:
+        (tmp_path / "policy.toml").write_text(text)
+        assert read_policy(tmp_path / "policy.toml").unreadable is None
 
 
 def test_every_make_target_on_a_page_exists() -> None:

@@ -19,8 +19,10 @@ from bot.settings import DATABASE_NAME, Config
 from bot.tools import build_policy, build_tools
 from bot.vault_keys import VAULT_KEY_NAME
 from bot.web.uploads import UPLOADS_NAME
+from core.approvals import Preset
 from core.clock import SystemClock
-from core.consent.decide import Allow, Ask, CallFacts, Interactive, Policy, Preset, ToolFacts, decide
+from core.consent.decide import decide
+from core.consent.facts import Allow, Ask, CallFacts, Interactive, Policy, ToolFacts
 from core.prompts import Grant, GrantScope
 from core.store.lock import LOCK_NAME
 from core.tool import Data, Requirement, Tool

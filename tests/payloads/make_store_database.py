@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from core.approvals import ApprovalSettings, Preset
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
@@ -75,6 +76,9 @@ async def fill(world: World) -> None:
     await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
+    await world.store.set_person_approvals("ada", ApprovalSettings(Preset.WHITELIST))
+    asked = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
+    await world.store.set_thread_approvals(answered.thread.id, asked)
     await world.store.keep_secrets([SealedSecret("token", "key-1", b"sealed", world.clock.now())])
     await _read_along(world)
     await _part_of_an_album(world)

@@ -27,7 +27,16 @@ from core.store.codec import (
     strings_from_json,
 )
 from core.store.pairing import PairingRequest, RequestState
-from core.store.rows import CallRow, CallState, PromptView, SealedSecret, ThreadRow, ToolSettingRow, TurnState
+from core.store.rows import (
+    CallRow,
+    CallState,
+    Execution,
+    PromptView,
+    SealedSecret,
+    ThreadRow,
+    ToolSettingRow,
+    TurnState,
+)
 from core.store.sqlite.transaction import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
@@ -121,6 +130,17 @@ def call_of(row: Row) -> CallRow:
         process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13]),
         edited_by=row[14],
     )
+
+
+EXECUTION = (
+    "c.seq, c.id, c.turn_id, c.tool, c.state, c.status, c.round, tn.principal_id, e.at, c.started_at,"
+    " c.ended_at"
+)
+
+
+def execution_of(row: Row) -> Execution:
+    """From the columns `EXECUTION`."""
+    return Execution(row[0], row[1], row[2], row[3], CallState(row[4]), *row[5:11])
 
 
 PROMPT = (

@@ -21,11 +21,20 @@ from core.ports import Seen
 from core.prompts import Grant
 from core.store.codec import message_from_json
 from core.store.pairing import NoiseRow, PairingRequest
-from core.store.rows import Delivery, Explanation, PromptView, SealedSecret, ThreadRow, ToolSettingRow
+from core.store.rows import (
+    Delivery,
+    Execution,
+    Explanation,
+    PromptView,
+    SealedSecret,
+    ThreadRow,
+    ToolSettingRow,
+)
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     ENTRY,
+    EXECUTION,
     GRANT,
     PRINCIPAL,
     PROMPT_VIEW,
@@ -35,6 +44,7 @@ from core.store.sqlite.mapping import (
     THREAD,
     TOOL_SETTING,
     entry_of,
+    execution_of,
     grant_of,
     principal_of,
     prompt_views_of,
@@ -122,6 +132,18 @@ class SqliteReader:
         """See Store.entries."""
         newest = f"SELECT {ENTRY} FROM entries WHERE thread_id = ? ORDER BY seq DESC LIMIT ?"
         return [entry_of(row) for row in reversed(await self._all(newest, thread_id, limit))]
+
+    async def executions(self, thread_id: str, before: int | None, limit: int) -> Sequence[Execution]:
+        """See Store.executions."""
+        rows = await self._all(
+            f"SELECT {EXECUTION} FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
+            " WHERE c.thread_id = ?1 AND (?2 IS NULL OR c.seq < ?2) ORDER BY c.seq DESC LIMIT ?3",
+            thread_id,
+            before,
+            limit,
+        )
+        return [execution_of(row) for row in rows]
 
     async def explain(self, event_key: str) -> Explanation | None:
         """See Store.explain."""

@@ -2,7 +2,9 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+from core.approvals import UNSAID, ApprovalSettings
 from core.prompts import Grant, Standing, ToolSetting
+from core.store.settings_codec import limits_to_json, settings_from_columns
 from core.store.sqlite.mapping import GRANT, grant_of
 from core.store.sqlite.people import user
 from core.store.sqlite.transaction import Transaction
@@ -11,7 +13,50 @@ from core.store.sqlite.transaction import Transaction
 def in_thread(tx: Transaction, user_id: str, thread_id: str) -> Standing:
     """See Store.standing."""
     rows = tx.all("SELECT tool, setting FROM tool_settings WHERE user_id = ?", user_id)
-    return Standing(_grants(tx, user_id, thread_id), {tool: ToolSetting(setting) for tool, setting in rows})
+    settings = {tool: ToolSetting(setting) for tool, setting in rows}
+    person, thread = _approvals(tx, user_id, thread_id)
+    return Standing(_grants(tx, user_id, thread_id), settings, person, thread)
+
+
+def _approvals(
+    tx: Transaction, user_id: str, thread_id: str | None
+) -> tuple[ApprovalSettings, ApprovalSettings]:
+    """How a person wants to be asked, in general and in a thread."""
+    row = tx.one(
+        "SELECT u.preset, u.limits, t.preset, t.limits FROM users u LEFT JOIN threads t ON t.id = ?"
+        " WHERE u.id = ?",
+        thread_id,
+        user_id,
+    )
+    if row is None:
+        return UNSAID, UNSAID
+    return settings_from_columns(row[0], row[1]), settings_from_columns(row[2], row[3])
+
+
+def set_thread_approvals(tx: Transaction, thread_id: str, settings: ApprovalSettings) -> bool:
+    """See Store.set_thread_approvals."""
+    return (
+        tx.run(
+            "UPDATE threads SET preset = ?, limits = ? WHERE id = ?",
+            settings.preset,
+            limits_to_json(settings),
+            thread_id,
+        )
+        > 0
+    )
+
+
+def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettings) -> bool:
+    """See Store.set_person_approvals."""
+    return (
+        tx.run(
+            "UPDATE users SET preset = ?, limits = ? WHERE id = ?",
+            settings.preset,
+            limits_to_json(settings),
+            user_id,
+        )
+        > 0
+    )
 
 
 def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:

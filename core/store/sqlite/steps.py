@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
-from core.store.rows import CallRow, CallState, LoadedTurn, NewCall, TurnStart
+from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, TurnStart
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
 from core.store.sqlite.people import known_user
 from core.store.sqlite.standing import in_thread
@@ -26,14 +26,15 @@ def record_reply(tx: Transaction, turn_id: str, reply: AssistantSaid, calls: Seq
     first_seq = append(tx, thread_id, turn_id, said)
     for offset, call in enumerate(calls, start=1):
         tx.run(
-            "INSERT INTO calls (id, thread_id, seq, turn_id, tool, effect, state)"
-            " VALUES (?, ?, ?, ?, ?, ?, 'intent')",
+            "INSERT INTO calls (id, thread_id, seq, turn_id, tool, effect, state, round)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'intent', ?)",
             call.call_id,
             thread_id,
             first_seq + offset,
             turn_id,
             call.tool,
             call.effect.value,
+            call.round,
         )
 
 
@@ -62,8 +63,9 @@ def mark_running(tx: Transaction, turn_id: str, call_id: str, check: RunCheck) -
     refusal = check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
     if refusal is None:
         tx.run(
-            "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL"
-            " WHERE id = ?",
+            "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL,"
+            " started_at = ? WHERE id = ?",
+            tx.clock.now(),
             call_id,
         )
     return refusal
@@ -88,13 +90,20 @@ def record_process(tx: Transaction, call_id: str, process: ProcessInfo) -> None:
         raise StaleTurn(f"call {call_id} does not run")
 
 
-def finish_calls(tx: Transaction, turn_id: str, results: Sequence[ToolResult]) -> None:
+def finish_calls(
+    tx: Transaction, turn_id: str, results: Sequence[ToolResult], started_at: int | None = None
+) -> None:
     """See Store.finish_calls."""
     thread_id = progress(tx, turn_id)
     for result in results:
         changed = tx.run(
-            "UPDATE calls SET state = 'ended', status = ? WHERE id = ? AND turn_id = ? AND state <> 'ended'",
+            "UPDATE calls SET state = 'ended', status = ?, started_at = coalesce(started_at, ?),"
+            " ended_at = iif(coalesce(started_at, ?) IS NULL, NULL, ?)"
+            " WHERE id = ? AND turn_id = ? AND state <> 'ended'",
             result.status.value,
+            started_at,
+            started_at,
+            tx.clock.now(),
             result.call_id,
             turn_id,
         )
@@ -113,28 +122,37 @@ def load_turn(tx: Transaction, start: TurnStart) -> LoadedTurn:
     entries = history(tx, thread_id)
     if not start.resumed:
         return LoadedTurn(start, entries, (), spent_us=0, rounds=0, tools_run=0, continued=None)
-    row = tx.one("SELECT budget_from, spent_us FROM turns WHERE id = ?", turn_id)
-    budget_from, spent_us = (0, 0) if row is None else row
+    used = used_of(tx, turn_id)
     rows = tx.all(f"SELECT {CALL} FROM {CALL_FROM} WHERE c.turn_id = ? ORDER BY c.seq", turn_id)
     return LoadedTurn(
         start,
         entries,
         tuple(call_of(row) for row in rows),
-        spent_us=spent_us,
-        rounds=_rounds(tx, start, budget_from),
-        tools_run=_tools_run(tx, turn_id, budget_from),
+        spent_us=used.spent_us,
+        rounds=used.rounds,
+        tools_run=used.tools_run,
         continued=_continued(tx, turn_id),
     )
 
 
-def _rounds(tx: Transaction, start: TurnStart, budget_from: int) -> int:
+def used_of(tx: Transaction, turn_id: str) -> LoopUsed:
+    """What a turn has used since a person last had a say."""
+    row = tx.one("SELECT thread_id, first_seq, budget_from, spent_us FROM turns WHERE id = ?", turn_id)
+    if row is None:
+        return LoopUsed(0, 0, 0)
+    thread_id, first_seq, budget_from, spent_us = row
+    rounds = _rounds(tx, thread_id, turn_id, max(budget_from, first_seq - 1))
+    return LoopUsed(rounds, _tools_run(tx, turn_id, budget_from), spent_us)
+
+
+def _rounds(tx: Transaction, thread_id: str, turn_id: str, after_seq: int) -> int:
     """Replies that asked for calls: a reply's calls come right after it."""
     row = tx.one(
         "SELECT count(*) FROM entries a JOIN entries c ON c.thread_id = a.thread_id AND c.seq = a.seq + 1"
         " WHERE a.thread_id = ? AND a.seq > ? AND a.turn_id = ? AND a.kind = 'assistant' AND c.kind = 'call'",
-        start.thread.id,
-        max(budget_from, start.first_seq - 1),
-        start.turn_id,
+        thread_id,
+        after_seq,
+        turn_id,
     )
     return 0 if row is None else row[0]
 

@@ -10,7 +10,7 @@ from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.messages import Address, InboundEvent, InboundMessage, Message, MessageRef, Sender
 from core.ports import OutboxRow, Posted, Seen, Surroundings
-from core.prompts import Grant, Prompt, Standing, ToolSetting
+from core.prompts import Prompt
 from core.store.accept import Accepted, Judge
 from core.store.base import RunCheck
 from core.store.changes import ChangeListener
@@ -26,7 +26,6 @@ from core.store.rows import (
     Recovery,
     SealedSecret,
     ThreadRow,
-    ToolSettingRow,
     TurnFinished,
     TurnStart,
     TurnState,
@@ -41,11 +40,11 @@ from core.store.sqlite import (
     prompts,
     recovery,
     secrets,
-    standing,
     steps,
     turns,
 )
 from core.store.sqlite.accept import accept_event
+from core.store.sqlite.consenting import Consenting
 from core.store.sqlite.notices import NoticeUnits
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
@@ -60,7 +59,7 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore(RoutineUnits, NoticeUnits):
+class SqliteStore(RoutineUnits, NoticeUnits, Consenting):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through
@@ -176,9 +175,11 @@ class SqliteStore(RoutineUnits, NoticeUnits):
         """See Store."""
         await self._writer.run(lambda tx: steps.record_process(tx, call_id, process))
 
-    async def finish_calls(self, turn_id: str, results: Sequence[ToolResult]) -> None:
+    async def finish_calls(
+        self, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
+    ) -> None:
         """See Store."""
-        await self._writer.run(lambda tx: steps.finish_calls(tx, turn_id, results))
+        await self._writer.run(lambda tx: steps.finish_calls(tx, turn_id, results, started_at))
 
     async def finish_turn_and_enqueue(
         self,
@@ -266,26 +267,6 @@ class SqliteStore(RoutineUnits, NoticeUnits):
     async def open_prompts(self) -> Sequence[PromptView]:
         """See Store."""
         return await self._queries.open_prompts()
-
-    async def grants(self, user_id: str | None) -> Sequence[Grant]:
-        """See Store."""
-        return await self._queries.grants(user_id)
-
-    async def standing(self, user_id: str, thread_id: str) -> Standing:
-        """See Store."""
-        return await self._reader.run(lambda tx: standing.in_thread(tx, user_id, thread_id))
-
-    async def revoke_grant(self, grant_id: str) -> bool:
-        """See Store."""
-        return await self._writer.run(lambda tx: standing.revoke_grant(tx, grant_id))
-
-    async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
-        """See Store."""
-        return await self._queries.tool_settings(user_id)
-
-    async def set_tool_setting(self, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
-        """See Store."""
-        return await self._writer.run(lambda tx: standing.set_tool_setting(tx, user_id, tool, setting))
 
     # --- secrets ---------------------------------------------------------------------------------------
 

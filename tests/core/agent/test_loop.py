@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from core.agent.budget import Exhausted, Limit
 from core.agent.loop import (
     REPEATS_LIMIT,
     REPEATS_WARNED,
@@ -14,6 +15,7 @@ from core.agent.loop import (
     Paused,
     run_agentic_loop,
 )
+from core.errors import ModelUnavailable, StaleTurn, StoreUnavailable
 from core.model.base import CallRequest, ModelReply, Usage
 from core.transcript import Entry, Origin
 
@@ -42,7 +44,9 @@ class Script:
         asks: str | None = None,
         limit_after: int | None = None,
         limit_pauses: bool = True,
+        raises: Exception | None = None,
     ) -> None:
+        self._raises = raises
         self._replies = list(replies)
         self._fails = fails
         self._asks = asks
@@ -52,6 +56,7 @@ class Script:
         self._settled_now = False
         self.journal: list[str] = []
         self.offered_tools: list[bool] = []
+        self.ends: list[object] = []
 
     async def settle_calls(self) -> Paused | None:
         self._settled_now = bool(self._open)
@@ -70,17 +75,25 @@ class Script:
     def last_batch_failed(self) -> bool:
         return self._settled_now and self._fails
 
-    def limit_reached(self) -> str | None:
+    def limit_reached(self) -> Exhausted | None:
         if self._limit_after is None or len(self.offered_tools) < self._limit_after:
             return None
-        return "enough"
+        return Exhausted(Limit.ROUNDS, "enough")
 
-    async def at_limit(self, reason: str) -> Paused | None:
-        self.journal.append(f"limit {reason}")
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        self.ends.append(outcome)
+
+    def failed(self) -> None:
+        self.ends.append("failed")
+
+    async def at_limit(self, limit: Exhausted) -> Paused | None:
+        self.journal.append(f"limit {limit.said}")
         return Paused() if self._limit_pauses else None
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         self.offered_tools.append(with_tools)
+        if self._raises is not None:
+            raise self._raises
         return self._replies.pop(0)
 
     async def record_calls(self, reply: ModelReply) -> None:
@@ -152,6 +165,22 @@ async def test_who_may_not_go_on_still_says_final_words_without_tools() -> None:
     script = Script([calls(("a", {})), said("this far")], limit_after=1, limit_pauses=False)
     assert await play(script) == Answered(said("this far"))
     assert script.offered_tools == [True, False]
+
+
+async def test_how_a_run_ends_is_told_once() -> None:
+    for script in (Script([said("Hello")]), Script([calls(("a", {}))], asks="a")):
+        outcome = await play(script)
+        assert script.ends == [outcome]
+    ends: list[tuple[Exception, list[object]]] = [
+        (StaleTurn("stopped"), [None]),
+        (ModelUnavailable("down"), ["failed"]),
+        (StoreUnavailable("it is tried again"), []),
+    ]
+    for error, end in ends:
+        script = Script([], raises=error)
+        with pytest.raises(type(error)):
+            await play(script)
+        assert script.ends == end
 
 
 async def test_calls_asked_for_where_no_tools_are_offered_are_not_run() -> None:

@@ -5,8 +5,10 @@ import time
 
 import pytest
 
+from core.approvals import AdminPolicy, Preset
 from core.consent.access import RolePolicy
-from core.consent.decide import (
+from core.consent.decide import decide
+from core.consent.facts import (
     Allow,
     Ask,
     Autonomous,
@@ -16,13 +18,10 @@ from core.consent.decide import (
     DenyReason,
     Interactive,
     Policy,
-    Preset,
     ScopeGrant,
     ToolFacts,
-    ToolSetting,
-    decide,
 )
-from core.prompts import Grant, GrantScope
+from core.prompts import Grant, GrantScope, ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal, Role
 
@@ -30,6 +29,7 @@ OWNER = Principal("u-owner", Role.OWNER, "Olivia")
 MEMBER = Principal("u-member", Role.MEMBER, "Milan")
 GUEST = Principal("u-guest", Role.GUEST, "Gus")
 NOW = 1_000_000
+ALWAYS_ALLOW = ToolSetting.ALWAYS_ALLOW
 
 
 def tool(
@@ -192,8 +192,27 @@ def test_an_unknown_tool_is_refused() -> None:
 def test_a_disabled_tool_is_refused_to_everyone_in_every_mode(
     who: Principal, mode: Interactive | Autonomous
 ) -> None:
-    policy = Policy(disabled=frozenset({"tool"}), roles=RolePolicy(("tool",), ("tool",)))
-    assert word(judge(tool("never"), who=who, policy=policy, mode=mode)) == "disabled"
+    roles = RolePolicy(("tool",), ("tool",))
+    for admin in (
+        AdminPolicy(disabled=frozenset({"tool"})),
+        AdminPolicy(disabled_for={who.user_id: frozenset({"tool"})}),
+    ):
+        policy = Policy(admin=admin, roles=roles)
+        assert word(judge(tool("never"), who=who, policy=policy, mode=mode)) == "disabled"
+    for_another = AdminPolicy(frozenset({"other"}), {"somebody": frozenset({"tool"})})
+    policy = Policy(admin=for_another, roles=roles)
+    assert word(judge(tool("never"), who=who, policy=policy, mode=mode)) == "run"
+
+
+@pytest.mark.parametrize("who", [OWNER, MEMBER, GUEST])
+@pytest.mark.parametrize("mode", [Interactive(), Autonomous((frozenset({"tool"}),))])
+def test_a_policy_that_cannot_be_read_leaves_no_tool(who: Principal, mode: Interactive | Autonomous) -> None:
+    roles = RolePolicy(("tool",), ("tool",))
+    policy = Policy(preset=Preset.AUTO, admin=AdminPolicy(unreadable="it is gone"), roles=roles)
+    allowed = judge(
+        tool("never"), who=who, policy=policy, mode=mode, grants=(grant(user=who),), setting=ALWAYS_ALLOW
+    )
+    assert word(allowed) == "policy_unreadable"
 
 
 @pytest.mark.parametrize("preset", list(Preset))

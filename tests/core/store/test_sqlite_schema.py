@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.errors import SchemaTooNew, StoreUnavailable
 from core.messages import Address, Attachment, plain
 from core.prompts import Chose, PromptKind, Replies, ToolSetting, Wrote
@@ -52,6 +53,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     clock, ids = StoppedClock(), CountingIds()
     store = await SqliteStore.open(path, clock, ids)
     try:
+        if stored.name >= "sqlite-0010":
+            await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0005":
             await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0004":
@@ -92,6 +95,14 @@ async def _the_notice_is_there(world: World) -> None:
     assert await world.store.add_notice("report", plain(NOTICE), [again]) == ()
     (ada,) = [one for one in (await world.store.reach("ada")).identities if one.platform_user_id == "ada"]
     assert ada.direct_address == "to room"
+
+
+async def _how_people_want_to_be_asked_is_there(world: World) -> None:
+    threads = await world.store.threads(100)
+    standings = [await world.store.standing("ada", thread.id) for thread in threads]
+    assert {standing.person for standing in standings} == {ApprovalSettings(Preset.WHITELIST)}
+    chosen = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)
+    assert {standing.thread for standing in standings} == {UNSAID, chosen}
 
 
 async def _the_questions_are_there(world: World) -> None:

@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.telegram.outbound import render
+from core.approvals import Preset
 from core.consent.cards import open_card, settled_card
-from core.consent.decide import Policy, Preset
+from core.consent.facts import Policy
 from core.errors import ToolDenied
 from core.prompts import Prompt, PromptKind, Replies, Standing, VoteRule
 from core.store.rows import CallRow, CallState

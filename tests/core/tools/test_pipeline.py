@@ -7,9 +7,11 @@ from typing import Annotated
 
 import pytest
 
+from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
 from core.consent.access import RolePolicy
-from core.consent.decide import Policy, Preset
+from core.consent.facts import Policy
+from core.consent.laws import ConsentLaws
 from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
 from core.safety.limits import ResultLimits
 from core.store.rows import CallRow, CallState
@@ -47,7 +49,7 @@ def pipeline(
     *tools: Tool, policy: Policy | None = None, workspace: str = "/w", key: bytes = b"k" * 32
 ) -> CallPipeline:
     settings = PipelineSettings(
-        policy=policy or Policy(),
+        laws=ConsentLaws(policy or Policy(), LoopLimits(), NoPolicy()),
         binding_key=key,
         workspace=workspace,
         tool_timeout_s=30,

@@ -2,7 +2,9 @@
 
 import pytest
 
+from core.approvals import AdminPolicy
 from core.consent.access import RolePolicy
+from core.consent.facts import Autonomous, Interactive, Mode, Policy
 from core.errors import ToolNotFound
 from core.tool import CallContext, Data, Tool
 from core.tools.definition import tool
@@ -28,8 +30,17 @@ TOOLS = (
 REGISTRY = ToolRegistry(TOOLS)
 
 
-def visible(role: Role, policy: RolePolicy, disabled: frozenset[str] = frozenset()) -> list[str]:
-    return [one.name for one in REGISTRY.visible_tools(Principal("u", role, "U"), policy, disabled)]
+def visible(
+    role: Role,
+    roles: RolePolicy,
+    disabled: frozenset[str] = frozenset(),
+    *,
+    mode: Mode | None = None,
+    admin: AdminPolicy | None = None,
+) -> list[str]:
+    policy = Policy(roles=roles, admin=admin or AdminPolicy(), denylist=frozenset({"shell"}))
+    person = Principal("u", role, "U")
+    return [one.name for one in REGISTRY.visible_tools(person, mode or Interactive(), policy, disabled)]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +100,32 @@ def test_a_disabled_tool_is_hidden_from_everyone(role: Role) -> None:
     assert "time" not in visible(role, policy, frozenset({"time"}))
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_the_operators_policy_hides_from_everyone_or_from_one(role: Role) -> None:
+    roles = RolePolicy(member=("time", "memory_*"), guest=("time", "memory_*"))
+    admin = AdminPolicy(frozenset({"time"}), {"u": frozenset({"memory_write"}), "v": frozenset({"shell"})})
+    assert set(visible(role, roles, admin=admin)).isdisjoint({"time", "memory_write"})
+    assert ("shell" in visible(role, roles, admin=admin)) is (role is Role.OWNER)
+    assert visible(role, roles, admin=AdminPolicy(unreadable="it is gone")) == []
+
+
+def test_a_run_without_a_person_sees_what_its_scopes_hold() -> None:
+    everything = frozenset({"time", "memory_write", "memory-search", "shell"})
+    assert visible(Role.OWNER, RolePolicy(), mode=Autonomous((everything,))) == [
+        "time",
+        "memory_write",
+        "memory-search",
+    ]
+    narrow = Autonomous((everything,)).child(frozenset({"time", "shell", "other"}))
+    assert visible(Role.OWNER, RolePolicy(), mode=narrow) == ["time"]
+    assert visible(Role.OWNER, RolePolicy(), mode=Autonomous()) == []
+    asking = RolePolicy(member=("time",), member_asks_owner=True)
+    assert visible(Role.MEMBER, asking, mode=Autonomous((everything,))) == ["time"]
+
+
 def test_a_model_is_told_name_description_and_schema() -> None:
-    specs = REGISTRY.specs(Principal("u", Role.MEMBER, "U"), RolePolicy(member=("time",)))
+    policy = Policy(roles=RolePolicy(member=("time",)))
+    specs = REGISTRY.specs(Principal("u", Role.MEMBER, "U"), Interactive(), policy)
     assert [(spec.name, spec.description) for spec in specs] == [("time", "Acts.")]
     assert specs[0].parameters["properties"] == {"text": {"type": "string", "default": ""}}
 

@@ -1,0 +1,154 @@
+"""What `consent.decide` judges, what it judges by, and what it says."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from core.approvals import AdminPolicy, Preset
+from core.consent.access import RolePolicy
+from core.prompts import Grant, Option, ToolSetting
+from core.tool import Data, Requirement, Risk
+
+DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})
+AUTONOMOUS_DENYLIST = frozenset(
+    {
+        "routine_create",
+        "routine_update",
+        "routine_delete",
+        "routine_fire",
+        "event_emit",
+        "create_job",
+        "job_prompt",
+        "restart",
+        "tool_install",
+        "tool_auth",
+        "tool_remove",
+        "tool_upgrade",
+        "skill_install",
+        "skill_remove",
+        "secret_list",
+        "secret_delete",
+    }
+)
+"""What changes what runs without a person: no such run may, whatever its scope."""
+DANGEROUS_OPERATIONS = frozenset({"delete", "write", "execute", "modify"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """What is judged of a tool. `rated`: its arguments carry risk, so grants of it need a pattern."""
+
+    name: str
+    requirement: Requirement
+    data: Data
+    rated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """A call to be judged. `tool` None: there is none of that name.
+
+    `risk`: what the tool says of the arguments. `operation`, `method`: the arguments of that name, if
+    they are texts. `grants`: the principal's recorded ones. `setting`: the principal's own, if any.
+    `now`: microseconds UTC.
+    """
+
+    tool: ToolFacts | None
+    thread_id: str
+    now: int
+    risk: Risk | None = None
+    operation: str = ""
+    method: str | None = None
+    grants: tuple[Grant, ...] = ()
+    setting: ToolSetting | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator laid down; `preset` is the one in force for the thread.
+
+    `whitelist`: the tools preset `whitelist` runs; `denylist`: what no autonomous run may call; `admin`: what
+    is hidden from the model and refused here.
+    """
+
+    preset: Preset = Preset.AUTO_LOOP
+    whitelist: frozenset[str] = frozenset()
+    dangerous_tools: frozenset[str] = DANGEROUS_TOOLS
+    dangerous_operations: frozenset[str] = DANGEROUS_OPERATIONS
+    roles: RolePolicy = field(default_factory=RolePolicy)
+    denylist: frozenset[str] = AUTONOMOUS_DENYLIST
+    admin: AdminPolicy = field(default_factory=AdminPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Interactive:
+    """A person waits for the answer and can be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeGrant:
+    """What an autonomous run was explicitly given; patterns as in consent.grants, but never None."""
+
+    tool: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Autonomous:
+    """Nobody can be asked. `scopes`: the tool sets fixed at dispatch, of the job and of its worker: every
+    one must contain the tool. No scope at all leaves only tools that never need consent."""
+
+    scopes: tuple[frozenset[str], ...] = ()
+    grants: tuple[ScopeGrant, ...] = ()
+
+    def child(self, scope: frozenset[str]) -> "Autonomous":
+        """The mode of a run that this one starts: never wider. Explicit grants hold as they were given."""
+        return Autonomous((*self.scopes, scope), self.grants)
+
+
+Mode = Interactive | Autonomous
+
+
+class DenyReason(StrEnum):
+    """Why a call is refused."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    POLICY_UNREADABLE = "policy_unreadable"
+    DISABLED = "disabled"
+    NOT_IN_ROLE = "not_in_role"
+    BLOCKED = "blocked"
+    AUTONOMOUS_UNAVAILABLE = "autonomous_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Run it (within the loop's budget, which is judged elsewhere)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A person must agree.
+
+    `allow_always`: "always" may be offered, and would be a grant of `pattern` (None: the whole tool).
+    `owner_only`: the requester's role does not hold the tool; only an owner may agree.
+    """
+
+    reason: str
+    allow_always: bool
+    pattern: str | None = None
+    owner_only: bool = False
+
+    def options(self, quorum: int) -> tuple[Option, ...]:
+        """What is offered to those who are asked; one person alone cannot speak for several for good."""
+        always = (Option.ALWAYS,) if self.allow_always and quorum == 1 else ()
+        return (Option.APPROVE, Option.DENY, *always)
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """It may not run; `text` is for the model and the person."""
+
+    reason: DenyReason
+    text: str
+
+
+Decision = Allow | Ask | Deny
