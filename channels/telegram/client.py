@@ -4,6 +4,7 @@ Parameters and results stay plain JSON: building and parsing the library's objec
 of a request, and what comes in is checked by `wire` anyway.
 """
 
+import json
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -216,8 +217,16 @@ class BotClient:
 
     async def _call(self, method: str, params: Mapping[str, object] | None = None) -> Any:
         try:
-            return await self._bot.do_api_request(method, dict(params) if params else None)
+            return await self._bot.do_api_request(method, _written(params) if params else None)
         except TelegramError as error:
             raise channel_error(error) from None  # its own text may hold the token
         except (KeyError, TypeError, AttributeError) as error:  # JSON, but not as documented
             raise Unanswered("Telegram's answer could not be read") from error
+
+
+def _written(params: Mapping[str, object]) -> dict[str, object]:
+    """With nested values as the JSON they travel as: the library would look for files in all their parts."""
+    return {
+        name: json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, tuple)) else value
+        for name, value in params.items()
+    }

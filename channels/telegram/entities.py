@@ -66,30 +66,42 @@ class TelegramText:
     entities: tuple[TelegramEntity, ...] = ()
 
 
-def compose(chunk: Chunk) -> TelegramText:
-    """The chunk as one message. Entities come in the order of their offsets, outer before inner."""
-    entities = _allowed(chunk)
-    joiners = _joiners(chunk.text, entities)
-    if joiners:
-        entities = [entity.shifted(joiners) for entity in entities]
-    text = _inserted(chunk.text, joiners)
-    return TelegramText(text, tuple(_in_units(text, entities)))
+class Composer:
+    """Makes messages of chunks, each of at most `limit_units`."""
 
+    def __init__(self, limit_units: int) -> None:
+        self._limit_units = limit_units
+        self._tried: tuple[Chunk, list[_Entity], list[int]] | None = None
 
-def fits(chunk: Chunk, limit_units: int) -> bool:
-    """Whether Telegram takes the composed chunk as one message of at most `limit_units`."""
-    units = utf16_units(chunk.text)
-    if units > limit_units:
-        return False
-    if not chunk.spans and units + chunk.text.count("@") <= limit_units:
-        return True
-    entities = _allowed(chunk)
-    size_bytes = sum(_ENTITY_BYTES + len(e.url or "") + len(e.language or "") for e in entities)
-    return (
-        len(entities) <= MAX_ENTITIES
-        and size_bytes <= MAX_ENTITIES_BYTES
-        and units + len(_joiners(chunk.text, entities)) <= limit_units
-    )
+    def compose(self, chunk: Chunk) -> TelegramText:
+        """The chunk as one message. Entities come in the order of their offsets, outer before inner."""
+        entities, joiners = self._marked(chunk)
+        if joiners:
+            entities = [entity.shifted(joiners) for entity in entities]
+        text = _inserted(chunk.text, joiners)
+        return TelegramText(text, tuple(_in_units(text, entities)))
+
+    def fits(self, chunk: Chunk) -> bool:
+        """Whether Telegram takes the composed chunk as one message."""
+        units = utf16_units(chunk.text)
+        if units > self._limit_units:
+            return False
+        if not chunk.spans and units + chunk.text.count("@") <= self._limit_units:
+            return True
+        entities, joiners = self._marked(chunk)
+        size_bytes = sum(_ENTITY_BYTES + len(e.url or "") + len(e.language or "") for e in entities)
+        return (
+            len(entities) <= MAX_ENTITIES
+            and size_bytes <= MAX_ENTITIES_BYTES
+            and units + len(joiners) <= self._limit_units
+        )
+
+    def _marked(self, chunk: Chunk) -> "tuple[list[_Entity], list[int]]":
+        """Entities and word joiners; what was tried last is nearly always what is composed next."""
+        if self._tried is None or self._tried[0] != chunk:
+            entities = _allowed(chunk)
+            self._tried = chunk, entities, _joiners(chunk.text, entities)
+        return self._tried[1], self._tried[2]
 
 
 def utf16_units(text: str) -> int:

@@ -13,9 +13,8 @@ from channels.blocks import Link, Mark, showable
 from channels.chunking import split
 from channels.markdown import parse, read
 from channels.telegram.entities import (
+    Composer,
     TelegramText,
-    compose,
-    fits,
     is_linkable,
     utf16_units,
     would_mention,
@@ -77,8 +76,9 @@ def render_blocks(
 def _messages(flat: FlatText, limit_units: int) -> tuple[TelegramText, ...]:
     if limit_units < 2:
         raise ValueError(f"limit_units={limit_units}: a single character may take 2 units")
-    chunks = split(_with_whole_urls(flat), limit_units, lambda chunk: fits(chunk, limit_units))
-    composed = (compose(chunk) for chunk in chunks)
+    composer = Composer(limit_units)
+    chunks = split(_with_whole_urls(flat), limit_units, composer.fits)
+    composed = (composer.compose(chunk) for chunk in chunks)
     return tuple(message for message in composed if not _BLANK.fullmatch(message.text))
 
 
