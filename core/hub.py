@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from core import texts
 from core.acknowledgements import Acknowledgements
@@ -21,8 +22,23 @@ from core.users import Principal
 
 logger = logging.getLogger(__name__)
 
+if TYPE_CHECKING:
+    from core.routine_run import Match
+
 LATELY_US = 30 * 24 * 3600 * SECOND_US
 """No platform is asked for anything older than what it was heard to say in this time."""
+
+
+class EventRoutines(Protocol):
+    """Routines as far as inbound events concern them."""
+
+    def matches(self, message: InboundMessage) -> "Sequence[Match]":
+        """Those whose patterns are found in the message. Quick, and never fails."""
+        ...
+
+    def fired(self, routine_ids: Sequence[str]) -> None:
+        """Runs of these were claimed, or they were paused. Never blocks and never fails."""
+        ...
 
 
 class Hub:
@@ -39,6 +55,7 @@ class Hub:
         acknowledgements: Acknowledgements,
         editing: CallEditing | None = None,
         credentials: InboundCredentials | None = None,
+        routines: EventRoutines | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -49,6 +66,7 @@ class Hub:
         self._acknowledgements = acknowledgements
         self._editing = editing
         self._credentials = credentials
+        self._routines = routines
         self._open = False
 
     @property
@@ -72,7 +90,11 @@ class Hub:
         if taken is not None:
             event = taken.event
         edit = await self._edit_of(event) if isinstance(event, ChoiceAnswer) else None
-        judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit)
+        # What is matched is claimed in the transaction that keeps the event: neither can be lost alone.
+        matches: "Sequence[Match]" = ()
+        if self._routines is not None and isinstance(event, InboundMessage):
+            matches = self._routines.matches(event)
+        judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit, matches)
         if taken is not None:
             judge = CredentialJudge(judge, taken)
         send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(
@@ -135,6 +157,8 @@ class Hub:
             self._listener.outbox_ready(accepted.outbox)
         if accepted.started is not None:
             self._actors.start(accepted.started)
+        if accepted.routines and self._routines is not None:
+            self._routines.fired(accepted.routines)
         if accepted.wait_until is not None and accepted.thread_id is not None:
             self._gathering.expect(accepted.thread_id, accepted.wait_until)
 

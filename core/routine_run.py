@@ -80,6 +80,19 @@ class ManualInput:
     user_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A message whose text a routine's pattern is found in. `thread_id`: the only thread it is to be heard
+    in; `consumes`: the message is the routine's alone. `content_hash` is the same for texts that differ in
+    white space alone."""
+
+    routine_id: str
+    found: MessageInput
+    content_hash: str
+    consumes: bool = False
+    thread_id: str | None = None
+
+
 RunInput = SlotInput | MessageInput | SystemInput | WebhookInput | ManualInput
 
 

@@ -4,8 +4,9 @@ Control (stop, answers, status, new) takes effect right here and never waits beh
 else becomes input of its thread.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from core import texts
 from core.clock import SECOND_US
@@ -57,6 +58,9 @@ from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn
 from core.store.rows import TurnState
 from core.users import Identity, Principal, Role
 
+if TYPE_CHECKING:
+    from core.routine_run import Match
+
 ALBUM_WAIT_US = 700_000
 """Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
 EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
@@ -76,9 +80,15 @@ class EventJudge:
     """Judges one event; see store.accept.Judge. Pure but for the ids and the time it is given."""
 
     def __init__(
-        self, rules: HouseRules, event: InboundEvent, now: int, edit: EditedCall | EditRefused | None = None
+        self,
+        rules: HouseRules,
+        event: InboundEvent,
+        now: int,
+        edit: EditedCall | EditRefused | None = None,
+        matches: "Sequence[Match]" = (),
     ) -> None:
         self._rules = rules
+        self._matches = matches
         self._now = now
         self._event = event
         self._decisions = Decisions(rules.ids, now, edit)
@@ -90,6 +100,13 @@ class EventJudge:
         if isinstance(self._event, ChoiceAnswer):
             return self._event.prompt_id
         return self._submission.prompt_id if isinstance(self._submission, AnswerPrompt) else None
+
+    @property
+    def routine_ids(self) -> Sequence[str]:
+        """Only what is input fires routines: no command, no answer."""
+        if not self._matches or not isinstance(self._submission, UserInput):
+            return ()
+        return tuple(match.routine_id for match in self._matches)
 
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
         """Who is speaking, and may they?"""
@@ -165,6 +182,14 @@ class EventJudge:
             return _refused("file too large", texts.files_too_large(too_large))
         if view.waiting >= self._rules.max_waiting:
             return _refused("too many messages waiting", texts.too_many_waiting(self._rules.max_waiting))
+        fired: tuple[Effect, ...] = ()
+        if view.routines:
+            from core.conversation.routine_rules import fired_by  # most messages fire none
+
+            found = fired_by(self._matches, view, event.direct, self._rules.ids, self._now)
+            if found.consumed_by:
+                return found.alone()
+            fired = found.effects
         turn_id = self._rules.ids.row_id()
         wait_us = ALBUM_WAIT_US if event.album is not None else 0
         match self._rules.sessions.resolve(view):
@@ -175,7 +200,7 @@ class EventJudge:
             case Create(thread_id):
                 queue = QueueInput(thread_id, turn_id, wait_us=wait_us)
         said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
-        return Verdict("waiting", (queue, *said, *notice_while_asked(view)))
+        return Verdict("waiting", (queue, *said, *notice_while_asked(view), *fired))
 
     def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
         prompt = decided_by_word(event, answer, view)

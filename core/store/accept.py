@@ -5,9 +5,9 @@ The rules of who may speak and what a text means live in a judge: a pure object 
 transaction, so rules are written once for every database.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
@@ -15,6 +15,9 @@ from core.prompts import Answer, Grant, Prompt
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
 from core.store.rows import PromptView, SealedSecret, ThreadRow, TurnStart
 from core.users import Identity, Principal
+
+if TYPE_CHECKING:  # most events have nothing to do with routines
+    from core.store.routines import MenuView, NewRun, RoutineStanding
 
 WAITING = "waiting"
 """The outcome of input until a turn takes it."""
@@ -120,7 +123,8 @@ class AcceptView:
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
     `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds
     UTC), None if none runs; `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
-    `claims`: requests to be let in, where the admission asked for them.
+    `claims`: requests to be let in, where the admission asked for them; `routines`: those the judge asked
+    about; `menu`: of the routine's notice on which the event is a press.
     """
 
     principal: Principal
@@ -133,6 +137,8 @@ class AcceptView:
     cards: tuple[ShownCard, ...]
     recent: int = 0
     claims: ClaimView | None = None
+    routines: "Sequence[RoutineStanding]" = ()
+    menu: "MenuView | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +264,21 @@ class NoteWrongCode:
     """The sender brought a code that is none; it is counted."""
 
 
+@dataclass(frozen=True, slots=True)
+class FireRoutine:
+    """A run is claimed, unless its guardrails stand against it."""
+
+    run: "NewRun"
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRoutine:
+    """A routine fires no more until a person lets it go on."""
+
+    routine_id: str
+    because: str
+
+
 Effect = (
     QueueInput
     | RebindThread
@@ -272,6 +293,8 @@ Effect = (
     | OfferLink
     | NoteWrongCode
     | LetIn
+    | FireRoutine
+    | PauseRoutine
 )
 
 
@@ -296,6 +319,11 @@ class Judge(Protocol):
         """The prompt the event names, so that the store can load it."""
         ...
 
+    @property
+    def routine_ids(self) -> Sequence[str]:
+        """The routines whose patterns the event matches."""
+        ...
+
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
         """Who is speaking, and may they?"""
         ...
@@ -311,7 +339,8 @@ class Accepted:
 
     `started`: a turn that now runs and needs its actor; `stopped_turn_id`: a running turn to be cancelled;
     `outbox`: new rows, in order; `thread_id`: where the event belongs, if anywhere; `wait_until`: when
-    what waits there for the rest of an album is to be started (microseconds UTC).
+    what waits there for the rest of an album is to be started (microseconds UTC); `routines`: those that
+    were fired or paused.
     """
 
     outcome: str
@@ -322,3 +351,4 @@ class Accepted:
     stopped_turn_id: str | None = None
     outbox: tuple[OutboxRow, ...] = ()
     wait_until: int | None = None
+    routines: tuple[str, ...] = ()

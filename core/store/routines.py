@@ -167,12 +167,14 @@ class NextDue:
 
 @dataclass(frozen=True, slots=True)
 class RoutineStanding:
-    """What an event is judged on of a routine whose pattern it matches; `ready`: it would fire now."""
+    """What an event is judged on of a routine whose pattern it matches; `ready`: it would fire now;
+    `owner_reads_groups`: its owner owns the hub."""
 
     id: str
     owner_id: str
     name: str
     ready: bool
+    owner_reads_groups: bool
 
 
 @dataclass(frozen=True, slots=True)

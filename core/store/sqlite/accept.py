@@ -3,8 +3,9 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
 from core.ports import OutboxRow
@@ -36,6 +37,9 @@ from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
 from core.thread_key import scope_of
 from core.users import Identity, Principal
+
+if TYPE_CHECKING:
+    from core.store.routines import MenuView, RoutineStanding
 
 UNREADABLE = "failed: unreadable"
 
@@ -128,6 +132,7 @@ def _keep(
         stopped_turn_id=effects.stopped_turn_id,
         outbox=(*effects.card_changes, *said),
         wait_until=waits,
+        routines=tuple(effects.routines),
     )
 
 
@@ -169,7 +174,21 @@ def _view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> A
         cards=_cards(tx, event, open_prompts) if open_prompts else (),
         recent=strangers.recent(tx, event) if admitted.limited else 0,
         claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
+        routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
+        menu=_menu(tx, event.prompt_id) if named is None and isinstance(event, ChoiceAnswer) else None,
     )
+
+
+def _routines(tx: Transaction, routine_ids: tuple[str, ...]) -> "Sequence[RoutineStanding]":
+    from core.store.sqlite import routines  # most events match none
+
+    return routines.standing(tx, routine_ids)
+
+
+def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
+    from core.store.sqlite import routine_runs  # most presses are on prompts
+
+    return routine_runs.menu(tx, menu_id)
 
 
 def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:

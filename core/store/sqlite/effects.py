@@ -10,9 +10,11 @@ from core.store.accept import (
     ClosePrompt,
     EditCall,
     Effect,
+    FireRoutine,
     KeepSecrets,
     NoteWrongCode,
     OfferLink,
+    PauseRoutine,
     QueueInput,
     RebindThread,
     RecordGrant,
@@ -63,6 +65,7 @@ class Effects:
         self.card_changes: list[OutboxRow] = []
         self.said: list[Draft] = []
         self.elsewhere: list[Draft] = []
+        self.routines: list[str] = []
 
     @property
     def thread_id(self) -> str | None:
@@ -90,6 +93,19 @@ class Effects:
                 self._say(effect)
             case OfferLink() | NoteWrongCode() | LetIn():
                 self._admit_others(effect)
+            case _:
+                self._routine(effect)
+
+    def _routine(self, effect: FireRoutine | PauseRoutine) -> None:
+        from core.store.sqlite import routine_runs, routines  # most events have nothing to do with them
+
+        match effect:
+            case FireRoutine(run):
+                if routine_runs.claim(self._tx, run).run_id is not None:
+                    self.routines.append(run.routine_id)
+            case PauseRoutine(routine_id, because):
+                routines.switch(self._tx, routine_id, enabled=False, next_slot_at=None, because=because)
+                self.routines.append(routine_id)
             case _:
                 assert_never(effect)
 

@@ -19,11 +19,9 @@ from core.store.routines import (
     RunEnd,
     StartedRun,
 )
-from core.store.sqlite.routines import ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
+from core.store.sqlite.routines import MOST_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 from core.store.sqlite.transaction import Row, Transaction
 
-MOST_WAITING = 1000
-"""Runs of one routine that may wait."""
 KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
 """Of a routine's runs the newest are kept, and the last day's: their keys are what makes claims unique."""

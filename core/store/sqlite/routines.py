@@ -20,6 +20,8 @@ _TEXT = (
     " reruns = ?, webhook_path = ?,"
     " next_slot_at = iif(enabled, ?, NULL)"
 )
+MOST_WAITING = 1000
+"""Runs of one routine that may wait."""
 PAUSED = "the routine was paused"
 
 
@@ -151,12 +153,17 @@ def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStan
     now = tx.clock.now()
     marks = ", ".join("?" * len(routine_ids))
     rows = tx.all(
-        "SELECT id, owner_id, name, enabled AND coalesce(last_claimed_at + cooldown_us <= ?, 1)"
-        f" FROM routines WHERE id IN ({marks}) ORDER BY name, id",
+        "SELECT o.id, o.owner_id, o.name, o.enabled AND coalesce(o.last_claimed_at + o.cooldown_us <= ?, 1)"
+        " AND (SELECT count(*) FROM routine_runs r WHERE r.routine_id = o.id AND r.state = 'waiting') < ?,"
+        " u.role = 'owner'"
+        f" FROM routines o JOIN users u ON u.id = o.owner_id WHERE o.id IN ({marks}) ORDER BY o.name, o.id",
         now,
+        MOST_WAITING,
         *routine_ids,
     )
-    return tuple(RoutineStanding(id_, owner, name, bool(ready)) for id_, owner, name, ready in rows)
+    return tuple(
+        RoutineStanding(id_, owner, name, bool(ready), bool(reads)) for id_, owner, name, ready, reads in rows
+    )
 
 
 def _columns(text: RoutineText) -> tuple[object, ...]:

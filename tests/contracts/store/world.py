@@ -76,6 +76,7 @@ class Rules:
     admit_as: Callable[[InboundEvent, Identity | None], Admission]
     verdict: Callable[[InboundEvent, AcceptView], Verdict]
     prompt_id: str | None = None
+    routine_ids: Sequence[str] = ()
     identities: list[Identity | None] = field(default_factory=list)
     views: list[AcceptView] = field(default_factory=list)
 

@@ -1,0 +1,90 @@
+"""What follows from an event for routines: messages that fire them, presses on their notices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.ids import Ids
+from core.messages import ChoiceAnswer, Markdown, Message, plain
+from core.routine_run import ManualInput, Match, claim_key
+from core.routine_run_json import input_to_json
+from core.routines import texts
+from core.store.accept import AcceptView, Effect, FireRoutine, PauseRoutine, Say, Verdict
+from core.store.routines import MenuView, NewRun
+from core.users import Principal, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What a message fires. `consumed_by`: names of the routines that the message is for alone."""
+
+    effects: tuple[Effect, ...]
+    consumed_by: tuple[str, ...]
+
+    def alone(self) -> Verdict:
+        """The verdict on a message that goes nowhere else: it is acknowledged."""
+        names = ", ".join(f"“{name}”" for name in self.consumed_by)
+        said = Say(plain(texts.consumed(names)))
+        return Verdict(f"routine {', '.join(self.consumed_by)}", (*self.effects, said))
+
+
+def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids, now: int) -> Fired:
+    """The routines that the message fires: its writer's own, and in a group those of owners, who read along.
+
+    Only the writer's own may keep it from the chat, and only if they really fire."""
+    standing = {routine.id: routine for routine in view.routines if routine.ready}
+    thread_id = None if view.thread is None else view.thread.id
+    effects: list[Effect] = []
+    consumed_by: list[str] = []
+    for match in matches:
+        routine = standing.get(match.routine_id)
+        if routine is None or match.thread_id not in {None, thread_id}:
+            continue
+        own = routine.owner_id == view.principal.user_id
+        if not own and (direct or not routine.owner_reads_groups):
+            continue
+        run = NewRun(
+            id=ids.row_id(),
+            routine_id=routine.id,
+            key=claim_key(match.found),
+            kind="event",
+            input=input_to_json(match.found),
+            due_at=now,
+            content_hash=match.content_hash,
+        )
+        effects.append(FireRoutine(run))
+        if own and match.consumes:
+            consumed_by.append(routine.name)
+    return Fired(tuple(effects), tuple(consumed_by))
+
+
+def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: int) -> Verdict:
+    """The verdict on a press below a notice. The buttons never go stale: each press says what it did."""
+    if by.user_id != menu.owner_id and by.role is not Role.OWNER:
+        return Verdict(f"refused: routine {menu.name}", answer=texts.NOT_YOURS)
+    outcome = f"routine {menu.name}"
+    label = texts.MENU[event.choice] if 0 <= event.choice < len(texts.MENU) else ""
+    match label:
+        case texts.DETAILS:
+            return Verdict(outcome, (Say(Message((Markdown(texts.details(menu)),))),), answer=texts.DETAILS)
+        case texts.PAUSE if not menu.enabled:
+            return Verdict(outcome, answer=texts.already_paused(menu.name))
+        case texts.PAUSE:
+            word = texts.paused(menu.name)
+            pause = PauseRoutine(menu.routine_id, texts.PAUSED_BY_PERSON)
+            return Verdict(outcome, (pause, Say(plain(word))), answer=word)
+        case texts.RUN_AGAIN if not menu.enabled:
+            return Verdict(outcome, answer=texts.already_paused(menu.name))
+        case texts.RUN_AGAIN:
+            asked = ManualInput(event.key, by.user_id)
+            run = NewRun(
+                id=ids.row_id(),
+                routine_id=menu.routine_id,
+                key=claim_key(asked),
+                kind="manual",
+                input=input_to_json(asked),
+                due_at=now,
+                heeds_guardrails=False,
+            )
+            return Verdict(outcome, (FireRoutine(run),), answer=texts.runs_again(menu.name))
+        case _:
+            return Verdict(f"refused: routine {menu.name}", answer=texts.NOT_YOURS)

@@ -1,0 +1,98 @@
+"""What the hub itself says of routines: notices, and the answers to their buttons."""
+
+from core.clock import SECOND_US
+from core.routine_run import RunStatus
+from core.store.routines import MenuView
+
+DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
+MENU = (DETAILS, PAUSE, RUN_AGAIN)
+"""The buttons below a notice, in order."""
+
+NOT_YOURS = "This routine is somebody else's."
+PAUSED_BY_PERSON = "paused by a person"
+_ICONS = {RunStatus.OK: "✅", RunStatus.ATTENTION: "🔔", RunStatus.FAILED: "❌", RunStatus.INTERRUPTED: "⚠️"}
+_WORDS = {
+    RunStatus.OK: "done",
+    RunStatus.ATTENTION: "has something for you",
+    RunStatus.FAILED: "failed",
+    RunStatus.INTERRUPTED: "was cut off",
+}
+SHOWN_CHARS = 3000
+
+
+def heading(name: str, status: RunStatus) -> str:
+    """The first line of a notice."""
+    return f"{_ICONS.get(status, '')} Routine “{name}” {_WORDS.get(status, status.value)}"
+
+
+def paused_heading(name: str, failures: int) -> str:
+    """The first line of the one notice that a routine was paused."""
+    return f"⏸ Routine “{name}” failed {failures} times in a row and is paused"
+
+
+def how_to_resume(name: str) -> str:
+    """What lets a paused routine go on."""
+    return f'Let it go on with `hubbub routines enable "{name}"`, or ask me to enable it.'
+
+
+def interrupted() -> str:
+    """Why a run that the hub's end broke off has no result."""
+    return (
+        "The hub ended while it ran. What its tools did until then may have happened; it was not run again."
+    )
+
+
+def crashed_repeatedly(attempts: int) -> str:
+    """Why a run is not started any more."""
+    return f"The hub ended {attempts} times while it ran; it is not started again."
+
+
+def timed_out(limit_s: int) -> str:
+    """Why a run was ended."""
+    return f"It was stopped after {limit_s} s, the time a run of it may take."
+
+
+def broke(reference: str) -> str:
+    """Something that should not happen happened."""
+    return f"Something went wrong inside the hub; the operator finds it in the log under {reference}."
+
+
+def full_job_refused() -> str:
+    """Why a run of this kind cannot be carried out."""
+    return "Its action is a job, and this version of the hub runs no jobs yet. Give it a lightweight action."
+
+
+def consumed(names: str) -> str:
+    """A message was a routine's alone."""
+    return f"Taken by the routine {names}."
+
+
+def already_paused(name: str) -> str:
+    """A press that changes nothing."""
+    return f"“{name}” is paused already."
+
+
+def paused(name: str) -> str:
+    """A press did this."""
+    return f"“{name}” is paused."
+
+
+def runs_again(name: str) -> str:
+    """A press did this."""
+    return f"“{name}” runs again."
+
+
+def details(menu: MenuView) -> str:
+    """All there is to know of a run, in Markdown."""
+    took = ""
+    if menu.started_at is not None and menu.ended_at is not None:
+        took = f" in {(menu.ended_at - menu.started_at) / SECOND_US:.1f} s"
+    lines = [
+        f"**{menu.name}**: {menu.state.value}{took}, fired by {menu.kind.replace('_', ' ')}",
+        f"Tokens: {menu.input_tokens} in, {menu.output_tokens} out",
+        f"Run `{menu.run_id}`",
+    ]
+    told = menu.error or menu.result
+    if told:
+        lines.append(told[:SHOWN_CHARS])
+    return "\n\n".join(lines)
