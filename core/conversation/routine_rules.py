@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.conversation import routine_texts as texts
 from core.ids import Ids
 from core.messages import ChoiceAnswer, Markdown, Message, plain
 from core.routine_run import ManualInput, Match, claim_key
 from core.routine_run_json import input_to_json
-from core.routines import texts
 from core.store.accept import AcceptView, Effect, FireRoutine, PauseRoutine, Say, Verdict
 from core.store.routines import MenuView, NewRun
 from core.users import Principal, Role

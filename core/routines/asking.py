@@ -1,6 +1,6 @@
 """What the model of a lightweight run is told, and what is made of its reply. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
@@ -132,8 +132,3 @@ def cut(text: str) -> str:
     if len(text) <= FILE_LIMIT_CHARS:
         return text
     return f"{text[:FILE_LIMIT_CHARS]}\n[… the file goes on; {len(text)} characters in all]"
-
-
-def files_told(paths: Sequence[str]) -> str:
-    """The context a run takes, for those who look at it."""
-    return ", ".join(paths) if paths else "none"

@@ -13,7 +13,6 @@ from core.routine import Lightweight
 from core.routine_run import RunStatus, Spent
 from core.routine_run_json import input_from_json
 from core.routines.asking import Asked, Told, cut, read_reply, system_text, user_text
-from core.routines.stored import definition_of
 from core.store.routines import StartedRun
 from core.transcript import Said, UserSaid
 from core.users import Principal
@@ -89,15 +88,17 @@ class LightweightRuns:
         if owner is None:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
         asked = self._asked(started, action, owner)
-        for wait_s in (*RETRY_AFTER_S, None):
+        fault = ""
+        for wait_s in (0.0, *RETRY_AFTER_S):
+            if fault:
+                logger.info("run %s: the reply was %s, asking again", started.run.id, fault)
+                await self._clock.sleep(wait_s)
             reply = await self._reply(asked, started, owner, spent)
             told = None if reply.truncated else read_reply(reply.text)
             if told is not None:
                 return _performed(told, spent)
-            if wait_s is not None:
-                logger.info("run %s: the reply was %s, asking again", started.run.id, _fault(reply))
-                await self._clock.sleep(wait_s)
-        raise ModelReplyInvalid(f"the model's reply was {_fault(reply)} three times")
+            fault = _fault(reply)
+        raise ModelReplyInvalid(f"its reply was {fault} {1 + len(RETRY_AFTER_S)} times")
 
     async def _reply(
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
@@ -146,12 +147,6 @@ async def one_reply(model: Model, request: ModelRequest, spent: SpentSoFar) -> M
                 spent.add(piece)
                 return piece
     raise ModelReplyInvalid("the model adapter ended without a reply")
-
-
-def light_action(started: StartedRun) -> Lightweight | None:
-    """The run's action as it is now; None for one that this version cannot carry out."""
-    action = definition_of(started.routine).action
-    return action if isinstance(action, Lightweight) else None
 
 
 def _performed(told: Told, spent: SpentSoFar) -> Performed:

@@ -55,7 +55,7 @@ def read_text(definition: str) -> Definition:
     found = read_definition(json.loads(definition))
     if isinstance(found, tuple):
         told = "; ".join(f"{problem.field} {problem.message}" for problem in found)
-        raise ValueError(f"the stored routine cannot be read: {told}")
+        raise ValueError(f"the stored routine cannot be read: {told}")  # noqa: TRY004 - it is a value
     return found
 
 

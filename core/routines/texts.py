@@ -1,15 +1,7 @@
-"""What the hub itself says of routines: notices, and the answers to their buttons."""
+"""What notices of routines say beside the routines' own words."""
 
-from core.clock import SECOND_US
 from core.routine_run import RunStatus
-from core.store.routines import MenuView
 
-DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
-MENU = (DETAILS, PAUSE, RUN_AGAIN)
-"""The buttons below a notice, in order."""
-
-NOT_YOURS = "This routine is somebody else's."
-PAUSED_BY_PERSON = "paused by a person"
 _ICONS = {RunStatus.OK: "✅", RunStatus.ATTENTION: "🔔", RunStatus.FAILED: "❌", RunStatus.INTERRUPTED: "⚠️"}
 _WORDS = {
     RunStatus.OK: "done",
@@ -17,7 +9,6 @@ _WORDS = {
     RunStatus.FAILED: "failed",
     RunStatus.INTERRUPTED: "was cut off",
 }
-SHOWN_CHARS = 3000
 
 
 def heading(name: str, status: RunStatus) -> str:
@@ -60,39 +51,3 @@ def broke(reference: str) -> str:
 def full_job_refused() -> str:
     """Why a run of this kind cannot be carried out."""
     return "Its action is a job, and this version of the hub runs no jobs yet. Give it a lightweight action."
-
-
-def consumed(names: str) -> str:
-    """A message was a routine's alone."""
-    return f"Taken by the routine {names}."
-
-
-def already_paused(name: str) -> str:
-    """A press that changes nothing."""
-    return f"“{name}” is paused already."
-
-
-def paused(name: str) -> str:
-    """A press did this."""
-    return f"“{name}” is paused."
-
-
-def runs_again(name: str) -> str:
-    """A press did this."""
-    return f"“{name}” runs again."
-
-
-def details(menu: MenuView) -> str:
-    """All there is to know of a run, in Markdown."""
-    took = ""
-    if menu.started_at is not None and menu.ended_at is not None:
-        took = f" in {(menu.ended_at - menu.started_at) / SECOND_US:.1f} s"
-    lines = [
-        f"**{menu.name}**: {menu.state.value}{took}, fired by {menu.kind.replace('_', ' ')}",
-        f"Tokens: {menu.input_tokens} in, {menu.output_tokens} out",
-        f"Run `{menu.run_id}`",
-    ]
-    told = menu.error or menu.result
-    if told:
-        lines.append(told[:SHOWN_CHARS])
-    return "\n\n".join(lines)

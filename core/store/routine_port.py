@@ -45,6 +45,10 @@ class Routines(Protocol):
         """Forget it and its runs; False if there is none."""
         ...
 
+    async def has_routines(self) -> bool:
+        """Whether there is any."""
+        ...
+
     async def routine(self, routine_id: str) -> "RoutineRow | None":
         """One by id."""
         ...

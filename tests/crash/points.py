@@ -101,6 +101,7 @@ READS = frozenset(
         "sent_refs",
         "preview_shown",
         "surroundings",
+        "has_routines",
         "routine",
         "routines",
         "routine_at_path",

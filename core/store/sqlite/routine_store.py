@@ -63,6 +63,10 @@ class RoutineUnits:
 
         return await self._writer.run(lambda tx: routines.delete(tx, routine_id))
 
+    async def has_routines(self) -> bool:
+        """See Routines."""
+        return await self._reader.run(lambda tx: tx.one("SELECT 1 FROM routines LIMIT 1")) is not None
+
     async def routine(self, routine_id: str) -> "RoutineRow | None":
         """See Routines."""
         from core.store.sqlite import routines

@@ -1,0 +1,48 @@
+"""What the hub itself says where people and their routines meet: the buttons of notices and their answers."""
+
+from core.clock import SECOND_US
+from core.store.routines import MenuView
+
+DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
+MENU = (DETAILS, PAUSE, RUN_AGAIN)
+"""The buttons below a notice, in order."""
+
+NOT_YOURS = "This routine is somebody else's."
+PAUSED_BY_PERSON = "paused by a person"
+SHOWN_CHARS = 3000
+
+
+def consumed(names: str) -> str:
+    """A message was a routine's alone."""
+    return f"Taken by the routine {names}."
+
+
+def already_paused(name: str) -> str:
+    """A press that changes nothing."""
+    return f"“{name}” is paused already."
+
+
+def paused(name: str) -> str:
+    """A press did this."""
+    return f"“{name}” is paused."
+
+
+def runs_again(name: str) -> str:
+    """A press did this."""
+    return f"“{name}” runs again."
+
+
+def details(menu: MenuView) -> str:
+    """All there is to know of a run, in Markdown."""
+    took = ""
+    if menu.started_at is not None and menu.ended_at is not None:
+        took = f" in {(menu.ended_at - menu.started_at) / SECOND_US:.1f} s"
+    lines = [
+        f"**{menu.name}**: {menu.state.value}{took}, fired by {menu.kind.replace('_', ' ')}",
+        f"Tokens: {menu.input_tokens} in, {menu.output_tokens} out",
+        f"Run `{menu.run_id}`",
+    ]
+    told = menu.error or menu.result
+    if told:
+        lines.append(told[:SHOWN_CHARS])
+    return "\n\n".join(lines)

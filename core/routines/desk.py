@@ -1,0 +1,229 @@
+"""What people do with their routines, the same for chat tools, command line, API and console.
+
+Each person sees their own alone; a routine of somebody else's is not found. Refusals name the field.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from core.clock import Clock
+from core.errors import HubError
+from core.forms import Problem
+from core.ids import Ids
+from core.routine import Cron, Definition, SystemEvent
+from core.routine_run import ManualInput, SystemInput, claim_key, kept
+from core.routine_run_json import input_to_json
+from core.routines.filtering import passes
+from core.routines.slots import next_slot
+from core.routines.stored import definition_of, text_of
+from core.routines.validation import change, validate
+from core.store.base import Store
+from core.store.routines import NewRun, RoutineRow, RoutineRunRow
+from core.users import Principal, Role
+
+MOST_ROUTINES = 10_000
+"""Of one person."""
+
+
+class RoutineNotFound(HubError):
+    """The person has no such routine."""
+
+
+class RoutineRefused(HubError):
+    """Nothing was changed. `problems`: all that is wrong, each with its field ("" for none in particular)."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(f"{problem.field} {problem.message}".strip() for problem in problems))
+        self.problems = problems
+
+
+class ChangeListener(Protocol):
+    """Told of every change, so that it holds at once."""
+
+    def changed(self, row: RoutineRow) -> None:
+        """A routine was made or changed."""
+        ...
+
+    def deleted(self, routine_id: str) -> None:
+        """A routine is no more."""
+        ...
+
+    def fired(self, routine_ids: Sequence[str]) -> None:
+        """Runs were claimed."""
+        ...
+
+
+class RoutineDesk:
+    """Every method acts for the person named first. Raises RoutineNotFound, RoutineRefused, StoreError."""
+
+    def __init__(
+        self, store: Store, listener: ChangeListener, clock: Clock, ids: Ids, *, timezone: str
+    ) -> None:
+        self._store = store
+        self._listener = listener
+        self._clock = clock
+        self._ids = ids
+        self._timezone = timezone
+
+    # --- what they are ---------------------------------------------------------------------------------
+
+    async def create(
+        self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
+    ) -> RoutineRow:
+        """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
+        definition = _judged(validate(page, self._timezone), by)
+        if len(await self._store.routines(by.user_id)) >= MOST_ROUTINES:
+            raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
+        text = text_of(definition, self._next_slot(definition))
+        row = await self._store.save_routine(self._ids.row_id(), by.user_id, text, thread_id)
+        if row is None:
+            raise await self._taken(by, definition, None)
+        if not definition.enabled:
+            row = await self._switched(row, enabled=False)
+        self._listener.changed(row)
+        return row
+
+    async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
+        """Change what the page names, and nothing else."""
+        row = await self.find(by, named)
+        definition = _judged(change(_definition(row), page, self._timezone), by)
+        text = text_of(definition, self._next_slot(definition))
+        changed = await self._store.rewrite_routine(row.id, text, version=row.version)
+        if changed is None:
+            raise await self._taken(by, definition, row)
+        if definition.enabled != changed.enabled:
+            changed = await self._switched(changed, enabled=definition.enabled)
+        self._listener.changed(changed)
+        return changed
+
+    async def switch(self, by: Principal, named: str, *, enabled: bool) -> RoutineRow:
+        """Pause it or let it go on; a schedule goes on with its next slot, not with those it missed."""
+        row = await self._switched(await self.find(by, named), enabled=enabled)
+        self._listener.changed(row)
+        return row
+
+    async def delete(self, by: Principal, named: str) -> RoutineRow:
+        """Forget it and its runs; returns what it was."""
+        row = await self.find(by, named)
+        await self._store.delete_routine(row.id)
+        self._listener.deleted(row.id)
+        return row
+
+    async def find(self, by: Principal, named: str) -> RoutineRow:
+        """One of the person's own, by name or id."""
+        own = await self._store.routines(by.user_id)
+        for row in own:
+            if named in {row.id, row.text.name}:
+                return row
+        raise RoutineNotFound(f"there is no routine “{named[:200]}” of yours")
+
+    async def listed(self, by: Principal) -> Sequence[RoutineRow]:
+        """All of the person's, in order of name."""
+        return await self._store.routines(by.user_id)
+
+    async def history(self, by: Principal, named: str, limit: int) -> Sequence[RoutineRunRow]:
+        """Its newest runs, newest first."""
+        row = await self.find(by, named)
+        return await self._store.routine_runs(row.id, max(1, limit))
+
+    # --- firing ----------------------------------------------------------------------------------------
+
+    async def fire(self, by: Principal, named: str, request_id: str) -> str:
+        """Ask for a run, whatever the cooldown; its id. The same request asks once."""
+        row = await self.find(by, named)
+        fired_by = ManualInput(request_id, by.user_id)
+        run = NewRun(
+            id=self._ids.row_id(),
+            routine_id=row.id,
+            key=claim_key(fired_by),
+            kind="manual",
+            input=input_to_json(fired_by),
+            due_at=self._clock.now(),
+            heeds_guardrails=False,
+        )
+        claim = await self._store.claim_run(run)
+        if claim.run_id is None:
+            raise RoutineRefused(Problem("", str(claim.refusal)))
+        self._listener.fired([row.id])
+        return claim.run_id
+
+    async def emit(
+        self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
+    ) -> Sequence[str]:
+        """Tell the person's routines of an event; the names of those that fire."""
+        fired: list[str] = []
+        text = kept(json.dumps(payload, ensure_ascii=False))
+        for row in await self._store.routines(by.user_id):
+            if row.text.kind != "system_event" or not row.enabled:
+                continue
+            trigger = _definition(row).trigger
+            if not isinstance(trigger, SystemEvent) or not _meant(trigger, source, event_type, payload):
+                continue
+            fired_by = SystemInput(event_id, source, event_type, text)
+            run = NewRun(
+                id=self._ids.row_id(),
+                routine_id=row.id,
+                key=claim_key(fired_by),
+                kind="system_event",
+                input=input_to_json(fired_by),
+                due_at=self._clock.now(),
+            )
+            if (await self._store.claim_run(run)).run_id is not None:
+                fired.append(row.text.name)
+        if fired:
+            self._listener.fired(fired)
+        return fired
+
+    # --- what is shared --------------------------------------------------------------------------------
+
+    def _next_slot(self, definition: Definition) -> int | None:
+        if not isinstance(definition.trigger, Cron):
+            return None
+        found = next_slot(definition.trigger, self._clock.now())
+        if found is None:
+            raise RoutineRefused(Problem("trigger.schedule", "never comes; name a time that does"))
+        return found
+
+    async def _switched(self, row: RoutineRow, *, enabled: bool) -> RoutineRow:
+        slot_at = self._next_slot(_definition(row)) if enabled else None
+        changed = await self._store.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
+        if changed is None:
+            raise RoutineNotFound(f"there is no routine “{row.text.name}” any more")
+        return changed
+
+    async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
+        """Why it could not be kept."""
+        own = await self._store.routines(by.user_id)
+        mine = None if row is None else row.id
+        if any(one.text.name == definition.name and one.id != mine for one in own):
+            return RoutineRefused(Problem("name", "is the name of another routine of yours"))
+        now = None if row is None else await self._store.routine(row.id)
+        if row is not None and (now is None or now.version != row.version):
+            return RoutineRefused(Problem("", "was changed by somebody else meanwhile; look at it again"))
+        return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
+
+
+def _judged(found: Definition | tuple[Problem, ...], by: Principal) -> Definition:
+    if isinstance(found, tuple):
+        raise RoutineRefused(*found)
+    if by.role is Role.GUEST:
+        raise RoutineRefused(Problem("", "guests have no routines"))
+    paths = getattr(found.action, "context_paths", ())
+    if paths and by.role is not Role.OWNER:
+        raise RoutineRefused(Problem("action.context_paths", "is for the owner, whose workspace it is"))
+    return found
+
+
+def _definition(row: RoutineRow) -> Definition:
+    try:
+        return definition_of(row)
+    except ValueError as error:
+        raise RoutineRefused(Problem("", str(error))) from error
+
+
+def _meant(trigger: SystemEvent, source: str, event_type: str, payload: Mapping[str, Any]) -> bool:
+    same = trigger.source.casefold() == source.casefold()
+    return (
+        same and trigger.event_type.casefold() == event_type.casefold() and passes(trigger.filters, payload)
+    )

@@ -1,0 +1,228 @@
+"""Carries routines out: claims the slots that have come, starts runs within the limits, brings each to one
+recorded end.
+
+The clock is a plain task that sleeps until the next slot, at most `MOST_REST_S`, and looks again: what is
+due is a column of the store, and a scheduler's own list of jobs would be a second truth beside it. A clock
+that jumps or a process that was suspended is noticed by the next look; each slot can be claimed but once.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.clock import SECOND_US, Clock
+from core.errors import HubError, ModelError, StoreError, StoreUnavailable
+from core.ids import Ids
+from core.messages import InboundMessage
+from core.routine import Cron, Definition, FullJob, Lightweight
+from core.routine_run import Match, RunStatus, SlotInput, claim_key
+from core.routine_run_json import input_to_json
+from core.routines import texts
+from core.routines.ends import end_of
+from core.routines.lightweight import LightweightRuns, Performed, SpentSoFar
+from core.routines.listening import Listening
+from core.routines.service import RoutineSignals
+from core.routines.slots import slots_due
+from core.routines.stored import definition_of
+from core.routines.telling import Telling
+from core.store.base import Store
+from core.store.routines import NewRun, NextDue, RoutineRow, StartedRun
+from core.store.units import patiently
+
+logger = logging.getLogger(__name__)
+
+MOST_REST_S = 30.0
+AGAIN_S = 5.0
+LEASE_S = 90
+HEARTBEAT_S = 30.0
+MOST_ATTEMPTS = 3
+"""A run at which the hub ended so often is not started again, whatever its policy says."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What the engine works with."""
+
+    store: Store
+    runs: LightweightRuns
+    telling: Telling
+    listening: Listening
+    signals: RoutineSignals
+    clock: Clock
+    ids: Ids
+
+
+class RoutineEngine:
+    """Implements core.routines.service.Engine. `most`: runs at a time, of all routines together."""
+
+    def __init__(self, parts: EngineParts, *, most: int, timezone: str) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._clock = parts.clock
+        self._most = most
+        self._timezone = timezone
+        self._running: set[str] = set()
+
+    # --- messages --------------------------------------------------------------------------------------
+
+    def matches(self, message: InboundMessage) -> Sequence[Match]:
+        """See core.hub.EventRoutines."""
+        return self._parts.listening.matches(message)
+
+    def changed(self, row: RoutineRow) -> None:
+        """See Engine."""
+        self._parts.listening.changed(row)
+
+    def deleted(self, routine_id: str) -> None:
+        """See Engine."""
+        self._parts.listening.deleted(routine_id)
+
+    # --- starting --------------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """See Engine."""
+        for row in await self._store.routines():
+            self._parts.listening.changed(row)
+        for left in await self._store.lapsed_runs(None):
+            await self._cut_off(left)
+
+    async def _cut_off(self, left: StartedRun) -> None:
+        """A run of a dead hub: again if its policy says so and nothing was done, else it has ended."""
+        run, routine = left.run, left.routine
+        if run.attempts >= MOST_ATTEMPTS:
+            performed = Performed(
+                RunStatus.FAILED, texts.crashed_repeatedly(run.attempts), None, SpentSoFar().total
+            )
+        elif routine.text.reruns and await self._store.requeue_run(run.id):
+            logger.info("run %s of routine %s was cut off and starts again", run.id, routine.text.name)
+            return
+        else:
+            performed = Performed(RunStatus.INTERRUPTED, texts.interrupted(), None, SpentSoFar().total)
+        logger.warning("run %s of routine %s was cut off: %s", run.id, routine.text.name, performed.status)
+        await self._finish(left, performed)
+
+    async def run(self) -> None:
+        """See Engine."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_leases(), name="routine leases")
+            while True:
+                wait_s = AGAIN_S
+                try:
+                    wait_s = await self._look(group)
+                except StoreUnavailable:
+                    pass  # said by the store already; the next look finds the same
+                except Exception:
+                    # A defect met by one look must not end the hub: what is due stays due.
+                    logger.exception("looking for routines that are due failed")
+                await self._parts.signals.rest(self._clock, wait_s)
+
+    async def _look(self, group: asyncio.TaskGroup) -> float:
+        """Do what is due; how long there is nothing more to do."""
+        now = self._clock.now()
+        for row in await self._store.due_routines(now):
+            await self._claim(row, now)
+        lease_until = now + LEASE_S * SECOND_US
+        for started in await self._store.begin_runs(most=self._most, lease_until=lease_until):
+            self._running.add(started.run.id)
+            group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
+        await self._parts.telling.tell_due()
+        return _rest_s(await self._store.next_due(), now)
+
+    async def _claim(self, row: RoutineRow, now: int) -> None:
+        slot_at = row.text.next_slot_at
+        definition = await self._definition(row)
+        if definition is None or slot_at is None or not isinstance(definition.trigger, Cron):
+            return
+        due = slots_due(definition.trigger, slot_at, now)
+        runs = [self._slot_run(row, at, due.skipped, in_line=len(due.slots) > 1) for at in due.slots]
+        await self._store.claim_slots(
+            row.id, slot_at, runs, next_slot_at=due.next_slot_at, skipped=due.skipped
+        )
+
+    def _slot_run(self, row: RoutineRow, slot_at: int, skipped: int, *, in_line: bool) -> NewRun:
+        """`in_line`: one of several slots that are all made up for, one after the other."""
+        fired_by = SlotInput(slot_at, skipped)
+        return NewRun(
+            id=self._parts.ids.row_id(),
+            routine_id=row.id,
+            key=claim_key(fired_by),
+            kind="cron",
+            input=input_to_json(fired_by),
+            due_at=slot_at,
+            heeds_guardrails=not in_line,
+        )
+
+    async def _definition(self, row: RoutineRow) -> Definition | None:
+        """None: it cannot be read, and is paused for that; the others go on."""
+        try:
+            return definition_of(row)
+        except ValueError as error:
+            logger.error("routine %s of %s is paused: %s", row.text.name, row.owner_id, error)  # noqa: TRY400
+            await self._store.switch_routine(row.id, enabled=False, next_slot_at=None, because=str(error))
+            return None
+
+    # --- running ---------------------------------------------------------------------------------------
+
+    async def _keep_leases(self) -> None:
+        while True:
+            await self._clock.sleep(HEARTBEAT_S)
+            if self._running:
+                until = self._clock.now() + LEASE_S * SECOND_US
+                with contextlib.suppress(StoreUnavailable):
+                    await self._store.extend_leases(list(self._running), until)
+
+    async def _carry_out(self, started: StartedRun) -> None:
+        try:
+            await self._finish(started, await self._perform(started))
+        except Exception:
+            # The task's edge: a run that cannot even be ended is found when its lease lapses.
+            logger.exception("run %s of routine %s broke down", started.run.id, started.routine.text.name)
+        finally:
+            self._running.discard(started.run.id)
+            self._parts.signals.wake()
+
+    async def _perform(self, started: StartedRun) -> Performed:
+        spent = SpentSoFar()
+        try:
+            definition = definition_of(started.routine)
+            limit_s = definition.guardrails.timeout_s
+            try:
+                async with asyncio.timeout(limit_s):
+                    return await self._act(started, definition, spent)
+            except TimeoutError:
+                told = texts.timed_out(limit_s)
+        except StoreError:
+            raise
+        except ModelError as error:
+            told = f"The model did not answer: {error}"
+        except (HubError, ValueError) as error:
+            told = str(error)
+        except Exception:
+            told = texts.broke(started.run.id)
+            logger.exception("run %s of routine %s", started.run.id, started.routine.text.name)
+        return Performed(RunStatus.FAILED, told, None, spent.total)
+
+    async def _act(self, started: StartedRun, definition: Definition, spent: SpentSoFar) -> Performed:
+        match definition.action:
+            case Lightweight() as action:
+                return await self._parts.runs.perform(started, action, spent)
+            case FullJob():
+                return Performed(RunStatus.FAILED, texts.full_job_refused(), None, spent.total)
+
+    async def _finish(self, started: StartedRun, performed: Performed) -> None:
+        now, menu_id = self._clock.now(), self._parts.ids.prompt_id()
+        end = end_of(started.routine, performed, now=now, menu_id=menu_id, timezone=self._timezone)
+        await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
+        logger.info("run %s of routine %s: %s", started.run.id, started.routine.text.name, performed.status)
+
+
+def _rest_s(due: NextDue, now: int) -> float:
+    """What could not be done now waits for a run to end, which wakes the engine."""
+    times = [at for at in (due.slot_at, due.run_at, due.notice_at) if at is not None and at > now]
+    if due.slot_at is not None and due.slot_at <= now:
+        return AGAIN_S
+    if due.notice_at is not None and due.notice_at <= now:
+        return 0.0
+    return min([MOST_REST_S, *((at - now) / SECOND_US for at in times)])

@@ -1,0 +1,112 @@
+"""Routines as the rest of the hub sees them. Light: what they are made of is loaded with the first one."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from core.clock import Clock
+from core.messages import InboundMessage
+from core.store.base import Store
+
+if TYPE_CHECKING:
+    from core.routine_run import Match
+    from core.store.routines import RoutineRow
+
+logger = logging.getLogger(__name__)
+
+
+class RoutineSignals:
+    """Wakes whoever carries routines out."""
+
+    def __init__(self) -> None:
+        self._something = asyncio.Event()
+
+    def wake(self) -> None:
+        """There may be something to do. Never blocks."""
+        self._something.set()
+
+    async def rest(self, clock: Clock, seconds: float) -> None:
+        """Until that is so, at most so long."""
+        sleeping = asyncio.ensure_future(clock.sleep(seconds))
+        waking = asyncio.ensure_future(self._something.wait())
+        try:
+            await asyncio.wait({sleeping, waking}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            waking.cancel()
+        self._something.clear()
+
+    async def something(self) -> None:
+        """Until there is something to do."""
+        await self._something.wait()
+        self._something.clear()
+
+
+class Engine(Protocol):
+    """Carries routines out."""
+
+    async def prepare(self) -> None:
+        """Bring to an end what a dead hub left, and load the patterns: before any event is taken."""
+        ...
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        ...
+
+    def matches(self, message: InboundMessage) -> "Sequence[Match]":
+        """See core.hub.EventRoutines."""
+        ...
+
+    def changed(self, row: "RoutineRow") -> None:
+        """A routine was made or changed: from now on it is as the row says."""
+        ...
+
+    def deleted(self, routine_id: str) -> None:
+        """A routine is no more."""
+        ...
+
+
+class RoutineService:
+    """Implements core.hub.EventRoutines; and is told of every change that people make."""
+
+    def __init__(self, store: Store, build: Callable[[RoutineSignals], Engine]) -> None:
+        self._store = store
+        self._build = build
+        self._signals = RoutineSignals()
+        self._engine: Engine | None = None
+
+    async def prepare(self) -> None:
+        """Before any event is taken."""
+        if await self._store.has_routines():
+            self._engine = self._build(self._signals)
+            await self._engine.prepare()
+
+    async def run(self) -> None:
+        """Until cancelled; where there is no routine yet, nothing is done until there is."""
+        if self._engine is None:
+            await self._signals.something()
+        await self._loaded().run()
+
+    def matches(self, message: InboundMessage) -> "Sequence[Match]":
+        """See EventRoutines."""
+        return () if self._engine is None else self._engine.matches(message)
+
+    def fired(self, routine_ids: Sequence[str]) -> None:
+        """See EventRoutines."""
+        del routine_ids
+        self._signals.wake()
+
+    def changed(self, row: "RoutineRow") -> None:
+        """A routine was made or changed."""
+        self._loaded().changed(row)
+        self._signals.wake()
+
+    def deleted(self, routine_id: str) -> None:
+        """A routine is no more."""
+        self._loaded().deleted(routine_id)
+
+    def _loaded(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._build(self._signals)
+        return self._engine

@@ -1,0 +1,123 @@
+"""Telling owners what their routines came to: which ends are told, when, where, and how often."""
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US, Clock
+from core.conversation.routine_texts import MENU
+from core.errors import NobodyToTell
+from core.messages import Choice, Markdown, Message, Plain
+from core.notices import Recipient, ToAddress, ToPerson, ToThread
+from core.routine import Notify, QuietHours
+from core.routine_run import RunStatus
+from core.routines.stored import read_text
+from core.store.base import Store
+from core.store.routines import DueNotice
+
+logger = logging.getLogger(__name__)
+
+MOST_AN_HOUR = 20
+"""Notices of one routine; what comes above that stays on the run alone."""
+HOUR_US = 3600 * SECOND_US
+
+
+class NoticeSender(Protocol):
+    """See core.notices.Notices.send."""
+
+    def __call__(self, key: str, to: Recipient, message: Message) -> Awaitable[bool]:
+        """Tell it, once for each key."""
+        ...
+
+
+def is_told(notify: Notify, status: RunStatus, failures: int) -> bool:
+    """Whether an end is told. Of failures in a row the first is, then the second, fourth, eighth …"""
+    match status:
+        case RunStatus.OK:
+            return notify.on_success
+        case RunStatus.ATTENTION:
+            return notify.on_attention
+        case RunStatus.FAILED:
+            return notify.on_failure and failures & (failures - 1) == 0
+        case RunStatus.INTERRUPTED:
+            return notify.on_failure
+        case RunStatus.WAITING | RunStatus.RUNNING | RunStatus.SKIPPED:
+            return False
+
+
+def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
+    """When something is told that happened now: after the quiet hours, if these are such."""
+    if hours is None:
+        return now
+    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
+    if not hours.cover(moment.hour * 60 + moment.minute):
+        return now
+    end = moment.replace(
+        hour=hours.end_minute // 60, minute=hours.end_minute % 60, second=0, microsecond=0, fold=0
+    )
+    if end <= moment:
+        end += timedelta(days=1)
+    return max(now, int(end.timestamp() * SECOND_US))
+
+
+class Telling:
+    """Hands notices over that are due. What was handed over goes out, however often the hub is killed."""
+
+    def __init__(self, store: Store, send: NoticeSender, clock: Clock) -> None:
+        self._store = store
+        self._send = send
+        self._clock = clock
+        self._told: dict[str, deque[int]] = {}
+
+    async def tell_due(self, still: Callable[[], bool] = lambda: True) -> None:
+        """Everything that is due now. Raises StoreUnavailable."""
+        for notice in await self._store.due_notices(self._clock.now()):
+            if not still():
+                return
+            sent = not self._too_many(notice.routine_id) and await self._tell(notice)
+            await self._store.settle_notice(notice.run_id, sent=sent)
+
+    async def _tell(self, notice: DueNotice) -> bool:
+        heading, _, text = notice.text.partition("\n\n")
+        blocks = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
+        choices = tuple(Choice(label) for label in MENU) if notice.menu_id else ()
+        message = Message(blocks, choices, notice.menu_id)
+        for to in _recipients(notice):
+            try:
+                await self._send(f"routine:{notice.run_id}", to, message)
+            except NobodyToTell as error:
+                logger.info("run %s is not told to %s: %s", notice.run_id, to, error)
+            else:
+                return True
+        logger.warning("nobody can be told of run %s of routine %s", notice.run_id, notice.routine_name)
+        return False
+
+    def _too_many(self, routine_id: str) -> bool:
+        now = self._clock.now()
+        told = self._told.setdefault(routine_id, deque(maxlen=MOST_AN_HOUR))
+        if len(told) == MOST_AN_HOUR and told[0] > now - HOUR_US:
+            logger.warning("routine %s told its owner %d times within an hour", routine_id, MOST_AN_HOUR)
+            return True
+        told.append(now)
+        return False
+
+
+def _recipients(notice: DueNotice) -> list[Recipient]:
+    """Where the routine says, then where it was made, then wherever its owner is."""
+    try:
+        notify = read_text(notice.definition).notify
+    except ValueError:
+        notify = Notify()
+    tried: list[Recipient] = []
+    if notify.channel is not None and notify.address is not None:
+        tried.append(ToAddress(notify.channel, notify.address))
+    if notify.thread_id is not None:
+        tried.append(ToThread(notify.thread_id))
+    if notify.channel is not None and notify.address is None:
+        tried.append(ToPerson(notice.owner_id, notify.channel))
+    if notice.thread_id is not None and not tried:
+        tried.append(ToThread(notice.thread_id))
+    return [*tried, ToPerson(notice.owner_id)]
