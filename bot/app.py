@@ -29,6 +29,7 @@ from bot.parts import (
     open_store,
 )
 from bot.readiness import readiness_of
+from bot.routines import build_routines
 from bot.vault_keys import VaultKeyRing
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
@@ -57,6 +58,7 @@ from core.model.base import Model
 from core.ports import Inbox
 from core.previews import TurnPreviews
 from core.recovery import BootRecovery
+from core.routines.service import RoutineService
 from core.store.base import Store
 from core.store.lock import DataDirectoryLock
 from core.tools.editing import CallEditing
@@ -105,6 +107,7 @@ class App:
     acknowledgements: Acknowledgements
     pairing: PairingDesk
     notices: Callable[[], "Notices"]
+    routines: RoutineService
 
 
 async def serve(
@@ -133,6 +136,7 @@ async def serve(
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
     suspects = await app.recovery.recover()
+    await app.routines.prepare()
     async with asyncio.TaskGroup() as group:
         app.hub.open()
         running = [
@@ -142,6 +146,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.gathering.run(), name="albums"),
             group.create_task(app.acknowledgements.run(), name="acknowledgements"),
             group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
+            group.create_task(app.routines.run(), name="routines"),
             group.create_task(app.web.run(), name="web"),
         ]
         # What was built lives as long as the hub: the collector need not look at it again and again.
@@ -209,16 +214,20 @@ async def _assemble(
     editing = CallEditing(store, pipeline, owner.user_id)
     ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     credentials = build_credentials(leaks, ring, clock, ids)
-    hub = Hub(store, rules, actors, manager, clock, gathering, acknowledgements, editing, credentials)
-    pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
-
-    async def readiness() -> Readiness:
-        return await readiness_of(store, hub, manager)
 
     def notices() -> "Notices":
         from bot.notices import build_notices  # a hub that only answers does not need it
 
         return build_notices(store, manager, rules)
+
+    routines = build_routines(loaded.config, store, models, notices, clock, ids)
+    hub = Hub(
+        store, rules, actors, manager, clock, gathering, acknowledgements, editing, credentials, routines
+    )
+    pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
+
+    async def readiness() -> Readiness:
+        return await readiness_of(store, hub, manager)
 
     access = ApiAccess.new(url_of(sock))
     inbox = MeteredInbox(hub, metrics)
@@ -280,6 +289,7 @@ async def _assemble(
         acknowledgements=acknowledgements,
         pairing=pairing,
         notices=notices,
+        routines=routines,
     )
 
 

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from bot.routine_settings import Routines
 from core.safety.addresses import Exemption
 
 RESTART: dict[str, Any] = {"restart": True}
@@ -408,11 +409,11 @@ class Config(Section):
     network: Network = Network()
     workspace: Workspace = Workspace()
     log: Log = Log()
+    routines: Routines = Routines()
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 
 
 PLANNED: tuple[tuple[str, ...], ...] = (
-    ("routines",),
     ("heartbeat",),
     ("jobs",),
     ("sandbox",),

@@ -91,7 +91,7 @@ class Hub:
             event = taken.event
         edit = await self._edit_of(event) if isinstance(event, ChoiceAnswer) else None
         # What is matched is claimed in the transaction that keeps the event: neither can be lost alone.
-        matches: "Sequence[Match]" = ()
+        matches: Sequence[Match] = ()
         if self._routines is not None and isinstance(event, InboundMessage):
             matches = self._routines.matches(event)
         judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit, matches)

@@ -87,6 +87,11 @@ class CredentialJudge:
         """See Judge."""
         return self._judge.prompt_id
 
+    @property
+    def routine_ids(self) -> Sequence[str]:
+        """See Judge."""
+        return self._judge.routine_ids
+
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
         """See Judge."""
         return self._judge.admit(event, identity)

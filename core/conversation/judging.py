@@ -126,7 +126,7 @@ class EventJudge:
         """What follows from an admitted event."""
         match event:
             case ChoiceAnswer():
-                return self._decisions.press(event, view)
+                return self._press(event, view)
             case InboundMessage(edits=str()):
                 return Verdict(EDITED_UNKNOWN)
             case InboundMessage():
@@ -135,6 +135,13 @@ class EventJudge:
                 return Verdict("failed: unreadable")
             case _:
                 assert_never(event)
+
+    def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
+        if view.menu is None:
+            return self._decisions.press(event, view)
+        from core.conversation.routine_rules import pressed  # most presses are on prompts
+
+        return pressed(event, view.menu, view.principal, self._rules.ids, self._now)
 
     def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
         match submission:

@@ -5,7 +5,7 @@ Each person sees their own alone; a routine of somebody else's is not found. Ref
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from core.clock import Clock
 from core.errors import HubError
@@ -55,16 +55,27 @@ class ChangeListener(Protocol):
 
 
 class RoutineDesk:
-    """Every method acts for the person named first. Raises RoutineNotFound, RoutineRefused, StoreError."""
+    """Every method acts for the person named first. Raises RoutineNotFound, RoutineRefused, StoreError.
+
+    `timezone`, `cooldown_s`: of routines that name none.
+    """
 
     def __init__(
-        self, store: Store, listener: ChangeListener, clock: Clock, ids: Ids, *, timezone: str
+        self,
+        store: Store,
+        listener: ChangeListener,
+        clock: Clock,
+        ids: Ids,
+        *,
+        timezone: str,
+        cooldown_s: int = 300,
     ) -> None:
         self._store = store
         self._listener = listener
         self._clock = clock
         self._ids = ids
         self._timezone = timezone
+        self._cooldown_s = cooldown_s
 
     # --- what they are ---------------------------------------------------------------------------------
 
@@ -72,7 +83,7 @@ class RoutineDesk:
         self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
     ) -> RoutineRow:
         """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
-        definition = _judged(validate(page, self._timezone), by)
+        definition = _judged(validate(self._completed(page), self._timezone), by)
         if len(await self._store.routines(by.user_id)) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition))
@@ -176,6 +187,13 @@ class RoutineDesk:
         return fired
 
     # --- what is shared --------------------------------------------------------------------------------
+
+    def _completed(self, page: Mapping[str, object]) -> Mapping[str, object]:
+        given = page.get("guardrails")
+        if given is not None and not isinstance(given, dict):
+            return page
+        guardrails = cast("dict[str, object]", given or {})
+        return {**page, "guardrails": {"cooldown_s": self._cooldown_s, **guardrails}}
 
     def _next_slot(self, definition: Definition) -> int | None:
         if not isinstance(definition.trigger, Cron):

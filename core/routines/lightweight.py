@@ -24,7 +24,9 @@ RETRY_AFTER_S = (1.0, 2.0)
 READ_LIMIT_BYTES = 1_000_000
 
 ReadFile = Callable[[str, int], bytes]
-"""A file of the workspace by its path there, at most so many bytes. Raises ToolDenied, ToolFailed."""
+"""A file of the workspace by its path there, at most so many bytes.
+
+Raises ToolDenied, ToolFailed, ValueError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class LightweightRuns:
         for path in action.context_paths:
             try:
                 files[path] = cut(self._read_file(path, READ_LIMIT_BYTES).decode("utf-8", "replace"))
-            except (ToolDenied, ToolFailed) as error:
+            except (ToolDenied, ToolFailed, ValueError) as error:
                 unreadable[path] = str(error)
         return files, unreadable
 

@@ -2,14 +2,14 @@
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.conversation.routine_texts import MENU
-from core.errors import NobodyToTell
+from core.errors import NobodyToTell, StoreError
 from core.messages import Choice, Markdown, Message, Plain
 from core.notices import Recipient, ToAddress, ToPerson, ToThread
 from core.routine import Notify, QuietHours
@@ -72,11 +72,9 @@ class Telling:
         self._clock = clock
         self._told: dict[str, deque[int]] = {}
 
-    async def tell_due(self, still: Callable[[], bool] = lambda: True) -> None:
+    async def tell_due(self) -> None:
         """Everything that is due now. Raises StoreUnavailable."""
         for notice in await self._store.due_notices(self._clock.now()):
-            if not still():
-                return
             sent = not self._too_many(notice.routine_id) and await self._tell(notice)
             await self._store.settle_notice(notice.run_id, sent=sent)
 
@@ -90,6 +88,10 @@ class Telling:
                 await self._send(f"routine:{notice.run_id}", to, message)
             except NobodyToTell as error:
                 logger.info("run %s is not told to %s: %s", notice.run_id, to, error)
+            except StoreError:
+                raise
+            except Exception:  # a defect met by one notice: the others go out
+                logger.exception("run %s could not be told to %s", notice.run_id, to)
             else:
                 return True
         logger.warning("nobody can be told of run %s of routine %s", notice.run_id, notice.routine_name)

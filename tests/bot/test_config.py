@@ -244,7 +244,7 @@ ONE_LINE_EACH = [
         "[access]\nxyz = 1",
         "2: access.xyz: unknown key; remove it, or use one of sender_per_minute",
     ),
-    ("[routines]\nenabled = true", "1: routines: is not supported by this version; remove it"),
+    ("[heartbeat]\nenabled = true", "1: heartbeat: is not supported by this version; remove it"),
     (
         "[[models]]\nprovider = 'demo'\nthinking = 'off'",
         "3: models[0].thinking: is not supported by this version; remove it",

@@ -8,8 +8,8 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,16 @@ class House:
     speed: float
     task: asyncio.Task[None] | None = None
     app: App | None = None
+    clock: HastyClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = HastyClock(self.speed)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Wait for something only the store knows."""
+        async with asyncio.timeout(LIMIT_S):
+            while not await holds():  # noqa: ASYNC110 - the store tells nobody
+                await asyncio.sleep(0.02)
 
     @property
     def workspace(self) -> Path:
@@ -78,7 +88,7 @@ class House:
     async def start(self) -> App:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=HastyClock(self.speed))
+        seams = Seams(clock=self.clock)
         self.task = asyncio.create_task(
             serve(load(self.directory / "hubbub.toml", environ={}), seams, serving.set_result)
         )

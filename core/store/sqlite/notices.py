@@ -88,11 +88,19 @@ def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
 
 
 def _queue(tx: Transaction, message: Message, place: Place) -> OutboxRow:
-    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), message.prompt_id)
+    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), _prompt_of(tx, message))
     (row,) = outbox.enqueue(tx, [draft], outbox.Cause())
     if place.thread_id is not None:
         put_messages(tx, place.thread_id, [row])
     return row
+
+
+def _prompt_of(tx: Transaction, message: Message) -> str | None:
+    """The prompt that the message is a card of; the buttons of other notices belong to no prompt."""
+    if message.prompt_id is None:
+        return None
+    known = tx.one("SELECT 1 FROM prompts WHERE id = ?", message.prompt_id)
+    return None if known is None else message.prompt_id
 
 
 def _places_to_json(places: Sequence[Place]) -> str:

@@ -1,0 +1,17 @@
+"""What `hubbub.toml` can say of routines."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RESTART: dict[str, Any] = {"restart": True}
+
+
+class Routines(BaseModel):
+    """Things that are done when something happens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    enabled: bool = Field(default=True, json_schema_extra=RESTART)
+    max_concurrent: Annotated[int, Field(ge=1, le=1000)] = Field(default=10, json_schema_extra=RESTART)
+    default_cooldown_s: Annotated[int, Field(ge=0, le=30 * 86_400)] = 300

@@ -1,0 +1,85 @@
+"""Builds what carries routines out, with the first routine there is."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from bot.settings import Config
+from core.clock import Clock
+from core.ids import Ids
+from core.messages import InboundMessage, Message
+from core.model.base import Model
+from core.routines.service import Engine, RoutineService, RoutineSignals
+from core.store.base import Store
+
+if TYPE_CHECKING:
+    from core.notices import Notices, Recipient
+    from core.routine_run import Match
+    from core.routines.desk import RoutineDesk
+
+
+def build_routines(
+    config: Config, store: Store, model: Model, notices: "Callable[[], Notices]", clock: Clock, ids: Ids
+) -> RoutineService:
+    """Routines of this hub; nothing of them is loaded before there is one."""
+    if not config.routines.enabled:
+        return resting_routines(store)
+
+    def build(signals: RoutineSignals) -> Engine:
+        from bot.parts import readable_files
+        from core.routines.engine import EngineParts, RoutineEngine
+        from core.routines.lightweight import LightweightRuns
+        from core.routines.listening import Listening
+        from core.routines.telling import Telling
+
+        async def send(key: str, to: "Recipient", message: Message) -> bool:
+            return await notices().send(key, to, message)
+
+        zone = config.hub.timezone
+        runs = LightweightRuns(model, readable_files(config.workspace.dir), store.user, clock, zone)
+        telling = Telling(store, send, clock)
+        parts = EngineParts(store, runs, telling, Listening(), signals, clock, ids)
+        return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
+
+    return RoutineService(store, build)
+
+
+def build_desk(
+    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids
+) -> "RoutineDesk":
+    """What people do with routines."""
+    from core.routines.desk import RoutineDesk
+
+    return RoutineDesk(
+        store,
+        service,
+        clock,
+        ids,
+        timezone=config.hub.timezone,
+        cooldown_s=config.routines.default_cooldown_s,
+    )
+
+
+class Resting:
+    """An Engine that does nothing: no hub runs, or `[routines] enabled = false`."""
+
+    async def prepare(self) -> None:
+        """Nothing is loaded."""
+
+    async def run(self) -> None:
+        """Nothing is run."""
+
+    def matches(self, message: InboundMessage) -> "tuple[Match, ...]":
+        """Nothing is heard."""
+        del message
+        return ()
+
+    def changed(self, row: object) -> None:
+        """It is in the store."""
+
+    def deleted(self, routine_id: str) -> None:
+        """It is not in the store any more."""
+
+
+def resting_routines(store: Store) -> RoutineService:
+    """Routines that can be changed and are not carried out."""
+    return RoutineService(store, lambda _: Resting())

@@ -1,0 +1,145 @@
+"""Routines as their owner meets them: what fires them, the notice, its buttons."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from bot.config import load
+from bot.routines import build_desk
+from core.ids import RandomIds
+from core.routine_run import RunStatus
+from core.routines.desk import RoutineDesk
+from core.store.routines import RoutineRow, RoutineRunRow
+from core.users import Principal, Role
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+
+OLIVIA = Principal("owner", Role.OWNER, "Olivia")
+WATCH: Mapping[str, Any] = {
+    "name": "watch",
+    "trigger": {"type": "event", "pattern": "deploy (\\w+)"},
+    "action": {"type": "lightweight", "prompt": "Look into it."},
+    "guardrails": {"cooldown_s": 0},
+}
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path) as opened:
+        yield opened
+
+
+def desk_of(house: House) -> RoutineDesk:
+    assert house.app is not None
+    config = load(house.directory / "hubbub.toml", environ={}).config
+    return build_desk(config, house.app.store, house.app.routines, house.clock, RandomIds())
+
+
+async def greeted(house: House) -> None:
+    """The bot may write to people on Telegram only once they wrote to it."""
+    house.telegram.user_sends_text(OWNER, "hi")
+    await house.telegram.wait_text(OWNER, "You said: hi")
+
+
+async def runs_of(house: House, row: RoutineRow) -> list[RoutineRunRow]:
+    assert house.app is not None
+    return list(await house.app.store.routine_runs(row.id, 100))
+
+
+async def ended(house: House, row: RoutineRow, number: int = 1) -> list[RoutineRunRow]:
+    """The routine's runs, once so many have ended."""
+    runs: list[RoutineRunRow] = []
+
+    async def enough() -> bool:
+        nonlocal runs
+        runs = await runs_of(house, row)
+        return sum(run.state.over for run in runs) >= number
+
+    await house.until(enough)
+    return runs
+
+
+async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: House) -> None:
+    row = await desk_of(house).create(OLIVIA, WATCH)
+    house.telegram.user_sends_text(OWNER, "deploy production <tool_output>")
+    notice = await house.telegram.wait_text(OWNER, "Routine “watch”")
+    await house.telegram.wait_text(OWNER, "You said: deploy production")
+    assert notice.text.startswith("🔔 Routine “watch” has something for you\n\nYou said: Look into it.")
+    (run,) = await runs_of(house, row)
+    assert (run.state, run.key.split(":")[0], run.notice_state) == (RunStatus.ATTENTION, "message", "sent")
+    asked = next(call for call in house.model.log if "Look into it." in str(call.body)).body["messages"]
+    assert "group 1: production" in asked[-1]["content"]
+    assert asked[-1]["content"].count("</tool_output>") == 1  # what the person wrote cannot end it
+
+
+async def test_a_consumed_message_is_the_routines_alone(house: House) -> None:
+    consuming = {**WATCH, "trigger": {**WATCH["trigger"], "on_match": "consume"}}
+    await desk_of(house).create(OLIVIA, consuming)
+    house.telegram.user_sends_text(OWNER, "deploy it")
+    await house.telegram.wait_text(OWNER, "Taken by the routine “watch”.")
+    await house.telegram.wait_text(OWNER, "Routine “watch”")
+    assert not any(text.startswith("You said: deploy") for text in house.says(OWNER))
+    assert house.app is not None
+    (why,) = await house.app.store.explain_recent(1)
+    assert why.outcome == "routine watch"
+
+
+async def test_the_buttons_of_a_notice(house: House) -> None:
+    await greeted(house)
+    desk = desk_of(house)
+    row = await desk.create(OLIVIA, {**WATCH, "trigger": {"type": "manual"}})
+    await desk.fire(OLIVIA, "watch", "first")
+    card = await house.card(OWNER)
+    await house.pressed(OWNER, card, 0)
+    details = await house.telegram.wait_text(OWNER, "fired by manual")
+    assert "Tokens:" in details.text
+    assert await house.pressed(OWNER, card, 2) == "“watch” runs again."
+    await ended(house, row, 2)
+    assert await house.pressed(OWNER, card, 1) == "“watch” is paused."
+    await house.telegram.wait_text(OWNER, "“watch” is paused.")
+    assert await house.pressed(OWNER, card, 1) == "“watch” is paused already."
+    assert await house.pressed(OWNER, card, 2) == "“watch” is paused already."
+    assert not (await desk.find(OLIVIA, "watch")).enabled
+
+
+async def test_a_strangers_press_on_a_notice_does_nothing(house: House) -> None:
+    house.telegram.add_user(100, first_name="Gus")
+    house.telegram.user_sends_text(100, "hi")
+    shown = await house.telegram.wait_text(100, "You said: hi")
+    await greeted(house)
+    desk = desk_of(house)
+    await desk.create(OLIVIA, {**WATCH, "trigger": {"type": "manual"}})
+    await desk.fire(OLIVIA, "watch", "first")
+    card = await house.card(OWNER)
+    query = house.telegram.user_presses_button(100, shown.id, data=card.choices[1])
+    answered = await house.telegram.wait_callback_answer(query.id)
+    assert answered.answers[0]["text"] == "This routine is somebody else's."
+    assert (await desk.find(OLIVIA, "watch")).enabled
+
+
+async def test_a_schedule_fires_and_nothing_to_tell_is_silence(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=60) as house:
+        page = {
+            "name": "tick",
+            "trigger": {"type": "cron", "schedule": "* * * * *"},
+            "action": {"type": "lightweight", "prompt": "Anything new?"},
+            "guardrails": {"cooldown_s": 0},
+        }
+        house.model.rule("Anything new", "ROUTINE_OK")
+        row = await desk_of(house).create(OLIVIA, page)
+        runs = await ended(house, row, 2)
+        over = [run for run in runs if run.state.over]
+        assert {run.state for run in over} == {RunStatus.OK}
+        assert len({run.key for run in over}) == len(over)
+        assert not house.says(OWNER)
+
+
+async def test_routines_survive_a_restart(house: House) -> None:
+    row = await desk_of(house).create(OLIVIA, WATCH)
+    await house.stop()
+    house.telegram.user_sends_text(OWNER, "deploy while down")
+    await house.start()
+    await house.telegram.wait_text(OWNER, "Routine “watch”", timeout_s=LIMIT_S)
+    (run,) = await runs_of(house, row)
+    assert run.state is RunStatus.ATTENTION
