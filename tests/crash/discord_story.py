@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.crash.accounts import Accounts
 from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
@@ -93,6 +94,11 @@ class DiscordTown:
         await self.discord.wait_text(self.channel, GREETING, LIMIT_S)
         await self.end(signal.SIGINT)
         self.discord.forget_sessions()
+
+    async def settled(self) -> None:
+        """The people may have been content before the kill: let the hub pick up what it had left."""
+        await self.discord.wait_connected(timeout_s=LIMIT_S)
+        await Accounts(self.nursery, self.directory, LIMIT_S).settled()
 
     def shown(self) -> list[Message]:
         """What the bot shows the owner in the story."""
@@ -173,6 +179,7 @@ async def play(town: DiscordTown, point: Point | None) -> tuple[str, ...] | None
             town.discord.forget_sessions()
             await town.start()
         await people
+    await town.settled()
     return passed
 
 

@@ -128,12 +128,16 @@ def open_nursery() -> Iterator[Nursery]:
 
 
 def _fork(work: Callable[[], None]) -> int:
+    # A child forgets what it was sent before its interpreter was ready: held back, the kernel keeps it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return pid
     code = 1
     try:
         os.setsid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         sys.stdin.close()
         work()
         code = 0

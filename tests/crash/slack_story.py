@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.crash.accounts import Accounts
 from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
@@ -76,6 +77,11 @@ class SlackTown:
         if self.hub is not None:
             self.hub.send(sent)
             await self.hub.wait(LIMIT_S)
+
+    async def settled(self) -> None:
+        """The people may have been content before the kill: let the hub pick up what it had left."""
+        await self.slack.wait_connected(timeout_s=LIMIT_S)
+        await Accounts(self.nursery, self.directory, LIMIT_S).settled()
 
     def shown(self) -> list[Message]:
         """What the bot shows the owner, deletions left out."""
@@ -152,8 +158,10 @@ async def play(town: SlackTown, point: Point | None) -> tuple[str, ...] | None:
             await town.end(signal.SIGKILL)
             passed = tuple(town.trace())
             town.slack.clear_faults()
+            await town.slack.wait_for(lambda: not town.slack.connections(), LIMIT_S)
             await town.start()
         await people
+    await town.settled()
     return passed
 
 

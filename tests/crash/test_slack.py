@@ -45,6 +45,6 @@ async def test_on_slack_every_promise_is_kept_and_nothing_is_shown_twice(
         strikes = [group.create_task(one(n, point)) for n, point in enumerate(struck)]
     failures = [failure for task in strikes if (failure := task.result()) is not None]
     print(f"{len(struck)} of {len(points)} kill points on Slack, {len(struck) - len(failures)} kept")
-    proof_record("crash", slack_kill_points=len(struck))
+    proof_record("crash-slack", kill_points=len(points), struck=len(struck))
     assert not failures, "\n".join(failures)
     assert {"chat.postMessage", "chat.update"} <= {p.method for p in points if isinstance(p, InSlack)}

@@ -3,17 +3,16 @@
 The people know nothing of kills: they answer what they see, as often as they see it.
 """
 
-import asyncio
 import contextlib
-import itertools
 import json
 import re
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.crash.accounts import Accounts
 from tests.crash.entry import Orders
 from tests.crash.ledger import Ledger
 from tests.crash.nursery import HubProcess, Nursery
@@ -60,7 +59,10 @@ class Town:
     port: int = 0
     newest_before_start: int = 0
     pressed: set[tuple[int, int]] = field(default_factory=set)
-    _asked: Iterator[int] = field(default_factory=itertools.count)
+    accounts: Accounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.accounts = Accounts(self.nursery, self.directory, LIMIT_S)
 
     @property
     def workspace(self) -> Path:
@@ -125,21 +127,12 @@ class Town:
         return re.findall(r"serving on (\S+)", (self.directory / "hub.log").read_text())[-1]
 
     async def why(self) -> list[dict[str, Any]]:
-        """What the hub says became of every message: `hubbub why --json`."""
-        output = self.directory / f"why-{next(self._asked)}"
-        words = ("why", "--json", "--limit", "1000", "--config", str(self.directory / "hubbub.toml"))
-        process = await self.nursery.command(words, output)
-        await process.wait(LIMIT_S)
-        assert await self.nursery.exit_code(process) == 0, output.read_text()
-        return json.loads(output.read_text())["events"]
+        """See Accounts."""
+        return await self.accounts.why()
 
     async def account(self) -> list[dict[str, Any]]:
         """As `why`, once the hub has nothing left to send. Raises TimeoutError."""
-        async with asyncio.timeout(LIMIT_S):
-            while True:
-                events = await self.why()
-                if not any(map(_unsettled, (row for event in events for row in event["deliveries"]))):
-                    return events
+        return await self.accounts.settled()
 
     # --- people ----------------------------------------------------------------------------------------
 
@@ -206,13 +199,6 @@ async def open_town(nursery: Nursery, directory: Path, house: House | None = Non
             yield town
         finally:
             await town.kill()
-
-
-def _unsettled(delivery: Mapping[str, Any]) -> bool:
-    """Whether something is still to be done about it; an ambiguous one is repeated once."""
-    return delivery["state"] in {"queued", "sending"} or (
-        delivery["state"] == "ambiguous" and delivery["repeats"] == 0
-    )
 
 
 def survivors(town: Town) -> list[int]:
