@@ -7,6 +7,8 @@ from starlette.types import ASGIApp
 from bot.config import Loaded
 from bot.desk import HubDesk
 from bot.keeping import HubKeeping
+from bot.platforms import ChannelBuilder
+from bot.reloading import ChannelReloading
 from bot.tools import build_tools
 from bot.vault_keys import VaultKeyRing
 from bot.web.api import ApiParts, api
@@ -23,6 +25,7 @@ from core.conversation.pairing import PairingDesk
 from core.hub import Hub
 from core.ids import Ids
 from core.ports import Inbox
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.tools.editing import CallEditing
 from core.tools.pipeline import CallPipeline
@@ -35,6 +38,8 @@ def build_api(
     hub: Hub,
     inbox: Inbox,
     manager: ChannelManager,
+    builder: ChannelBuilder,
+    leaks: LeakDetector,
     webchat: WebChannel,
     pipeline: CallPipeline,
     editing: CallEditing,
@@ -49,11 +54,13 @@ def build_api(
     ids: Ids,
 ) -> ASGIApp:
     """The application below `/api` of a hub that runs."""
+    reloading = ChannelReloading(loaded, manager, builder, leaks.learn)
     parts = ApiParts(
         store=store,
         hub=hub,
         desk=HubDesk(store, inbox, pairing, gate.owner, clock, ids, editing),
-        keeping=HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock),
+        keeping=HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, reloading),
+        reloading=reloading,
         web=webchat,
         live=live,
         login=login,

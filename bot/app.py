@@ -6,7 +6,7 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,20 +14,20 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from bot.api_access import ApiAccess, published
+from bot.certificates import Certificates
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
 from bot.guarding import build_credentials, build_leaks
 from bot.log_file import log_file
 from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
 from bot.parts import (
-    Certificates,
-    build_channels,
     build_chat,
     build_pipeline,
     build_rules,
     open_models,
     open_store,
 )
+from bot.platforms import ChannelBuilder
 from bot.readiness import readiness_of
 from bot.routines import build_routines
 from bot.vault_keys import VaultKeyRing
@@ -40,7 +40,6 @@ from bot.web.login import LoginDesk, login_routes, login_url
 from bot.web.ondemand import OnDemand
 from bot.web.server import WebServer, listen, url_of
 from bot.web.uploads import UPLOADS_NAME, FileUploads
-from channels.channel import Channel
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
 from core.acknowledgements import Acknowledgements
@@ -177,8 +176,8 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         models = seams.model(await opened.enter_async_context(open_models(config, seams.clock, certificates)))
-        channels = build_channels(config, seams.clock, certificates)
-        yield await _assemble(loaded, seams, opened, store, models, channels, owner, sock)
+        builder = ChannelBuilder(seams.clock, certificates)
+        yield await _assemble(loaded, seams, opened, store, models, builder, owner, sock)
 
 
 async def _assemble(
@@ -187,7 +186,7 @@ async def _assemble(
     opened: contextlib.AsyncExitStack,
     store: Store,
     models: Model,
-    channels: Sequence[Channel],
+    builder: ChannelBuilder,
     owner: Principal,
     sock: socket.socket,
 ) -> App:
@@ -197,9 +196,8 @@ async def _assemble(
     store.watch(live)
     uploads = FileUploads(loaded.config.hub.data_dir / UPLOADS_NAME, ids)
     webchat = WebChannel(uploads, clock)
-    manager = ChannelManager(
-        [*channels, webchat], store, clock, on_state=live.channel_changed, on_send=metrics.sent
-    )
+    channels = [*builder.all(loaded.config), webchat]
+    manager = ChannelManager(channels, store, clock, on_state=live.channel_changed, on_send=metrics.sent)
     previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
     turns = TurnListeners(seams.turns, previews, live, metrics)
     leaks = build_leaks(loaded.config)
@@ -248,6 +246,8 @@ async def _assemble(
             hub,
             inbox,
             manager,
+            builder,
+            leaks,
             webchat,
             pipeline,
             editing,

@@ -12,8 +12,9 @@ place of FILE:LINE where a variable said it). Values of secrets and of reference
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -55,6 +56,8 @@ class Loaded:
     source: Path | None
     environment: Mapping[str, str] = field(repr=False)
     environment_file: Path | None = None
+    again: "Callable[[], Loaded] | None" = field(default=None, repr=False, compare=False)
+    """Reads what is written now, from the same places. Raises ConfigError."""
 
     @property
     def database(self) -> Path:
@@ -74,6 +77,7 @@ def load(
     `secrets` False is for those who need none of them: references in their places stay unopened, and need not
     lead anywhere. Raises ConfigError with every problem found.
     """
+    again = partial(load, path, environ=environ, cwd=cwd, secrets=secrets)
     environ = os.environ if environ is None else environ
     cwd = Path.cwd() if cwd is None else cwd
     source = _source(path, environ, cwd)
@@ -91,6 +95,7 @@ def load(
         source,
         MappingProxyType(dict(environ)),
         cwd / beside if (cwd / beside).is_file() else None,
+        again,
     )
 
 

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Protocol
 
 from bot.errors import DeskRefused, StartError
+from bot.reload_view import Reloading
 from bot.vault_keys import VaultKeyRing
 from bot.views import DecisionView
 from core.clock import Clock
@@ -41,15 +42,21 @@ class Keeping(Protocol):
 
 
 class HubKeeping:
-    """On the store itself. `tools`: tells the names of all tools of this hub."""
+    """On the store itself. `tools`: names of all tools of this hub; `reloading`: the running one's."""
 
     def __init__(
-        self, store: Store, ring: VaultKeyRing, tools: Callable[[], Collection[str]], clock: Clock
+        self,
+        store: Store,
+        ring: VaultKeyRing,
+        tools: Callable[[], Collection[str]],
+        clock: Clock,
+        reloading: Reloading | None = None,
     ) -> None:
         self._store = store
         self._ring = ring
         self._tools = tools
         self._clock = clock
+        self._reloading = reloading
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """See Keeping."""
@@ -61,7 +68,19 @@ class HubKeeping:
             raise DeskRefused("refused", str(error)) from error
         except (StartError, StoreUnavailable) as error:
             raise DeskRefused("unavailable", str(error)) from error
-        return DecisionView(id=name, outcome="kept; what uses it reads it at the next start")
+        return DecisionView(id=name, outcome=f"kept; {await self._taken_up()}")
+
+    async def _taken_up(self) -> str:
+        """What became of it in the hub that runs."""
+        later = "what uses it reads it at the next start"
+        if self._reloading is None:
+            return later
+        try:
+            done = await self._reloading.reload()
+        except DeskRefused as refused:
+            return f"nothing uses it yet: {refused}"
+        changes = [change.in_words() for change in done.channels if change.outcome != "unchanged"]
+        return "; ".join(changes) or later
 
     async def drop_secret(self, name: str) -> DecisionView:
         """See Keeping."""

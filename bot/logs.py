@@ -48,13 +48,18 @@ class Redactor:
     """Strikes out known secret values, and what looks like a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known: set[str] = set()
+        self._values: set[str] = set()
+        self._known: re.Pattern[str] | None = None
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Strike these out as well from now on."""
         for secret in secrets:
             if len(secret) >= SHORTEST_SECRET:
                 # As it is, and as JSON or repr() would show it inside another text.
-                known |= {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]}
-        longest_first = sorted(known, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
+                self._values |= {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]}
+        longest_first = sorted(self._values, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def __call__(self, text: str) -> str:
         """The text without secrets."""
@@ -69,6 +74,10 @@ class _Formatter(logging.Formatter):
     def __init__(self, redact: Redactor) -> None:
         super().__init__()
         self._redact = redact
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """See Redactor."""
+        self._redact.learn(secrets)
 
     def _at(self, record: logging.LogRecord) -> str:
         """RFC 3339 in UTC with milliseconds."""
@@ -113,6 +122,14 @@ class JsonFormatter(_Formatter):
         if trace := self._trace(record):
             page["trace"] = trace
         return json.dumps(page, ensure_ascii=False)
+
+
+def strike_out(secrets: Iterable[str]) -> None:
+    """Secrets that came up while the program runs appear in no record from now on."""
+    values = frozenset(secrets)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, _Formatter):
+            handler.formatter.learn(values)
 
 
 def _one_word(value: str) -> str:

@@ -1,22 +1,19 @@
-"""Builds the parts from the configuration. Platforms are imported only when they are configured."""
+"""Builds the parts from the configuration; the channels are built in bot.platforms."""
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+from bot.certificates import Certificates
 from bot.config import DATABASE_NAME, Loaded
 from bot.errors import StartError, needed_to_start
-from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
+from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
-from bot.settings import ChannelSection, Config, DiscordChannel, SlackChannel, TelegramChannel
+from bot.settings import Config
 from bot.settings import Model as ModelSettings
 from bot.tools import build_laws, build_tools
-from bot.web.channels import CHANNELS_PATH
-from channels.channel import Channel
 from channels.webchat import WEB
-from core import texts
 from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
 from core.agent.services import ChatServices, ChatSettings
@@ -24,7 +21,6 @@ from core.clock import Clock
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.judging import HouseRules
 from core.conversation.sessions import SessionManager
-from core.errors import ToolDenied, ToolFailed
 from core.events import TurnListener
 from core.ids import Ids
 from core.model.base import Model
@@ -35,7 +31,6 @@ from core.ports import OutboxListener
 from core.prompts import VoteRule
 from core.safety.leaks import LeakDetector
 from core.safety.limits import ResultLimits
-from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
@@ -56,24 +51,6 @@ async def open_store(config: Config, clock: Clock, ids: Ids) -> AsyncIterator[St
         yield store
     finally:
         await store.close()
-
-
-class Certificates:
-    """One TLS context for all clients, made when the first of them needs it: loading the authorities takes
-    a tenth of a second, and plain http needs none."""
-
-    def __init__(self) -> None:
-        self._context: ssl.SSLContext | None = None
-
-    def for_url(self, url: str) -> ssl.SSLContext | None:
-        """The context to talk to that address with; None for plain http."""
-        if url.lower().startswith("http:"):
-            return None
-        if self._context is None:
-            from core.model.http import tls_context
-
-            self._context = tls_context()
-        return self._context
 
 
 @contextlib.asynccontextmanager
@@ -119,110 +96,6 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
     except ValueError as error:
         raise StartError(f"{error}; correct its [[models]] section") from error
     return RetryingModel(model, clock)
-
-
-def build_channels(config: Config, clock: Clock, certificates: Certificates) -> list[Channel]:
-    """One adapter per configured channel."""
-    return [
-        _channel(config, name, settings, clock, certificates) for name, settings in config.channels.items()
-    ]
-
-
-def _channel(
-    config: Config, name: str, settings: ChannelSection, clock: Clock, certificates: Certificates
-) -> Channel:
-    match settings:
-        case TelegramChannel():
-            return _telegram(config, name, settings, clock, certificates)
-        case SlackChannel():
-            return _slack(config, name, settings, clock, certificates)
-        case DiscordChannel():
-            return _discord(config, name, settings, clock, certificates)
-
-
-def _slack(
-    config: Config, name: str, settings: SlackChannel, clock: Clock, certificates: Certificates
-) -> Channel:
-    from channels.slack.channel import Http, Socket
-    from channels.slack.channel import SlackChannel as Slack
-
-    app_token, secret = settings.app_token, settings.signing_secret
-    receiving = (
-        Socket(app_token.get_secret_value() if app_token else "")
-        if settings.mode == "socket"
-        else Http(secret.get_secret_value() if secret else "")
-    )
-    return Slack(
-        name=name,
-        bot_token=settings.bot_token.get_secret_value(),
-        receiving=receiving,
-        api_base_url=settings.api_base_url,
-        clock=clock,
-        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
-        tls=certificates.for_url(settings.api_base_url),
-    )
-
-
-def _discord(
-    config: Config, name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates
-) -> Channel:
-    from channels.discord.channel import DiscordChannel as Discord
-
-    return Discord(
-        name=name,
-        token=settings.token.get_secret_value(),
-        commands=dict(texts.COMMANDS),
-        clock=clock,
-        api_base_url=settings.api_base_url,
-        gateway_url=settings.gateway_url,
-        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
-        tls=certificates.for_url(settings.api_base_url),
-        groups=settings.groups != "off",
-    )
-
-
-def _telegram(
-    config: Config, name: str, settings: TelegramChannel, clock: Clock, certificates: Certificates
-) -> Channel:
-    with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
-        from channels.telegram.channel import TelegramChannel as Telegram
-        from channels.telegram.webhook import PATH, Webhook
-
-    webhook = None
-    if settings.mode == "webhook" and settings.webhook_secret is not None:
-        url = f"{config.http.public_url}{CHANNELS_PATH}/{name}{PATH}"
-        webhook = Webhook(url, settings.webhook_secret.get_secret_value())
-    return Telegram(
-        name=name,
-        token=settings.token.get_secret_value(),
-        api_base_url=settings.api_base_url,
-        commands=dict(texts.COMMANDS),
-        clock=clock,
-        webhook=webhook,
-        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
-        tls=certificates.for_url(settings.api_base_url),
-        groups=settings.groups,
-    )
-
-
-def readable_files(*roots: Path) -> Callable[[str, int], bytes]:
-    """Reads files that lie below one of the roots, for channels to send; ValueError says why not."""
-    guards = [PathGuard(root) for root in roots]
-
-    def read(path: str, limit_bytes: int) -> bytes:
-        guard = next((guard for guard in guards if guard.refusal(path) is None), guards[0])
-        try:
-            with guard.reading(path) as file:
-                content = file.read(limit_bytes + 1)
-        except (ToolDenied, ToolFailed) as error:
-            raise ValueError(str(error)) from error
-        if len(content) > limit_bytes:
-            raise ValueError(f"it has more than {limit_bytes} bytes")
-        if not content:
-            raise ValueError("it is empty")
-        return content
-
-    return read
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:

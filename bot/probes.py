@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from bot.certificates import Certificates
 from bot.findings import Finding, broken, fine, warning
-from bot.parts import Certificates
 from bot.settings import ChannelSection, Config, DiscordChannel, Model, SlackChannel, TelegramChannel
 from channels.telegram.privacy import GroupRights, hints
 

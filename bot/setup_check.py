@@ -4,11 +4,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bot.certificates import Certificates
 from bot.config import load, secret_values
 from bot.findings import Finding, Health, broken, fine
 from bot.logs import Redactor
 from bot.model_trial import try_model
-from bot.parts import Certificates, open_each_model
+from bot.parts import open_each_model
 from bot.probes import channel_findings
 from bot.settings import Config
 from bot.setup import Answers, configuration, variables

@@ -11,13 +11,15 @@ from channels.outlet import Unreachable
 from channels.reception import Reception
 from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
-from core.errors import AuthRejected
+from core.errors import AuthRejected, Unavailable
 from core.messages import Address, MessageRef
 from core.ports import Inbox, Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_GRACE_S = 1.5
+CHECK_LIMIT_S = 8.0
+"""Who replaces a channel hears soon whether the platform knows the new one."""
 
 
 @dataclass(slots=True)
@@ -92,7 +94,14 @@ class ChannelManager:
         """Let `channel` take the place of the one with its name. Raises ChannelError, and then changes
         nothing, if the platform does not know the new one. Unsent rows go out through it."""
         slot = self._slots[channel.name]
-        await channel.check()
+        try:
+            async with asyncio.timeout(CHECK_LIMIT_S):
+                await channel.check()
+        except BaseException as error:
+            await self._close(channel)
+            if isinstance(error, TimeoutError):
+                raise Unavailable(f"the platform did not answer within {CHECK_LIMIT_S:g} s") from error
+            raise
         if slot.receiving is not None:
             slot.receiving.cancel()
             await asyncio.wait([slot.receiving])

@@ -61,10 +61,12 @@ class Outlet:
         await self._open.wait()
         return self.channel
 
-    def reject(self, error: AuthRejected) -> None:
-        """The token was refused: nothing goes out until `use`."""
-        self._open.clear()
-        self._on_rejected(error)
+    def reject(self, channel: Channel, error: AuthRejected) -> None:
+        """This channel's token was refused: nothing goes out until `use`. What a channel that was replaced
+        meanwhile learns of its own token changes nothing."""
+        if channel is self.channel:
+            self._open.clear()
+            self._on_rejected(error)
 
     def use(self, channel: Channel) -> None:
         """Send through this channel from now on."""

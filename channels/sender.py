@@ -152,7 +152,7 @@ class Sender:
         except (ChannelError, StoreUnavailable) as error:
             logger.info("previews to %s wait: %s", self._address, error)
             self._previews.slow_down()
-            self._heed(error)
+            self._heed(channel, error)
         finally:
             self._in_request = False
 
@@ -166,17 +166,17 @@ class Sender:
         except ChannelError as error:
             logger.info("looking for a preview to %s again: %s", self._address, error)
             self._quiet_until_us = self._clock.now() + int(self._pause_s() * SECOND_US)
-            self._heed(error)
+            self._heed(channel, error)
         finally:
             self._in_request = False
 
-    def _heed(self, error: ChannelError | StoreUnavailable) -> None:
+    def _heed(self, channel: Channel, error: ChannelError | StoreUnavailable) -> None:
         """What the platform said to a preview goes for messages, too."""
         match error:
             case RateLimited():
                 self._quiet_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
             case AuthRejected():
-                self._outlet.reject(error)
+                self._outlet.reject(channel, error)
             case _:
                 pass
 
@@ -213,7 +213,7 @@ class Sender:
         try:
             await self._show(channel, row)
         except ChannelError as error:
-            return await self._not_sent(row, error)
+            return await self._not_sent(channel, row, error)
         except Exception:  # a defect of the adapter, met by this row: the others go on
             logger.exception("sending row %d to %s broke", row.id, self._address)
             return await self._unanswered(row, "unexpected error, see the log")
@@ -300,14 +300,14 @@ class Sender:
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     # --- when it did not go through ----------------------------------------------------------------------
-    async def _not_sent(self, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
+    async def _not_sent(self, channel: Channel, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
         match error:
             case RateLimited():
                 return await self._again(row, error.retry_after_s, str(error))
             case Unavailable():
                 return await self._again(row, self._pause_s(), str(error))
             case AuthRejected():
-                self._outlet.reject(error)
+                self._outlet.reject(channel, error)
                 return await self._again(row, 0, str(error))
             case _RepeatableUnanswered():
                 return await self._again(row, self._pause_s(), str(error))

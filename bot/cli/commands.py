@@ -6,7 +6,7 @@ import typer
 
 from bot.cli.database_commands import db_commands
 from bot.cli.keeping_commands import grants_commands, permissions_commands, secrets_commands
-from bot.cli.operating_commands import init, login, logs, models_commands
+from bot.cli.operating_commands import config_commands, init, login, logs, models_commands
 from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, LimitOption
 
 app = typer.Typer(
@@ -23,11 +23,11 @@ def _group(name: str, told: str) -> typer.Typer:
     return commands
 
 
-config_commands = _group("config", "Look at the configuration.")
 threads_commands = _group("threads", "Look at conversations.")
 approvals_commands = _group("approvals", "What waits for a person's decision.")
 users_commands = _group("users", "The people who may speak to the hub.")
 pair_commands = _group("pair", "Let people in who ask.")
+app.add_typer(config_commands, name="config")
 app.add_typer(models_commands, name="models")
 app.add_typer(grants_commands, name="grants")
 app.add_typer(permissions_commands, name="permissions")
@@ -85,15 +85,6 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from bot.cli.examining import doctor as examine
 
     raise typer.Exit(ended(lambda: examine(config, as_json=as_json)))
-
-
-@config_commands.command("check")
-def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Read the configuration and say whether it is right; with --json also what is in force."""
-    from bot.cli.configuration import check
-    from bot.cli.ending import ended
-
-    raise typer.Exit(ended(lambda: check(config, as_json=as_json)))
 
 
 @threads_commands.command("list")

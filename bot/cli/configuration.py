@@ -1,15 +1,17 @@
-"""`hubbub config check`."""
+"""`hubbub config check` and `hubbub config reload`."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 from pydantic import BaseModel, SecretStr
 
-from bot.cli.ending import USAGE, CommandFailed
-from bot.cli.printing import print_json
+from bot.cli.ending import FAILED, USAGE, CommandFailed
+from bot.cli.printing import print_json, printable
 from bot.cli.running import models_in_words
 from bot.config import ConfigError, load, secret_values
+from bot.errors import DeskRefused
 from bot.logs import STRUCK_OUT, Redactor
 
 
@@ -29,6 +31,29 @@ def check(path: Path | None, *, as_json: bool) -> None:
     redact = Redactor(secret_values(loaded.config))
     source = None if loaded.source is None else str(loaded.source)
     print_json({"ok": True, "source": source, "problems": [], "config": _shown(loaded.config, redact)})
+
+
+def reload(path: Path | None, *, as_json: bool) -> None:
+    """Have the running hub read the configuration again."""
+    from bot.api_access import read_access
+    from bot.cli.remote import RemoteHub
+
+    access = read_access(load(path, secrets=False).config.hub.data_dir)
+    if access is None:
+        raise CommandFailed("no hub runs here; the next one reads what is written: hubbub run")
+    try:
+        done = asyncio.run(RemoteHub(access).reload())
+    except DeskRefused as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+    if as_json:
+        print_json(done)
+    else:
+        for change in done.channels:
+            typer.echo(printable(change.in_words()))
+        if done.next_start:
+            typer.echo(printable(f"from the next start: {', '.join(done.next_start)}"))
+    if any(change.outcome == "refused" for change in done.channels):
+        raise typer.Exit(FAILED)
 
 
 def _shown(value: object, redact: Redactor) -> object:

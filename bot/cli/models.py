@@ -31,7 +31,8 @@ def try_each(path: Path | None, *, as_json: bool) -> None:
 
 
 async def _trials(loaded: Loaded) -> Sequence[Trial]:
-    from bot.parts import Certificates, open_each_model
+    from bot.certificates import Certificates
+    from bot.parts import open_each_model
 
     clock = SystemClock()
     async with open_each_model(loaded.config, clock, Certificates()) as models:

@@ -1,4 +1,4 @@
-"""`init`, `login`, `logs` and the group `models`, parsed; see bot.cli.commands."""
+"""`init`, `login`, `logs` and the groups `config` and `models`, parsed; see bot.cli.commands."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,7 @@ import typer
 
 from bot.cli.parameters import ConfigOption, JsonOption
 
+config_commands = typer.Typer(help="The configuration.", no_args_is_help=True)
 models_commands = typer.Typer(help="The language models.", no_args_is_help=True)
 
 
@@ -95,3 +96,21 @@ def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> Non
     from bot.cli.models import try_each
 
     raise typer.Exit(ended(lambda: try_each(config, as_json=as_json)))
+
+
+@config_commands.command("check")
+def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Read the configuration and say whether it is right; with --json also what is in force."""
+    from bot.cli.configuration import check
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: check(config, as_json=as_json)))
+
+
+@config_commands.command("reload")
+def config_reload(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """The running hub reads it again: channels take up their tokens, the rest holds from the next start."""
+    from bot.cli.configuration import reload
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: reload(config, as_json=as_json)))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.api_access import ApiAccess
 from bot.errors import DeskRefused
+from bot.reload_view import ReloadView
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from core.conversation.pairing import PairAs
 from core.prompts import Option, ToolSetting
@@ -123,6 +124,14 @@ class RemoteKeeping(HubClient):
         word = None if setting is None else setting.value
         page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
         return _read(DecisionView, page)
+
+
+class RemoteHub(HubClient):
+    """See bot.reload_view.Reloading."""
+
+    async def reload(self) -> ReloadView:
+        """See Reloading."""
+        return _read(ReloadView, await self._post("/api/config/reload"))
 
 
 class LoginLink(BaseModel):

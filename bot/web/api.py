@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from bot.desk import HubDesk
 from bot.keeping import Keeping
+from bot.reload_view import Reloading
 from bot.views import StatusView
 from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat
@@ -42,6 +43,7 @@ class ApiParts:
     hub: Hub
     desk: HubDesk
     keeping: Keeping
+    reloading: Reloading
     web: WebChannel
     live: Live
     login: LoginDesk
@@ -63,7 +65,7 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     chat = Chat(store, parts.web, parts.desk, parts.uploads, presenter, ids)
     people = People(store, parts.desk, parts.login, parts.url, parts.status, parts.states)
     looking = Looking(store, parts.states, dict(parts.platforms))
-    keeping = KeepingApi(store, parts.keeping)
+    keeping = KeepingApi(store, parts.keeping, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *looking.endpoints()]
     found += keeping.endpoints()
     return [*found, openapi_endpoint(found)]

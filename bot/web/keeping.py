@@ -1,4 +1,4 @@
-"""What the owner lays down for the time to come: secrets, grants, settings of tools."""
+"""What the owner lays down for the time to come: secrets, grants, settings of tools, the configuration."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from bot.keeping import Keeping
+from bot.reload_view import Reloading, ReloadView
 from bot.views import DecisionView, GrantView, PermissionView
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from core.prompts import ToolSetting
@@ -42,9 +43,10 @@ class Permission(Given):
 class KeepingApi:
     """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
 
-    def __init__(self, store: Store, keeping: Keeping) -> None:
+    def __init__(self, store: Store, keeping: Keeping, reloading: Reloading) -> None:
         self._store = store
         self._keeping = keeping
+        self._reloading = reloading
 
     def endpoints(self) -> list[Endpoint]:
         """What is served."""
@@ -56,6 +58,15 @@ class KeepingApi:
             _changing("/grants/revoke", self.revoke_grant, GrantOf),
             Endpoint("GET", "/permissions", self.permissions, list[PermissionView], owner_only=True),
             _changing("/permissions", self.set_permission, Permission),
+            Endpoint(
+                "POST",
+                "/config/reload",
+                self.reload,
+                ReloadView,
+                body=Given,
+                refusals=(409,),
+                owner_only=True,
+            ),
         ]
 
     async def keep_secret(self, call: Call) -> DecisionView:
@@ -92,6 +103,11 @@ class KeepingApi:
         """Write down a person's word on a tool."""
         body: Permission = call.body
         return await self._keeping.set_permission(body.user_id, body.tool, body.setting)
+
+    async def reload(self, call: Call) -> ReloadView:
+        """Read the configuration again: channels take up their tokens, the rest waits for the next start."""
+        del call
+        return await self._reloading.reload()
 
 
 def _changing(

@@ -82,8 +82,10 @@ class SlackChannel:
         )
 
     async def check(self) -> None:
-        """See Channel."""
+        """See Channel. The app's token, if there is one, is another than the bot's."""
         await self._client.account()
+        if self._socket is not None:
+            await self._socket.check(self._client.web)
 
     async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
         """See Channel."""

@@ -55,6 +55,13 @@ class SocketReceiver:
         self._name = name
         self._app_token = app_token
 
+    async def check(self, web: AsyncWebClient) -> None:
+        """Ask for an address that nobody will use. Raises ChannelError."""
+        try:
+            await cast("Any", web).apps_connections_open(app_token=self._app_token)
+        except Exception as error:
+            raise channel_error(error) from None
+
     async def run(
         self,
         web: AsyncWebClient,

@@ -64,7 +64,12 @@ class LeakDetector:
     """Finds credentials. `known`: values the hub was given, whatever they look like."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        distinct = {one for one in known if len(one) >= SHORTEST_KNOWN}
+        self._known: tuple[str, ...] = ()
+        self.learn(known)
+
+    def learn(self, known: Iterable[str]) -> None:
+        """Find these as well from now on."""
+        distinct = {*self._known, *(one for one in known if len(one) >= SHORTEST_KNOWN)}
         self._known = tuple(sorted(distinct, key=len, reverse=True))
         self._odd = tuple(one for one in self._known if not _IN_A_WORD.issuperset(one))
         self._anchors = (*_ANCHORS, *self._known)

@@ -117,6 +117,22 @@ async def test_a_refused_token_is_final_and_replaceable() -> None:
     assert right.closed
 
 
+async def test_what_the_old_channel_learns_late_does_not_fail_the_new_one() -> None:
+    old, new, outbox = LoopbackChannel(), LoopbackChannel(), MemoryOutbox()
+    old.hold.add("a")
+    old.trouble = lambda *_: AuthRejected("revoked")
+    async with running([old], outbox, ManualClock()) as manager:
+        await old.until(lambda: phase(manager) is Phase.RUNNING)
+        outbox.enqueue("a", "hello")
+        await old.until(lambda: "a" in old.held)
+        await manager.replace(new)
+        old.hold.clear()
+        old.changed()
+        await outbox.settled()
+        assert new.texts("a") == ["hello"]
+        assert phase(manager) is Phase.RUNNING
+
+
 async def test_a_send_that_learns_of_a_refused_token_fails_the_channel() -> None:
     channel, outbox = LoopbackChannel(), MemoryOutbox()
     channel.trouble = lambda *_: AuthRejected("revoked")

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.parts import readable_files
+from bot.platforms import readable_files
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from channels.telegram.channel import TelegramChannel
