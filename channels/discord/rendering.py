@@ -8,16 +8,20 @@ counts. Blank input gives no message. Nothing raises because of the text, whatev
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
-from channels.blocks import Mark, showable
+from channels.blocks import Link, Mark, showable
 from channels.chunking import Chunk, split
 from channels.markdown import parse, read
 from channels.runs import Code, Line, Part, Run, parts_of
-from channels.text_layout import FlatText, lay_out
+from channels.text_layout import FlatSpan, FlatText, lay_out
 from core import messages
 
 MAX_TEXT_UNITS = 2000
 """Create Message: "Message contents (up to 2000 characters)"."""
+
+_AROUND_URL_UNITS = 32
+"""More than the signs of a link, of all styles on it and of its line, and one character of text, escaped."""
 
 JOINER = "\u2060"
 """A word joiner: not seen, and keeps apart what Discord would read as one."""
@@ -60,8 +64,21 @@ def utf16_units(text: str) -> int:
 def _messages(flat: FlatText, limit_units: int) -> tuple[str, ...]:
     if limit_units < 64:
         raise ValueError(f"limit_units={limit_units}: a code block with its language would not fit")
+    flat = _without_endless_links(flat, limit_units)
     chunks = split(flat, limit_units, lambda chunk: utf16_units(compose(chunk)) <= limit_units)
     return tuple(text for text in map(compose, chunks) if not _BLANK.fullmatch(text))
+
+
+def _without_endless_links(flat: FlatText, limit_units: int) -> FlatText:
+    """An address takes room in the message: one that leaves none for its text cannot be a link."""
+    room_units = limit_units - _AROUND_URL_UNITS
+
+    def fits(span: FlatSpan) -> bool:
+        return not isinstance(span.style, Link) or utf16_units(span.style.url) <= room_units
+
+    if all(fits(span) for span in flat.spans):
+        return flat
+    return replace(flat, spans=tuple(span for span in flat.spans if fits(span)))
 
 
 def compose(chunk: Chunk) -> str:
@@ -115,8 +132,8 @@ def _strong(run: Run) -> frozenset[Mark]:
 
 def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
     before = ""
-    for run in runs:
-        written = _run(run)
+    for run, after in zip_longest(runs, runs[1:]):
+        written = _run(run, is_followed=after is not None and not after.text[:1].isspace())
         # Markers that touch would be read together: `**a****b**`.
         if before[-1:] in tuple("*~`)_") and written[:1] in tuple("*~`[_"):
             yield JOINER
@@ -124,7 +141,7 @@ def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
         before = written
 
 
-def _run(run: Run) -> str:
+def _run(run: Run, *, is_followed: bool) -> str:
     text = run.text.strip()
     if not text:
         return run.text
@@ -135,7 +152,7 @@ def _run(run: Run) -> str:
     elif Mark.CODE in run.marks:  # it stands alone: what it holds could end a style around it
         body = _inline_code(text)
     else:
-        body = _styled(_escaped(text), run.marks)
+        body = _styled(_escaped(text, is_followed=is_followed and not tail and not run.marks), run.marks)
     return f"{lead}{body}{tail}"
 
 
@@ -165,24 +182,28 @@ def _is_linkable(url: str) -> bool:
     return bool(re.fullmatch(r"https?://[^\s<>]+", url, re.IGNORECASE))
 
 
-def _escaped(text: str) -> str:
+def _escaped(text: str, *, is_followed: bool) -> str:
+    """`is_followed`: by something written right behind it."""
     parts: list[str] = []
     done = 0
     for match in _BARE_URL.finditer(text):
-        parts += (_escaped_words(text[done : match.start()]), _bare_url(match.group()))
-        done = match.end()
+        done, before = match.end(), text[done : match.start()]
+        touched = not text[done].isspace() if done < len(text) else is_followed
+        parts += (_escaped_words(before), _bare_url(match.group(), is_followed=touched))
     parts.append(_escaped_words(text[done:]))
     return "".join(parts)
 
 
-def _bare_url(text: str) -> str:
-    """An address in running text, which Discord makes a link: in it a backslash would be seen."""
+def _bare_url(text: str, *, is_followed: bool) -> str:
+    """An address in running text, which Discord makes a link: in it a backslash would be seen, and whatever
+    is written right behind it would belong to it."""
     behind = _BEHIND_URL.search(text)
     url = text[: behind.start()] if behind is not None else text
     rest = text[len(url) :]
     if ">" in url or _MARKERS.search(url) or not _is_linkable(url):
         return _escaped_words(text).replace("://", "\\://")
-    return f"<{url}>{_escaped_words(rest)}" if _MEANING.search(rest) or ">" in rest else text
+    is_open = is_followed or ">" in rest or _MEANING.search(rest)
+    return f"<{url}>{_escaped_words(rest)}" if is_open else text
 
 
 def _escaped_words(text: str) -> str:

@@ -61,6 +61,13 @@ MENTIONS = [
     "@everyone",
     "<@U123>",
     "<!channel>",
+    "@here",
+    "<@!123>",
+    "<@&5>",
+    "<#C77>",
+    "<!subteam^S1>",
+    "</new:5>",
+    "<t:0:R>",
 ]
 SIGNIFICANT = [
     r"\*",
@@ -245,6 +252,7 @@ SNIPPETS = st.builds(
             "[{}][ref] &amp; \\*{}\\*",
             "- {}\n  ```python\n  {}\n  ```\n- {}",
             "nu\x00l {} \ud83d 👩‍👩‍👧‍👦 e\u0301",
+            "hey @everyone, **@here**: `@here` <@5> {}",
         ]
     ),
     WORD,
@@ -295,6 +303,11 @@ _BY_TEXT = {
     "NUL": re.compile("\x00"),
     "lone surrogate": re.compile("[\ud800-\udfff]"),
     "mention": re.compile(r"(?<!\w)@\w\w"),
+    "mention of everybody": re.compile("@(?:everyone|here)|<!channel>"),
+    "mention of a person by id": re.compile(r"<@!?[U\d]"),
+    "mention of a role, group or channel": re.compile("<@&|<!subteam|<#"),
+    "mention by address": re.compile(r"tg://user\?id="),
+    "command or time tag": re.compile("</new:|<t:"),
     "HTML": re.compile(r"<(?:b|br|div|script|!--)\b"),
     "character reference": re.compile(r"&\w+;|&#64;"),
     "backslash escape": re.compile(r"\\[*_]"),

@@ -1,25 +1,32 @@
 """Whatever Markdown a model writes, Discord is given Markdown of its own kind that shows the same."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from channels.blocks import showable
 from channels.discord.rendering import render, render_plain
 from core.messages import Markdown
-from tests.channels.markdown_grammar import PARSER, documents
+from tests.channels.markdown_grammar import PARSER
+from tests.channels.markdown_proof import (
+    EXAMPLES,
+    JUMBLE,
+    LEAST_SHARE,
+    check_documents,
+    percent,
+    rare,
+    whole,
+)
 from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.discord import markdown
 
-SPEC = json.loads((Path(__file__).parents[1] / "payloads" / "commonmark-spec.json").read_text("utf-8"))
 LEAST_UNITS = 64
+FEW = (LEAST_UNITS, 150)
 
 NAMES = {"bold": "bold", "italic": "italic", "strike": "strikethrough", "code": "code", "quote": "blockquote"}
 TITLES = {"heading1", "heading2", "heading3"}
@@ -28,14 +35,16 @@ NEVER = {"underline", "spoiler", "subtext", "list", "mention"}
 """What a model cannot write here: no token of CommonMark stands for it."""
 
 
-def looks(styles: Iterable[Style]) -> frozenset[str]:
-    """In Discord styles add up, but code stands alone, and so does a link's address."""
+def looks(styles: Iterable[Style], limit_units: int) -> frozenset[str]:
+    """In Discord styles add up, but code stands alone, and so does a link's address; one that leaves hardly
+    any room for its text is none."""
     urls = [style.url for style in styles if isinstance(style, AnyLink) and style.url]
     shown = {style for style in styles if isinstance(style, str)}
     if language := next((style for style in shown if style.startswith("pre:")), None):
         is_word = re.fullmatch(r"pre:[A-Za-z0-9_+.#-]{1,32}", language)
         return frozenset({language if is_word else "pre:"})
-    if urls and re.fullmatch(r"https?://[^\s<>]+", urls[0], re.IGNORECASE):
+    is_link = urls and re.fullmatch(r"https?://[^\s<>]+", urls[0], re.IGNORECASE)
+    if is_link and len(urls[0].encode("utf-16-le")) // 2 <= limit_units - 32:
         return frozenset((shown | {f"link:{urls[0]}"}) - {"code"})
     return frozenset(shown - ADORNMENTS if "code" in shown else shown)
 
@@ -64,46 +73,37 @@ def assert_acceptable(content: str, limit_units: int) -> None:
 
 
 def check(source: str, limit_units: int) -> None:
-    source = source.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     contents = render((Markdown(source),), limit_units)
     for content in contents:
         assert_acceptable(content, limit_units)
-    assert_same(seen_in_tokens(PARSER.parse(source), looks), list(seen_in(contents)))
-
-
-def check_documents(count: int, *phases: Phase) -> None:
-    @settings(max_examples=count, phases=(Phase.reuse, Phase.generate, *phases))
-    @given(documents, st.integers(LEAST_UNITS, 150))
-    def run(source: str, few_units: int) -> None:
-        check(source, 2000)
-        check(source, few_units)
-
-    run()
+    expected = seen_in_tokens(PARSER.parse(whole(source)), lambda styles: looks(styles, limit_units))
+    assert_same(expected, list(seen_in(contents)))
 
 
 def test_any_markdown_is_shown_whole_and_safe() -> None:
-    check_documents(15)
+    check_documents(check, 2000, FEW, 15, the_same=True)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_record: ProofRecord) -> None:
     count = profile.pick(test=80, ci=200, proof=1500)
-    check_documents(count, Phase.shrink)
-    proof_record("markdown_discord", documents=count)
+    shares = check_documents(check, 2000, FEW, count, Phase.shrink)
+    proof_record("markdown", documents=count, held_percent=percent(shares))
+    # A few hundred documents of one seed are much alike: they say little about shares.
+    assert not rare(shares, profile.pick(test=LEAST_SHARE, ci=0, proof=LEAST_SHARE))
 
 
 @pytest.mark.parametrize("limit_units", [2000, LEAST_UNITS])
-def test_every_example_of_the_specification_is_shown_whole_and_safe(limit_units: int) -> None:
-    for example in SPEC["examples"]:
-        check(example["markdown"], limit_units)
+def test_every_example_of_the_specification_is_shown_whole_and_safe(
+    limit_units: int, proof_record: ProofRecord
+) -> None:
+    for example in EXAMPLES:
+        check(example, limit_units)
+    proof_record("markdown", specification_examples=len(EXAMPLES), limit_units=limit_units)
 
 
-@given(
-    st.text(
-        st.sampled_from("ab12 \n\t*_`~[]()<>!#-+=|\\&;:@/.中é\u0301👍\u200d\r\x00\ud83d\ude00"), max_size=60
-    )
-)
+@given(JUMBLE)
 def test_any_jumble_of_marks_is_shown_whole_and_safe(source: str) -> None:
     check(source, 2000)
     check(source, LEAST_UNITS)
@@ -125,6 +125,17 @@ def test_no_text_means_more_than_itself(text: str) -> None:
         (content,) = render((Markdown(said),))
         assert markdown.mentions(content) == []
         assert text in markdown.visible_text(content).replace("\u2060", "")
+
+
+def test_an_address_longer_than_a_message_costs_only_the_link() -> None:
+    for chars in (1_968, 1_969, 2_500):
+        url = f"https://example.com/{'a' * (chars - 20)}"
+        contents = render((Markdown(f"see **[the ~~log~~ *there*]({url})**, please"),))
+        for content in contents:
+            assert_acceptable(content, 2000)
+        seen = list(seen_in(contents))
+        assert "".join(one.char for one in seen) == "seethelogthere,please"
+        assert any("link" in style for one in seen for style in one.styles) == (chars <= 1_968)
 
 
 def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> None:

@@ -1,20 +1,26 @@
 """Whatever Markdown a model writes, Telegram takes it, and shows what the Markdown says."""
 
-import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
-from hypothesis import Phase, event, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from telegramify_markdown import RenderConfig, convert
 
 from channels.blocks import showable
 from channels.telegram.entities import TelegramText
 from channels.telegram.rendering import render, render_plain
-from tests.channels.markdown_grammar import CONSTRUCTS, PARSER, constructs, documents
+from tests.channels.markdown_grammar import PARSER
+from tests.channels.markdown_proof import (
+    EXAMPLES,
+    JUMBLE,
+    LEAST_SHARE,
+    check_documents,
+    percent,
+    rare,
+    whole,
+)
 from tests.channels.reading import (
     IGNORED,
     Seen,
@@ -26,8 +32,7 @@ from tests.channels.reading import (
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
-SPEC = json.loads((Path(__file__).parents[1] / "payloads" / "commonmark-spec.json").read_text("utf-8"))
-LEAST_SHARE = 0.05
+FEW_UNITS = (20, 60)
 ALONE_NOTHING = re.compile(
     "[\u030a\u0333\u033f\u180e\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\ufffc\U000e0000-\U000e007f]"
 )
@@ -41,51 +46,19 @@ def check(source: str, limit_units: int) -> None:
     assert_same(seen_in_tokens(PARSER.parse(whole(source))), seen_in_messages(messages))
 
 
-def whole(source: str) -> str:
-    """What is no text, half of a surrogate pair, is replaced before anything is read into it."""
-    return source.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def check_documents(count: int, *phases: Phase, the_same: bool = False) -> dict[str, float]:
-    """Check so many documents (`the_same` in every run); the share of them that held each construct."""
-    held: Counter[str] = Counter()
-    cases = 0
-    always = settings(derandomize=True, database=None) if the_same else settings()
-
-    @settings(always, max_examples=count, phases=(Phase.reuse, Phase.generate, *phases))
-    @given(documents, st.integers(20, 60))
-    def run(source: str, few_units: int) -> None:
-        nonlocal cases
-        cases += 1
-        for construct in constructs(source):
-            event(construct)
-            held[construct] += 1
-        check(source, 4096)
-        check(source, few_units)
-
-    run()
-    return {construct: held[construct] / cases for construct in sorted(CONSTRUCTS)}
-
-
-def rare(shares: Mapping[str, float], least: float = LEAST_SHARE) -> dict[str, float]:
-    """What too few documents held."""
-    return {construct: share for construct, share in shares.items() if share < least}
-
-
 @pytest.mark.timeout(240)
 def test_any_markdown_is_shown_whole_and_safe() -> None:
     """A failure is reported as it was found: to shrink one takes minutes, which the longer run spends. That
     run judges the shares, too: so few documents say nothing about them."""
-    check_documents(40, the_same=True)
+    check_documents(check, 4096, FEW_UNITS, 40, the_same=True)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_record: ProofRecord) -> None:
     documents_checked = profile.pick(test=80, ci=300, proof=2000)
-    shares = check_documents(documents_checked, Phase.shrink)
-    percent = {construct: round(100 * share, 1) for construct, share in shares.items()}
-    proof_record("markdown", documents=documents_checked, held_percent=percent)
+    shares = check_documents(check, 4096, FEW_UNITS, documents_checked, Phase.shrink)
+    proof_record("markdown", documents=documents_checked, held_percent=percent(shares))
     # A few hundred documents of one seed are much alike: they say little about shares.
     assert not rare(shares, profile.pick(test=LEAST_SHARE, ci=0, proof=LEAST_SHARE))
 
@@ -94,17 +67,13 @@ def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_reco
 def test_every_example_of_the_specification_is_shown_whole_and_safe(
     limit_units: int, proof_record: ProofRecord
 ) -> None:
-    assert len(SPEC["examples"]) == 652
-    for example in SPEC["examples"]:
-        check(example["markdown"], limit_units)
-    proof_record("markdown", specification_examples=len(SPEC["examples"]), limit_units=limit_units)
+    assert len(EXAMPLES) == 652
+    for example in EXAMPLES:
+        check(example, limit_units)
+    proof_record("markdown", specification_examples=len(EXAMPLES), limit_units=limit_units)
 
 
-@given(
-    st.text(
-        st.sampled_from("ab12 \n\t*_`~[]()<>!#-+=|\\&;:@/.中é\u0301👍\u200d\r\x00\ud83d\ude00"), max_size=60
-    )
-)
+@given(JUMBLE)
 def test_any_jumble_of_marks_is_shown_whole_and_safe(source: str) -> None:
     check(source, 4096)
     check(source, 20)

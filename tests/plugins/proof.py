@@ -1,14 +1,15 @@
 """What the long suites leave behind: docs/proof/<suite>.json, written by profile `proof` alone.
 
 A test hands facts to the fixture `proof_record`; they travel with its report to the process that reports
-and are written when the run ends. In other profiles they are dropped.
+and are written when the run ends. In other profiles they are dropped. What a run of some tests did not make
+anew stays, with the commit and time it is from.
 """
 
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,6 +71,8 @@ class _Writer:
         folder = self._root / "docs" / "proof"
         for suite, records in self._records.items():
             folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{suite}.json"
+            records = [*records, *_kept(path, self._root, {str(record["test"]) for record in records})]
             page = {
                 "suite": suite,
                 "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -79,7 +82,7 @@ class _Writer:
                 "cores": os.cpu_count(),
                 "records": sorted(records, key=lambda record: str(record["test"])),
             }
-            (folder / f"{suite}.json").write_text(json.dumps(page, indent=2, ensure_ascii=False) + "\n")
+            path.write_text(json.dumps(page, indent=2, ensure_ascii=False) + "\n")
 
     def _commit(self) -> str:
         asked = subprocess.run(
@@ -90,3 +93,16 @@ class _Writer:
             check=False,
         )
         return asked.stdout.strip() or "unknown"
+
+
+def _kept(path: Path, root: Path, made_anew: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Records of an earlier run, of tests that are still there, with where they come from."""
+    if not path.exists():
+        return
+    page = json.loads(path.read_text())
+    for record in page["records"]:
+        file, _, name = str(record["test"]).partition("::")
+        source = root / file
+        is_there = source.exists() and f"def {name.partition('[')[0]}(" in source.read_text()
+        if is_there and record["test"] not in made_anew:
+            yield {**{fact: page[fact] for fact in ("made_at", "commit", "seed")}, **record}

@@ -129,11 +129,21 @@ def test_the_slice_runs_slow_tests_alone_and_all_slices_run_them_all(suite: Path
     assert "test_traces" not in first.stdout + second.stdout
 
 
-def test_proof_runs_everything_and_writes_the_suites_page(suite: Path) -> None:
+def test_proof_writes_the_suites_page_and_keeps_what_it_did_not_make_anew(
+    suite: Path,
+) -> None:
+    earlier = [{"test": f"test_suite.py::test_{name}", "syncs": 7} for name in ("traces", "contains", "gone")]
+    (suite / "docs/proof").mkdir(parents=True)
+    made = {"made_at": "2026-01-02T03:04:05+00:00", "commit": "c0ffee", "seed": 5}
+    (suite / "docs/proof/durability.json").write_text(json.dumps({**made, "records": earlier}))
     done = run(suite, "-n", "2", HUBBUB_PROFILE="proof", HUBBUB_SEED="11")
     assert "3 passed, 1 skipped" in done.stdout
     page = json.loads((suite / "docs/proof/durability.json").read_text())
     assert page["seed"] == 11
-    assert [(one["test"], one["outcome"], one["syncs"]) for one in page["records"]] == [
-        ("test_suite.py::test_traces", "passed", 29)
-    ]
+    kept, made_anew = page["records"]
+    assert kept == {**made, **earlier[1]}
+    assert (made_anew["test"], made_anew["outcome"], made_anew["syncs"]) == (
+        "test_suite.py::test_traces",
+        "passed",
+        29,
+    )

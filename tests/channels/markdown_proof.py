@@ -1,0 +1,67 @@
+"""What every renderer of Markdown is put through: documents of the grammar, counted by what they held, and
+the examples of the specification."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hypothesis import Phase, event, given, settings
+from hypothesis import strategies as st
+
+from tests.channels.markdown_grammar import CONSTRUCTS, constructs, documents
+
+SPEC: Mapping[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "payloads" / "commonmark-spec.json").read_text("utf-8")
+)
+EXAMPLES: list[str] = [example["markdown"] for example in SPEC["examples"]]
+LEAST_SHARE = 0.05
+
+Check = Callable[[str, int], None]
+"""Renders a document within a message's limit, in the platform's units, and judges what came out."""
+
+
+def whole(source: str) -> str:
+    """What is no text, half of a surrogate pair, is replaced before anything is read into it."""
+    return source.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def check_documents(
+    check: Check, limit: int, few: tuple[int, int], count: int, *phases: Phase, the_same: bool = False
+) -> dict[str, float]:
+    """Check so many documents (`the_same` in every run), each within `limit` and within a number of units
+    between those of `few`; the share of them that held each construct."""
+    held: Counter[str] = Counter()
+    cases = 0
+    always = settings(derandomize=True, database=None) if the_same else settings()
+
+    @settings(always, max_examples=count, phases=(Phase.reuse, Phase.generate, *phases))
+    @given(documents, st.integers(*few))
+    def run(source: str, few_units: int) -> None:
+        nonlocal cases
+        cases += 1
+        for construct in constructs(source):
+            event(construct)
+            held[construct] += 1
+        check(source, limit)
+        check(source, few_units)
+
+    run()
+    return {construct: held[construct] / cases for construct in sorted(CONSTRUCTS)}
+
+
+def percent(shares: Mapping[str, float]) -> dict[str, float]:
+    """For the record."""
+    return {construct: round(100 * share, 1) for construct, share in shares.items()}
+
+
+def rare(shares: Mapping[str, float], least: float = LEAST_SHARE) -> dict[str, float]:
+    """What too few documents held."""
+    return {construct: share for construct, share in shares.items() if share < least}
+
+
+JUMBLE = st.text(
+    st.sampled_from("ab12 \n\t*_`~[]()<>!#-+=|\\&;:@/.中é\u0301👍\u200d\r\x00\ud83d\ude00"), max_size=60
+)
+"""Marks in any order."""
