@@ -87,7 +87,7 @@ def test_any_markdown_is_shown_whole_and_safe() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_record: ProofRecord) -> None:
-    count = profile.pick(test=80, ci=200, proof=1500)
+    count = profile.pick(test=80, ci=200, proof=1000)
     shares = check_documents(check, 2000, FEW, count, Phase.shrink)
     proof_record("markdown", documents=count, held_percent=percent(shares))
     # A few hundred documents of one seed are much alike: they say little about shares.
