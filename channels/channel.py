@@ -7,7 +7,7 @@ those of `core.errors.ChannelError`; anything else escaping from a channel is a 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, Posted, Surroundings
@@ -129,4 +129,23 @@ class Channel(Protocol):
 
     async def close(self) -> None:
         """Let connections go; nothing is called after it."""
+        ...
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """What a channel also is if its platform has messages that grow while they are written.
+
+    What such a message says is for the time being: `Channel.edit` of it ends the growing and shows what is
+    rendered instead; `Channel.retract` takes it away; `Channel.find_lost` finds one that went unanswered.
+    """
+
+    async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
+        """Show a message that will grow. None: there is none to be had here, `post` one. Raises
+        ChannelError."""
+        ...
+
+    async def grow(self, ref: MessageRef, said: Message) -> bool:
+        """Let a message say more. False: it does not grow, or not to say this; `edit` it. Raises
+        ChannelError."""
         ...

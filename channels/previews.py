@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from channels.channel import Channel, Payload
+from channels.channel import Channel, Growing, Payload
 from channels.records import Records
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered
@@ -122,9 +122,10 @@ class ConversationPreviews:
             slot.said = said  # all that is new belongs to parts to come
             return False
         if slot.ref is not None:
-            await channel.edit(slot.ref, parts[0])
+            if not (isinstance(channel, Growing) and await channel.grow(slot.ref, said)):
+                await channel.edit(slot.ref, parts[0])
         else:
-            posted = await self._post(channel, row, parts[0])
+            posted = await self._post(channel, row, said, parts[0])
             if posted is None:
                 return True
             await self._records.durably(lambda: self._outbox.record_preview(row.id, posted))
@@ -152,8 +153,12 @@ class ConversationPreviews:
             self.miss(row)
         return row
 
-    async def _post(self, channel: Channel, row: OutboxRow, payload: Payload) -> Posted | None:
+    async def _post(self, channel: Channel, row: OutboxRow, said: Message, payload: Payload) -> Posted | None:
         try:
+            if isinstance(channel, Growing):
+                posted = await channel.begin(self._address, said, row.nonce)
+                if posted is not None:
+                    return posted
             return await channel.post(self._address, payload, nonce=row.nonce)
         except Unanswered as error:
             logger.info("preview %d to %s may or may not have been taken: %s", row.id, self._address, error)

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from channels.channel import Payload, Route
 from channels.lanes import Held
@@ -12,16 +13,22 @@ from channels.slack import outbound
 from channels.slack.catchup import CatchUp
 from channels.slack.client import SlackClient
 from channels.slack.delivery import Delivery, ReadFile
+from channels.slack.errors import Declined
 from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, HttpReceiver
-from channels.slack.places import address_of, spot_of
+from channels.slack.files import Files
+from channels.slack.inbound import Account
+from channels.slack.places import Spot, address_of, order_key_of, place_of, ref_of, spot_of
 from channels.slack.reading import Reader
 from channels.slack.socket import SocketReceiver
+from channels.slack.streams import Streams
 from core.clock import Clock
 from core.errors import InboxUnavailable, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, Posted, Surroundings
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ class Http:
 
 
 class SlackChannel:
-    """See Channel. `read_file`: what gives files to be sent."""
+    """See Channel and Growing. `read_file`: what gives files to be sent."""
 
     def __init__(
         self,
@@ -55,7 +62,10 @@ class SlackChannel:
         self._name = name
         self._clock = clock
         self._client = SlackClient(bot_token, api_base_url, tls)
-        self._delivery = Delivery(self._client, read_file, clock)
+        self._files = Files(self._client)
+        self._delivery = Delivery(self._client, self._files, read_file, clock)
+        self._streams = Streams(self._client)
+        self._account: Account | None = None
         self._socket: SocketReceiver | None = None
         self._http: HttpReceiver | None = None
         match receiving:
@@ -89,8 +99,9 @@ class SlackChannel:
 
     async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
         """See Channel."""
-        account = await self._client.account()
-        reader = Reader(self._client, self._name, account, inbox, self._clock)
+        account = self._account = await self._client.account()
+        self._streams.team_id = account.team_id
+        reader = Reader(self._client, self._name, account, inbox, self._clock, self._streams.heard)
         catch_up = CatchUp(self._client, reader, self._name, self._clock)
         seen = await inbox.last_seen(self._name)
         held = reader.hold()
@@ -134,14 +145,34 @@ class SlackChannel:
         spot = spot_of(ref)
         if outbound.FILE in payload or spot.is_file:
             raise MessageRejected("a message with text cannot become a file, nor a file a message")
-        await self._client.update(spot.channel, spot.ts, payload)
+        await self._changing(spot, lambda: self._client.update(spot.channel, spot.ts, payload))
 
     async def retract(self, ref: MessageRef) -> bool:
         """See Channel."""
         spot = spot_of(ref)
         if spot.is_file:
-            return await self._client.delete_file(spot.ts)
-        return await self._client.delete(spot.channel, spot.ts)
+            return await self._files.delete(spot.ts)
+        return await self._changing(spot, lambda: self._client.delete(spot.channel, spot.ts))
+
+    async def _changing(self, spot: Spot, change: Callable[[], Awaitable[T]]) -> T:
+        """Change a message; one that grows is stopped first, which an earlier process may have left."""
+        if not self._streams.is_open(spot):
+            try:
+                return await change()
+            except Declined as error:
+                logger.info("%s: %s still grows: %s", self._name, spot, error)
+        await self._streams.end(spot)
+        return await change()
+
+    # --- growing -----------------------------------------------------------------------------------------
+    async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
+        """See Growing."""
+        sent = await self._streams.begin(place_of(to), said, nonce)
+        return None if sent is None else Posted(ref_of(sent.channel, sent.ts), order_key_of(sent.ts))
+
+    async def grow(self, ref: MessageRef, said: Message) -> bool:
+        """See Growing."""
+        return await self._streams.grow(spot_of(ref), said)
 
     async def typing(self, to: Address) -> None:
         """See Channel. Slack shows none for bots outside its assistant view."""
@@ -153,16 +184,18 @@ class SlackChannel:
     async def find_lost(
         self, to: Address, payload: Payload, nonce: str, around: Surroundings
     ) -> Posted | None:
-        """See Channel. The nonce in the message's metadata tells."""
+        """See Channel. The nonce in the message's metadata tells; a message that grows has none."""
         found = await self._delivery.find(to, nonce)
+        if found is None and place_of(to).thread_ts is not None:
+            account = self._account or await self._client.account()
+            found = await self._delivery.find_unmarked(to, account, around)
         if found is not None and found.ref not in around.shown:
-            spot = spot_of(found.ref)
-            await self._client.update(spot.channel, spot.ts, payload)
+            await self.edit(found.ref, payload)
         return found
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         """See Channel."""
-        return await self._client.download(attachment.handle, limit_bytes)
+        return await self._files.download(attachment.handle, limit_bytes)
 
     def direct(self, platform_user_id: str) -> Address:
         """See Channel: a message to a person's id opens the conversation with them."""

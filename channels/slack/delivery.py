@@ -1,17 +1,19 @@
 """Showing one rendered part in a conversation, as a message or a file; finding one that may be shown."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from channels.channel import Payload
 from channels.slack.client import METADATA_TYPE, SlackClient
+from channels.slack.files import Files
+from channels.slack.inbound import Account
 from channels.slack.outbound import FILE, Upload
-from channels.slack.places import order_key_of, place_of, ref_of
+from channels.slack.places import order_key_of, place_of, ref_of, ts_of
 from core.clock import SECOND_US, Clock
 from core.errors import MessageRejected
 from core.messages import Address
-from core.ports import Posted
+from core.ports import Posted, Surroundings
 
 UPLOAD_LIMIT_BYTES = 50 * 1024 * 1024
 """Slack takes a gigabyte; this is what the hub holds in memory."""
@@ -26,8 +28,9 @@ ReadFile = Callable[[str, int], bytes]
 class Delivery:
     """Posts to conversations. `read_file`: what gives the files that are sent, None to send none."""
 
-    def __init__(self, client: SlackClient, read_file: ReadFile | None, clock: Clock) -> None:
+    def __init__(self, client: SlackClient, files: Files, read_file: ReadFile | None, clock: Clock) -> None:
         self._client = client
+        self._files = files
         self._read_file = read_file
         self._clock = clock
 
@@ -45,19 +48,35 @@ class Delivery:
     async def find(self, to: Address, nonce: str) -> Posted | None:
         """The message that carries this nonce, among the newest there. Raises ChannelError."""
         place = place_of(to)
+        for message in reversed(await self._recent(to)):
+            if _nonce(message) == nonce:
+                return _posted(place.channel, message)
+        return None
+
+    async def find_unmarked(self, to: Address, account: Account, around: Surroundings) -> Posted | None:
+        """The newest message of ours there without a nonce that nobody here knows of, and that is younger
+        than all that is known from before: one that was growing. Raises ChannelError."""
+        since = max((ts_of(order_key) for _, order_key in around.earlier), default=None)
+        place = place_of(to)
+        for message in reversed(await self._recent(to)):
+            if since is None or str(message["ts"]) <= since:
+                return None
+            found = _posted(place.channel, message)
+            is_ours = message.get("user") == account.user_id and "files" not in message
+            if is_ours and _nonce(message) is None and found.ref not in around.shown:
+                return found
+        return None
+
+    async def _recent(self, to: Address) -> Sequence[Mapping[str, Any]]:
+        place = place_of(to)
         if place.channel.startswith(
             ("U", "W")
         ):  # a person: where the conversation with them is, nobody has said
-            return None
+            return ()
         oldest = f"{max(self._clock.now() // SECOND_US - LOOK_BACK_S, 0)}.000000"
-        messages = await self._client.history(
+        return await self._client.history(
             place.channel, oldest=oldest, thread_ts=place.thread_ts, limit=LOOK_BACK_MESSAGES, metadata=True
         )
-        for message in reversed(messages):
-            if _nonce(message) == nonce:
-                ts = str(message["ts"])
-                return Posted(ref_of(place.channel, ts), order_key_of(ts))
-        return None
 
     async def _upload(self, to: Address, upload: Upload) -> Posted:
         if self._read_file is None:
@@ -67,12 +86,17 @@ class Delivery:
         except ValueError as error:
             raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
         place = place_of(to)
-        file_id = await self._client.upload(place.channel, place.thread_ts, upload.name, content)
+        file_id = await self._files.upload(place.channel, place.thread_ts, upload.name, content)
         now = self._clock.now()
         # Slack does not say under which ts it shows a file: the moment stands for it.
         return Posted(
             ref_of(place.channel, file_id), order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}")
         )
+
+
+def _posted(channel: str, message: Mapping[str, Any]) -> Posted:
+    ts = str(message["ts"])
+    return Posted(ref_of(channel, ts), order_key_of(ts))
 
 
 def _nonce(message: Mapping[str, Any]) -> str | None:

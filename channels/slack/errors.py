@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, cast
 
 import aiohttp
@@ -62,11 +62,19 @@ _NEVER_SENT = (
 )
 
 
-def channel_error(error: Exception) -> ChannelError:
-    """What the caller can do about a failed request."""
+class Declined(MessageRejected):
+    """Slack refuses for a reason that whoever asked knows what to do about: `code` is Slack's word for it."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"Slack: {code}")
+        self.code = code
+
+
+def channel_error(error: Exception, declines: Container[str] = ()) -> ChannelError:
+    """What the caller can do about a failed request. `declines`: the words that are told as Declined."""
     match error:
         case SlackApiError():
-            return _refused(error)
+            return _refused(error, declines)
         case _ if isinstance(error, _NEVER_SENT):
             return Unavailable(f"Slack cannot be reached ({type(error).__name__})")
         case aiohttp.ClientError() | asyncio.TimeoutError() | OSError():
@@ -77,7 +85,7 @@ def channel_error(error: Exception) -> ChannelError:
             raise error
 
 
-def _refused(error: SlackApiError) -> ChannelError:
+def _refused(error: SlackApiError, declines: Container[str]) -> ChannelError:
     response = cast("Any", error.response)
     status = int(getattr(response, "status_code", None) or getattr(response, "status", None) or 0)
     headers = cast("Mapping[str, str]", getattr(response, "headers", None) or {})
@@ -86,6 +94,8 @@ def _refused(error: SlackApiError) -> ChannelError:
     code = str(body.get("error", ""))
     if status == 429 or code in ("ratelimited", "rate_limited"):
         return RateLimited(_seconds(headers.get("Retry-After")))
+    if code in declines:
+        return Declined(code)
     if code in _AUTH:
         return AuthRejected(f"Slack refuses the token ({code})")
     if code in _GONE:

@@ -4,7 +4,7 @@ time."""
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from channels.lanes import Gate, Held, Lane, Lanes
@@ -51,14 +51,23 @@ class People:
 
 class Reader:
     """Hands events to the inbox. Each method returns once what it was given is durable, or nothing to us;
-    it raises InboxUnavailable where it must be given again."""
+    it raises InboxUnavailable where it must be given again. `heard`: told of each message."""
 
-    def __init__(self, client: SlackClient, name: str, account: Account, inbox: Inbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: SlackClient,
+        name: str,
+        account: Account,
+        inbox: Inbox,
+        clock: Clock,
+        heard: Callable[[InboundMessage], None],
+    ) -> None:
         self._client = client
         self._name = name
         self._account = account
         self._inbox = inbox
         self._clock = clock
+        self._heard = heard
         self._people = People(client)
         self._lanes = Lanes()
         self._whispers: set[asyncio.Task[None]] = set()
@@ -108,6 +117,8 @@ class Reader:
             return None
         if not isinstance(event, (InboundMessage, ChoiceAnswer)):
             return await self._inbox.accept(event)
+        if isinstance(event, InboundMessage):
+            self._heard(event)
         channel_id = place_of(event.address).channel
         await self._gate.passed(channel_id)
         async with self._lanes.lane(channel_id):

@@ -57,7 +57,8 @@ interactions (each gives the record of its delivery, whose ``state`` ends ``acke
     channel=None)``; ``user_submits_view(user_id, view_id, values)``; ``user_closes_view(user_id, view_id)``
 deliveries
     ``redeliver(delivery_id=None, times=1)``; ``inject_event(event)``; ``configure(ack_timeout_s,
-    retry_delays_s, trigger_ttl_s, response_url_ttl_s, enforce_rate_limits, mention_first)``
+    retry_delays_s, trigger_ttl_s, response_url_ttl_s, enforce_rate_limits, mention_first,
+    stream_ttl_s, stream_kinds)``
 sockets
     ``close_sockets(reason="refresh_requested" | "warning" | "link_disabled", connection=None, after_s=0)``;
     ``cut_sockets(duration_s=0, connection=None)``: for that long none can be opened; ``connections()``

@@ -57,6 +57,7 @@ RETRY_DELAYS_S = (0.0, 60.0, 300.0)  # /apis/events-api: nearly at once, after 1
 MAX_SOCKETS = 10  # /apis/events-api/using-socket-mode: up to 10 open connections
 SOCKET_LIFE_S = 18_060  # same page: approximate_connection_time
 RESPONSE_URL_USES = 5  # /interactivity/handling-user-interaction: up to 5 times
+STREAM_TTL_S = 300  # seen: github.com/slackapi/python-slack-sdk/issues/1859, node-slack-sdk/issues/2702
 RESPONSE_URL_TTL_S = 30 * 60  # same page: within 30 minutes
 
 MAX_ALT_TXT_CHARS = 1_000  # /reference/methods/files.getUploadURLExternal, alt_txt_too_large

@@ -97,7 +97,7 @@ def update(call: Call) -> Json:
     params = call.params
     if message.channel.archived:
         raise SlackError("is_inactive")
-    if message.stream is not None:
+    if call.sim.grows(message):
         raise SlackError("streaming_state_conflict")
     if len(params.text("text")) > limits.MAX_UPDATE_TEXT_CHARS:
         raise SlackError("msg_too_long")

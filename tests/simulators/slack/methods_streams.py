@@ -1,6 +1,7 @@
 """Messages that grow while people watch: https://docs.slack.dev/reference/methods/chat.startStream.
 
-A stream takes either ``markdown_text`` or ``chunks``; the first of them that comes decides.
+A stream takes either ``markdown_text`` or ``chunks``; the first of them that comes decides. After some
+minutes the platform closes it by itself; what it says stays, and can be updated.
 """
 
 from typing import Any
@@ -19,7 +20,12 @@ UNDECIDED, MARKDOWN, CHUNKS = "undecided", "markdown_text", "chunks"
 
 @method("chat.startStream", scope="chat:write", tier=2)
 def start(call: Call) -> Json:
+    kinds = call.sim.stream_kinds
+    if kinds is not None and not kinds:
+        raise SlackError("unknown_method")
     channel = call.open_channel()
+    if kinds is not None and channel.kind not in kinds:
+        raise SlackError("channel_type_not_supported")
     thread_ts = call.params.required("thread_ts")
     if channel.living(thread_ts) is None:
         raise SlackError("invalid_thread_ts")
@@ -72,7 +78,7 @@ def stop(call: Call) -> Json:
 
 def _streaming(call: Call) -> Message:
     message = own_message(call, "message_not_owned_by_app")
-    if message.stream is None:
+    if not call.sim.grows(message):
         raise SlackError("message_not_in_streaming_state")
     return message
 

@@ -183,12 +183,15 @@ class SlackSimulator(Inspection):
         response_url_ttl_s: float | None = None,
         enforce_rate_limits: bool | None = None,
         mention_first: bool | None = None,
+        stream_ttl_s: float | None = None,
+        stream_kinds: list[str] | None = None,
     ) -> None:
         """Changes how long things live and what is enforced; what is left out stays.
 
         ``ack_timeout_s``: how long an app has to acknowledge (3 s). ``retry_delays_s``: pauses before each
         further delivery of an event (0, 60 and 300 s). ``mention_first``: ``app_mention`` comes before its
-        ``message``.
+        ``message``. ``stream_ttl_s``: when the platform closes a stream by itself (300 s). ``stream_kinds``:
+        conversations that take streams ("im", "channel" …; none: the method is unknown).
         """
         changes = {
             "ack_timeout_s": ack_timeout_s,
@@ -197,6 +200,8 @@ class SlackSimulator(Inspection):
             "response_url_ttl_s": response_url_ttl_s,
             "enforce_rate_limits": enforce_rate_limits,
             "mention_first": mention_first,
+            "stream_ttl_s": stream_ttl_s,
+            "stream_kinds": None if stream_kinds is None else frozenset(stream_kinds),
         }
         for name, value in changes.items():
             if value is not None:

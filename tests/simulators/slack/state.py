@@ -114,6 +114,8 @@ class SlackState(Changes):
         self.retry_delays_s = retry_delays_s
         self.trigger_ttl_s = limits.TRIGGER_TTL_S
         self.response_url_ttl_s = float(limits.RESPONSE_URL_TTL_S)
+        self.stream_ttl_s = float(limits.STREAM_TTL_S)
+        self.stream_kinds: frozenset[str] | None = None
         self.mention_first = False
         self.ephemeral_messages: list[Ephemeral] = []
         self.response_urls: dict[str, ResponseUrl] = {}
@@ -132,6 +134,12 @@ class SlackState(Changes):
     def now(self) -> int:
         """The platform's date, in whole seconds."""
         return int(self.clock())
+
+    def grows(self, message: Message) -> bool:
+        """Whether a message is being streamed; the platform closes a stream after a while."""
+        if message.stream is not None and self.clock() - float(message.ts) > self.stream_ttl_s:
+            message.stream = None
+        return message.stream is not None
 
     # -- looking things up
 

@@ -123,3 +123,45 @@ async def test_one_request_brings_at_most_12000_characters(
     too_long = client.chat_appendStream(channel=dm, ts=ts, **content(MAX_MARKDOWN_TEXT_CHARS + 1))
     assert await error_of(too_long) == "msg_too_long"
     assert len(sim.message(dm, ts).text) == MAX_MARKDOWN_TEXT_CHARS
+
+
+async def test_the_platform_closes_a_stream_by_itself(sim: SlackSimulator, client: Slack, dm: str) -> None:
+    """https://github.com/slackapi/python-slack-sdk/issues/1859: what it says stays, and can be updated."""
+    ts = await started(sim, client, dm, markdown_text="one")
+    sim.configure(stream_ttl_s=-1.0)
+    append = client.chat_appendStream(channel=dm, ts=ts, markdown_text="two")
+    assert await error_of(append) == "message_not_in_streaming_state"
+    stop = client.chat_stopStream(channel=dm, ts=ts)
+    assert await error_of(stop) == "message_not_in_streaming_state"
+    assert sim.visible(dm, ts) == "one"
+    await client.chat_update(channel=dm, ts=ts, text="whole")
+    assert sim.visible(dm, ts) == "whole"
+
+
+async def test_not_every_workspace_has_streams_everywhere(
+    sim: SlackSimulator, client: Slack, dm: str, general: str
+) -> None:
+    sim.configure(stream_kinds=["im"])
+    await started(sim, client, dm, markdown_text="one")
+    asked = sim.user_sends_text(ANN, "tell me", general)
+    where = {"channel": general, "thread_ts": asked.ts}
+    assert await error_of(client.chat_startStream(**where)) == "channel_type_not_supported"
+    sim.configure(stream_kinds=[])
+    assert await error_of(client.chat_startStream(**where)) == "unknown_method"
+
+
+async def test_a_stream_has_no_metadata_before_it_is_stopped(
+    sim: SlackSimulator, client: Slack, dm: str
+) -> None:
+    """https://docs.slack.dev/reference/methods/chat.startStream has no such argument; chat.stopStream has."""
+    mark = {"event_type": "hub_outbox", "event_payload": {"id": "7"}}
+    ts = await started(sim, client, dm, markdown_text="one", metadata=mark)
+    thread_ts = sim.message(dm, ts).thread_ts
+
+    async def seen() -> Any:
+        answer = await client.conversations_replies(channel=dm, ts=thread_ts, include_all_metadata=True)
+        return answer["messages"][-1].get("metadata")
+
+    assert await seen() is None
+    await client.chat_stopStream(channel=dm, ts=ts, metadata=mark)
+    assert await seen() == mark
