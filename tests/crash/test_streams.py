@@ -82,5 +82,5 @@ async def test_killed_while_an_answer_grows_it_ends_in_one_message(
             for number, point in enumerate(points)
         ]
     failures = [failure for task in strikes if (failure := task.result()) is not None]
-    proof_record("crash", slack_stream_kill_points=len(points))
+    proof_record("crash-slack", stream_kill_points=len(points))
     assert not failures, "\n".join(failures)
