@@ -21,6 +21,7 @@ from bot.guarding import build_credentials, build_leaks
 from bot.log_file import log_file
 from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
 from bot.parts import (
+    build_approvals,
     build_chat,
     build_pipeline,
     build_rules,
@@ -46,6 +47,7 @@ from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.agent.runner import ChatTurnRunner
 from core.clock import Clock, SystemClock
+from core.conversation.elsewhere import Elsewhere
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener, TurnListeners
@@ -203,13 +205,14 @@ async def _assemble(
     leaks = build_leaks(loaded.config)
     pipeline = build_pipeline(loaded, store, clock, leaks)
     models = MeteredModel(models, metrics)
-    delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids, leaks)
+    rules = build_rules(loaded.config, owner, ids)
+    elsewhere = Elsewhere(store, rules.access, manager, ids)
+    delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids, leaks, elsewhere)
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
-    rules = build_rules(loaded.config, owner, ids)
     gathering = AlbumGathering(store, actors, clock, ids)
     acknowledgements = Acknowledgements(store, manager, clock)
-    editing = CallEditing(store, pipeline, owner.user_id)
+    editing = CallEditing(store, pipeline, build_approvals(loaded.config))
     ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     credentials = build_credentials(leaks, ring, clock, ids)
 
@@ -282,7 +285,7 @@ async def _assemble(
         actors=actors,
         manager=manager,
         web=web,
-        expiry=PromptExpiry(store, actors, manager, clock),
+        expiry=PromptExpiry(store, actors, manager, clock, elsewhere, ids),
         recovery=BootRecovery(store, actors, manager, end_process, clock, ids, gathering),
         previews=previews,
         gathering=gathering,

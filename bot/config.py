@@ -33,6 +33,7 @@ from bot.settings import (
     ChannelSection,
     Config,
     DiscordChannel,
+    Rule,
     SlackChannel,
     TelegramChannel,
     is_row_id,
@@ -209,19 +210,55 @@ def _teams(config: Config) -> Iterator[Problem]:
 
 def _approvers(config: Config) -> Iterator[Problem]:
     approvals = config.approvals
-    if approvals.approvers.startswith("team:"):
-        team = approvals.approvers.removeprefix("team:")
+    yield from _people(config, ("approvals",), approvals.approvers, approvals.quorum)
+    for index, rule in enumerate(approvals.rules):
+        yield from _rule(config, ("approvals", "rules", index), rule)
+
+
+def _rule(config: Config, key: tuple[str | int, ...], rule: Rule) -> Iterator[Problem]:
+    yield from _people(config, key, rule.approvers, rule.quorum, not_requester=rule.not_requester)
+    if rule.not_requester and rule.approvers == "requester":
+        yield Problem(
+            (*key, "not_requester"),
+            'leaves nobody to decide; name a team in approvers, or "owner" for members\' calls',
+        )
+    if rule.not_requester and rule.approvers == "owner" and rule.role not in {"member", "guest"}:
+        yield Problem(
+            (*key, "not_requester"), 'leaves nobody to decide the owner\'s own calls; set role = "member"'
+        )
+    if rule.escalate_to is not None:
+        yield from _people(config, key, rule.escalate_to, 1, name="escalate_to")
+    if (rule.escalate_to is None) != (rule.escalate_after_s is None):
+        missing = "escalate_to" if rule.escalate_to is None else "escalate_after_s"
+        yield Problem((*key, missing), "missing; escalate_to and escalate_after_s belong together")
+    channel = rule.ask_in.partition(":")[0]
+    if ":" in rule.ask_in and channel not in config.channels:
+        advice = f"add [channels.{channel}], or name another"
+        yield Problem((*key, "ask_in"), f'there is no channel "{channel}"; {advice}')
+
+
+def _people(
+    config: Config,
+    key: tuple[str | int, ...],
+    named: str,
+    quorum: int,
+    *,
+    not_requester: bool = False,
+    name: str = "approvers",
+) -> Iterator[Problem]:
+    """Whether enough people are named; one of a team may be the one who asks."""
+    available = 1
+    if named.startswith("team:"):
+        team = named.removeprefix("team:")
         if team not in config.teams:
             advice = f"add [teams.{team}] with users, or name another"
-            yield Problem(("approvals", "approvers"), f'there is no team "{team}"; {advice}')
+            yield Problem((*key, name), f'there is no team "{team}"; {advice}')
             return
-        available = len(set(config.teams[team].users))
-    else:
-        available = 1
-    if approvals.quorum > available:
+        available = len(set(config.teams[team].users)) - int(not_requester)
+    if quorum > available:
         yield Problem(
-            ("approvals", "quorum"),
-            f"{approvals.quorum} people must agree but approvers has {available}; lower it or name a team",
+            (*key, "quorum"),
+            f"{quorum} people must agree but {name} has {available}; lower it or name a team",
         )
 
 

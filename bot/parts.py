@@ -10,7 +10,7 @@ from bot.config import DATABASE_NAME, Loaded
 from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
-from bot.settings import Config
+from bot.settings import Config, Rule
 from bot.settings import Model as ModelSettings
 from bot.tools import build_laws, build_tools
 from channels.webchat import WEB
@@ -18,7 +18,9 @@ from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
 from core.agent.services import ChatServices, ChatSettings
 from core.clock import Clock
+from core.consent.rules import ApprovalRule, ApprovalRules
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
+from core.conversation.elsewhere import Elsewhere
 from core.conversation.judging import HouseRules
 from core.conversation.sessions import SessionManager
 from core.events import TurnListener
@@ -34,8 +36,9 @@ from core.safety.limits import ResultLimits
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
+from core.tool import Requirement
 from core.tools.pipeline import CallPipeline, PipelineSettings
-from core.users import Principal
+from core.users import Principal, Role
 
 if TYPE_CHECKING:
     import httpx
@@ -132,12 +135,13 @@ def build_chat(
     clock: Clock,
     ids: Ids,
     leaks: LeakDetector,
+    elsewhere: Elsewhere,
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks)
+    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks, elsewhere)
     settings = _chat_settings(config)
 
     def delegate(loaded: LoadedTurn) -> ChatDelegate:
@@ -167,17 +171,43 @@ def _chat_settings(config: Config) -> ChatSettings:
         reserve_tokens=config.agent.reserve_tokens,
         prompt_expires_after_s=int(approvals.expires_after_s),
         rule=_vote_rule(config),
-        owner_id=config.hub.owner,
+        approvals=build_approvals(config),
+    )
+
+
+def build_approvals(config: Config) -> ApprovalRules:
+    """Who is asked about which call, and where."""
+    rules = [_approval_rule(config, rule) for rule in config.approvals.rules]
+    return ApprovalRules(ApprovalRule(_vote_rule(config)), rules, config.hub.owner)
+
+
+def _approval_rule(config: Config, rule: Rule) -> ApprovalRule:
+    return ApprovalRule(
+        VoteRule(
+            approvers=_people(config, rule.approvers),
+            quorum=rule.quorum,
+            not_requester=rule.not_requester,
+            escalate_to=() if rule.escalate_to is None else _people(config, rule.escalate_to),
+        ),
+        tool=None if rule.tool == "*" else rule.tool,
+        risk=None if rule.risk is None else Requirement(rule.risk),
+        role=None if rule.role is None else Role(rule.role),
+        ask_in=rule.ask_in,
+        escalate_after_s=rule.escalate_after_s,
     )
 
 
 def _vote_rule(config: Config) -> VoteRule:
     approvals = config.approvals
-    match approvals.approvers:
+    return VoteRule(approvers=_people(config, approvals.approvers), quorum=approvals.quorum)
+
+
+def _people(config: Config, named: str) -> tuple[str, ...]:
+    """User ids; none stands for the requester, with any owner."""
+    match named:
         case "requester":
-            people: tuple[str, ...] = ()
+            return ()
         case "owner":
-            people = (config.hub.owner,)
+            return (config.hub.owner,)
         case team:
-            people = config.teams[team.removeprefix("team:")].users
-    return VoteRule(approvers=people, quorum=approvals.quorum)
+            return config.teams[team.removeprefix("team:")].users

@@ -168,6 +168,27 @@ def _approvers(text: str) -> str:
     return text
 
 
+def _escalate_to(text: str) -> str:
+    if text != "owner" and not text.startswith("team:"):
+        raise ValueError('must be "owner" or "team:NAME"; NAME is a section [teams.NAME]')
+    return text
+
+
+def _ask_in(text: str) -> str:
+    if text not in ("", "here", "direct") and not re.fullmatch(r"[^:\s]+:\S+", text):
+        raise ValueError(
+            'must be "here", "direct" or CHANNEL:ID; ID is a conversation\'s on that platform, such as'
+            " slack:C024BE91L or telegram:-1001234567890"
+        )
+    return text
+
+
+def _tool_pattern(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*\*?|\*", text):
+        raise ValueError("is not a tool; write its name, or the beginning of several names and *")
+    return text
+
+
 Text = Annotated[str, AfterValidator(_not_blank)]
 Name = Annotated[str, AfterValidator(_name)]
 Url = Annotated[str, AfterValidator(_url)]
@@ -234,6 +255,20 @@ class Agent(Section):
     max_waiting: Count = 100
 
 
+class Rule(Section):
+    """Who is asked about some calls, and where; of several rules that fit the first counts."""
+
+    tool: Annotated[str, AfterValidator(_tool_pattern)] = "*"
+    risk: Literal["ask", "always_ask"] | None = Field(default=None, examples=["always_ask"])
+    role: Literal["owner", "member", "guest"] | None = Field(default=None, examples=["member"])
+    approvers: Annotated[str, AfterValidator(_approvers)] = "requester"
+    quorum: Count = 1
+    not_requester: bool = False
+    ask_in: Annotated[str, AfterValidator(_ask_in)] = ""
+    escalate_after_s: Seconds | None = Field(default=None, examples=[1800.0])
+    escalate_to: Annotated[str, AfterValidator(_escalate_to)] | None = Field(default=None, examples=["owner"])
+
+
 class Approvals(Section):
     """When a person is asked, and who."""
 
@@ -282,6 +317,7 @@ class Approvals(Section):
     expires_after_s: Seconds = 86400
     approvers: Annotated[str, AfterValidator(_approvers)] = "requester"
     quorum: Count = 1
+    rules: tuple[Rule, ...] = ()
 
 
 class Policy(Section):
@@ -418,7 +454,6 @@ PLANNED: tuple[tuple[str, ...], ...] = (
     ("jobs",),
     ("sandbox",),
     ("mcp",),
-    ("approvals", "rules"),
     ("models", "thinking"),
     ("budget",),
     ("sessions",),

@@ -35,8 +35,8 @@ class _Slot:
 class ChannelManager:
     """All configured channels: hands what they receive to the hub, and sends what the hub enqueued.
 
-    It is the core's OutboxListener and shows its Previews; `on_state` hears of each channel that
-    does better or worse, `on_send` of each message how it went. Channels are independent: one that fails
+    It is the core's OutboxListener and Directory, and shows its Previews; `on_state` hears of each channel
+    that does better or worse, `on_send` of each message how it went. Channels are independent: one that fails
     neither stops nor delays another.
     """
 
@@ -126,6 +126,11 @@ class ChannelManager:
             and slot.supervisor.state.phase is Phase.RUNNING
             and slot.dispatcher.would_send_now(address)
         )
+
+    def direct(self, channel: str, platform_user_id: str) -> Address | None:
+        """See Directory."""
+        slot = self._slots.get(channel)
+        return None if slot is None else slot.channel.direct(platform_user_id)
 
     def open_preview(self, preview: Preview) -> None:
         """See Previews."""

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from core.approvals import UNSAID, ApprovalSettings
+from core.users import Role
 
 
 class PromptKind(StrEnum):
@@ -79,22 +80,26 @@ class PromptState(StrEnum):
 class VoteRule:
     """Who may decide and how many must agree; snapshotted when the prompt is opened.
 
-    `approvers`: user ids; empty means the requester and any owner. The voter's role is checked live.
+    `approvers`: user ids; empty means the requester and any owner. `escalate_to`: who may decide, too, once
+    it is `escalated` because nobody had decided for a while. Everybody's role is looked at anew at each vote.
     """
 
     approvers: tuple[str, ...] = ()
     quorum: int = 1
     not_requester: bool = False
+    escalate_to: tuple[str, ...] = ()
+    escalated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's answer; one per person and prompt."""
+    """One person's answer; one per person and prompt. `role`: the person's as it is now."""
 
     user_id: str
     name: str
     answer: Answer
     at: int
+    role: Role = Role.MEMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,8 @@ class Prompt:
     """Something that waits in the store until people answered, it expired, or it was cancelled.
 
     `binding` is the keyed hash of exactly what is asked (see consent.binding); `pattern` is what a grant
-    by "always" would cover (None: the whole tool). Times are microseconds UTC.
+    by "always" would cover (None: the whole tool). Times are microseconds UTC; `remind_at`: when people are
+    reminded of it, `escalate_at`: when others are asked, too; None: never, or done.
     """
 
     id: str
@@ -123,6 +129,8 @@ class Prompt:
     state: PromptState = PromptState.OPEN
     outcome: Answer | None = None
     outcome_text: str | None = None
+    remind_at: int | None = None
+    escalate_at: int | None = None
 
     def answer_at(self, index: int) -> Answer | None:
         """The answer shown at that position, from 0; None if there is none."""

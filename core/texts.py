@@ -51,6 +51,9 @@ NOT_NOW = "I cannot take this right now. Please try again in a moment."
 COMMAND_TAKEN = "Understood."
 REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
 EDIT_NEEDS_APPROVAL = "Arguments can be changed by who agrees to them only."
+EDIT_NEEDS_OTHERS = (
+    "Changed like this, it is for others to decide. Deny it, and have it asked for as it should be."
+)
 CHANGED_MEANWHILE = "This was changed by somebody else meanwhile. Look at it again."
 NOTHING_TO_EDIT = "There are no arguments to change."
 ALREADY_VOTED = "Your answer is already counted."
@@ -242,6 +245,28 @@ def written_line(text: str, name: str) -> str:
     """The same, of words; a long text is cut, it stands in the conversation anyway."""
     line = " ".join(text.split())
     return f"{name} answered: {line if len(line) <= SHOWN_ANSWER_CHARS else f'{line[:SHOWN_ANSWER_CHARS]}…'}"
+
+
+def have_to_agree(quorum: int) -> str:
+    """On a card that one person alone does not settle."""
+    return f"{quorum} people have to agree."
+
+
+def still_waiting(asked: str, left_s: int, *, consent: bool) -> str:
+    """The one reminder of a prompt before it expires; `asked`: its headline."""
+    if left_s < 120:
+        left = f"{left_s} s"
+    else:
+        left = f"{left_s // 60} min" if left_s < 7200 else f"{left_s // 3600} h"
+    then = "it counts as not approved" if consent else "I stop waiting"
+    return f"Still waiting for you: {asked}\nIn {left} {then}."
+
+
+def escalated(asked: str, names: Sequence[str]) -> str:
+    """Told where something was asked that nobody decided for a while; `names`: whom it was put to then."""
+    who = ", ".join(names) or "others"
+    headline = asked.partition("\n")[0]
+    return f"Nobody has decided yet: {headline}\nI have asked {who}, too."
 
 
 def edited_line(outcome: str) -> str:

@@ -1,12 +1,13 @@
 """How a chat turn asks people: for consent, for an answer, what became of a call, whether to go on."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core import texts
 from core.agent.services import ChatServices, ChatSettings
 from core.clock import SECOND_US
 from core.consent.cards import open_card
-from core.consent.opening import unknown_outcome_prompt
+from core.consent.opening import reminded_at, unknown_outcome_prompt
 from core.events import Step, StepState
 from core.ports import OutboxRow
 from core.prompts import Offer, Option, Options, Prompt, PromptKind, VoteRule
@@ -26,21 +27,22 @@ class Asking:
 
     async def about(self, call: CallRow, asked: NeedsPerson) -> None:
         """A person must agree to the call."""
-        settings, ask = self._settings, asked.ask
-        rule = VoteRule(approvers=(settings.owner_id,)) if ask.owner_only else settings.rule
-        offer = Options(ask.options(rule.quorum))
+        ask, requester = asked.ask, self._start.principal
+        rule = self._settings.approvals.of(asked.tool.name, ask, requester)
+        offer = Options(ask.options(rule.vote.quorum))
         prompt = self._prompt(PromptKind.APPROVAL, texts.approval_title(asked.tool.name, ask.reason), offer)
-        await self._open(
-            replace(
-                prompt,
-                call_id=call.call_id,
-                detail=asked.detail,
-                rule=rule,
-                binding=asked.binding,
-                tool=asked.tool.name,
-                pattern=asked.ask.pattern,
-            )
+        prompt = replace(
+            prompt,
+            call_id=call.call_id,
+            detail=asked.detail,
+            rule=rule.vote,
+            binding=asked.binding,
+            tool=asked.tool.name,
+            pattern=ask.pattern,
+            escalate_at=rule.escalates_at(prompt.created_at),
         )
+        copies = await self._services.elsewhere.cards(prompt, rule.place(requester.user_id), self._thread)
+        await self._open(prompt, copies)
         self._tell(Step(call.call_id, asked.tool.name, StepState.WAITING))
 
     async def put(self, call: CallRow, puts: PutsQuestion) -> None:
@@ -69,6 +71,7 @@ class Asking:
 
     def _prompt(self, kind: PromptKind, title: str, offer: Offer) -> Prompt:
         now = self._services.clock.now()
+        expires_at = now + self._settings.prompt_expires_after_s * SECOND_US
         return Prompt(
             id=self._services.ids.prompt_id(),
             kind=kind,
@@ -82,14 +85,15 @@ class Asking:
             rule=self._settings.rule,
             binding="",
             created_at=now,
-            expires_at=now + self._settings.prompt_expires_after_s * SECOND_US,
+            expires_at=expires_at,
+            remind_at=reminded_at(now, expires_at),
         )
 
-    async def _open(self, prompt: Prompt) -> None:
+    async def _open(self, prompt: Prompt, copies: Sequence[Draft] = ()) -> None:
         services = self._services
 
         async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.ask_person(prompt, [self._card(prompt)])
+            return await services.store.ask_person(prompt, [self._card(prompt), *copies])
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 

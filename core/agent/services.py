@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from core.clock import Clock
+from core.consent.rules import ApprovalRules
+from core.conversation.elsewhere import Elsewhere
 from core.events import TurnListener
 from core.ids import Ids
 from core.model.base import Model
@@ -23,7 +25,7 @@ class ChatSettings:
     reserve_tokens: int
     prompt_expires_after_s: int
     rule: VoteRule
-    owner_id: str
+    approvals: ApprovalRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +40,4 @@ class ChatServices:
     clock: Clock
     ids: Ids
     leaks: LeakDetector
+    elsewhere: Elsewhere

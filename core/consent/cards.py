@@ -3,8 +3,9 @@
 from typing import assert_never
 
 from core import texts
-from core.messages import Block, Choice, Code, Message, Plain
-from core.prompts import Option, Options, Prompt, Replies
+from core.clock import SECOND_US
+from core.messages import Block, Choice, Code, Message, Plain, plain
+from core.prompts import Option, Options, Prompt, PromptKind, Replies
 
 DETAIL_LIMIT_CHARS = 2_000
 """Longer details are cut on the card: it must fit one message of every platform with its buttons."""
@@ -12,10 +13,20 @@ DETAIL_LIMIT_CHARS = 2_000
 
 def open_card(prompt: Prompt) -> Message:
     """The card with one choice for each answer it shows, in order."""
-    typed = _typed(prompt)
-    footer: tuple[Block, ...] = (Plain(typed),) if typed else ()
+    quorum = prompt.rule.quorum
+    lines = [texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
+    lines += [typed] if (typed := _typed(prompt)) else []
+    footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in _labels(prompt))
     return Message(blocks=(*_body(prompt), *footer), choices=choices, prompt_id=prompt.id)
+
+
+def reminder(prompt: Prompt, now: int) -> Message:
+    """What people are told who have seen the card and not answered; `now`: microseconds UTC."""
+    left_s = max(0, prompt.expires_at - now) // SECOND_US
+    asked = prompt.title.partition("\n")[0]
+    text = texts.still_waiting(asked, left_s, consent=prompt.kind is PromptKind.APPROVAL)
+    return plain("\n".join(line for line in (text, _typed(prompt)) if line))
 
 
 def expired_text(prompt: Prompt) -> str:

@@ -133,9 +133,12 @@ def _interactive(
     pattern = call.risk.pattern if call.risk is not None else None
     because = call.risk.reason if call.risk is not None else ""
     if access is Access.ASK_OWNER:
-        return Ask(because or f"{tool.name} needs an owner's word.", False, pattern, owner_only=True)
+        reason = because or f"{tool.name} needs an owner's word."
+        asked = max(requirement, Requirement.ASK, key=_ORDER.__getitem__)
+        return Ask(reason, False, pattern, owner_only=True, requirement=asked)
     if requirement is Requirement.ALWAYS_ASK:
-        return Ask(because or f"{tool.name} always needs a person's word.", False, pattern)
+        reason = because or f"{tool.name} always needs a person's word."
+        return Ask(reason, False, pattern, requirement=Requirement.ALWAYS_ASK)
     if call.setting is ToolSetting.ASK_EACH_TIME:
         return Ask(because or f"You want to be asked each time about {tool.name}.", False, pattern)
     if call.setting is ToolSetting.ALWAYS_ALLOW:

@@ -129,13 +129,15 @@ class Ask:
     """A person must agree.
 
     `allow_always`: "always" may be offered, and would be a grant of `pattern` (None: the whole tool).
-    `owner_only`: the requester's role does not hold the tool; only an owner may agree.
+    `owner_only`: the requester's role does not hold the tool; only an owner may agree. `requirement`: how
+    much the call asks for, `ask` or `always_ask`.
     """
 
     reason: str
     allow_always: bool
     pattern: str | None = None
     owner_only: bool = False
+    requirement: Requirement = Requirement.ASK
 
     def options(self, quorum: int) -> tuple[Option, ...]:
         """What is offered to those who are asked; one person alone cannot speak for several for good."""

@@ -7,10 +7,19 @@ from core.prompts import Option, Options, Prompt, PromptKind, VoteRule
 from core.store.rows import CallRow
 
 UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400
+REMINDED_BEFORE_S = 3_600
+"""People are reminded so long before a prompt expires; of a short-lived one when a quarter of its time is
+left."""
+
+
+def reminded_at(created_at: int, expires_at: int) -> int:
+    """When people are reminded of a prompt; microseconds UTC."""
+    return expires_at - min(REMINDED_BEFORE_S * SECOND_US, (expires_at - created_at) // 4)
 
 
 def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now: int, ids: Ids) -> Prompt:
     """Asks what became of a call whose outcome was not recorded. The requester or an owner answers."""
+    expires_at = now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US
     return Prompt(
         id=ids.prompt_id(),
         kind=PromptKind.UNKNOWN_OUTCOME,
@@ -24,6 +33,7 @@ def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now
         rule=VoteRule(),
         binding=call.binding or "",
         created_at=now,
-        expires_at=now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US,
+        expires_at=expires_at,
+        remind_at=reminded_at(now, expires_at),
         tool=call.tool,
     )

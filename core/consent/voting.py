@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core import texts
-from core.prompts import Answer, Option, Prompt, PromptKind, PromptState, Vote
+from core.prompts import Answer, Option, Prompt, PromptKind, PromptState
 from core.store.rows import PromptView
 from core.users import Principal, Role
 
@@ -39,11 +39,7 @@ def may_decide(view: PromptView, voter: Principal) -> str | None:
     prompt = view.prompt
     if prompt.rule.not_requester and voter.user_id == prompt.requester_id:
         return texts.REQUESTER_EXCLUDED
-    if prompt.rule.approvers:
-        return None if voter.user_id in prompt.rule.approvers else _not_theirs(prompt)
-    if voter.user_id == prompt.requester_id or voter.role is Role.OWNER:
-        return None
-    return texts.NOT_ALLOWED_HERE
+    return None if _entitled(prompt, voter.user_id, voter.role) else _not_theirs(prompt)
 
 
 def judge_vote(view: PromptView, voter: Principal, answer: Answer) -> VoteResult:
@@ -60,7 +56,7 @@ def judge_vote(view: PromptView, voter: Principal, answer: Answer) -> VoteResult
         return VoteRefused(texts.ALREADY_VOTED)
     if answer not in _AGREEING:
         return VoteCloses(answer)
-    missing = prompt.rule.quorum - 1 - _approvals(view.votes)
+    missing = prompt.rule.quorum - 1 - _approvals(view)
     return VoteCloses(answer) if missing <= 0 else VoteCounts(missing)
 
 
@@ -75,5 +71,22 @@ def _not_offered(prompt: Prompt, answer: Answer) -> str:
     return texts.ALWAYS_NOT_OFFERED if answer is Option.ALWAYS else texts.NO_SUCH_PROMPT
 
 
-def _approvals(votes: tuple[Vote, ...]) -> int:
-    return sum(1 for vote in votes if vote.answer in _AGREEING)
+def _entitled(prompt: Prompt, user_id: str, role: Role) -> bool:
+    """Whether the rule names a person of this role. A guest decides nothing but what is done for them."""
+    if role is Role.GUEST and user_id != prompt.requester_id:
+        return False
+    rule = prompt.rule
+    if rule.escalated and user_id in rule.escalate_to:
+        return True
+    if rule.approvers:
+        return user_id in rule.approvers
+    return user_id == prompt.requester_id or role is Role.OWNER
+
+
+def _approvals(view: PromptView) -> int:
+    """How many agreed who still may: somebody who was put out of their role meanwhile does not count."""
+    return sum(
+        1
+        for vote in view.votes
+        if vote.answer in _AGREEING and _entitled(view.prompt, vote.user_id, vote.role)
+    )

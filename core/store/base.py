@@ -35,6 +35,7 @@ from core.store.rows import (
     TurnStart,
     TurnState,
 )
+from core.store.tending import Tending
 from core.tool import ProcessInfo
 from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
@@ -43,7 +44,7 @@ RunCheck = Callable[[CallRow, Principal, Standing], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
-class Store(Outbox, Feeds, Keys, Consents, NoticeUnits, Routines, Protocol):
+class Store(Outbox, Feeds, Keys, Consents, Tending, NoticeUnits, Routines, Protocol):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:

@@ -11,23 +11,25 @@ from dataclasses import replace
 from typing import Any, cast
 
 from core import texts
+from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
 from core.prompts import Options, Prompt, PromptKind, PromptState
 from core.store.accept import EditedCall, EditRefused
 from core.store.base import Store
 from core.store.rows import CallRow, CallState
 from core.tools.pipeline import CallPipeline, NeedsPerson
+from core.users import Principal
 
 _FIELD = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class CallEditing:
-    """Prepares edits. `owner_id`: who decides what the requester's role does not hold."""
+    """Prepares edits."""
 
-    def __init__(self, store: Store, pipeline: CallPipeline, owner_id: str) -> None:
+    def __init__(self, store: Store, pipeline: CallPipeline, approvals: ApprovalRules) -> None:
         self._store = store
         self._pipeline = pipeline
-        self._owner_id = owner_id
+        self._approvals = approvals
 
     async def prepare(self, prompt_id: str, form: str) -> EditedCall | EditRefused | None:
         """The prompt's call with these arguments (a JSON object as text); None where nothing waits that has
@@ -50,7 +52,7 @@ class CallEditing:
             return EditRefused(str(error))
         except InvalidArguments as error:
             return _refused(error)
-        return asked if isinstance(asked, EditRefused) else self._edited(prompt, call, asked)
+        return asked if isinstance(asked, EditRefused) else self._edited(prompt, call, asked, requester)
 
     def _call(self, prompt: Prompt, arguments: dict[str, Any]) -> CallRow:
         text = json.dumps(arguments, ensure_ascii=False)
@@ -64,14 +66,19 @@ class CallEditing:
             effect=self._pipeline.effect_of(prompt.tool or ""),
         )
 
-    def _edited(self, prompt: Prompt, call: CallRow, asked: NeedsPerson) -> EditedCall:
-        rule = replace(prompt.rule, approvers=(self._owner_id,)) if asked.ask.owner_only else prompt.rule
+    def _edited(
+        self, prompt: Prompt, call: CallRow, asked: NeedsPerson, requester: Principal
+    ) -> EditedCall | EditRefused:
+        """The rule is the prompt's own, unless the call has become one that others decide."""
+        rule = prompt.rule
+        now = self._approvals.of(asked.tool.name, asked.ask, requester).vote
+        if replace(now, escalated=rule.escalated) != rule:
+            return EditRefused(texts.EDIT_NEEDS_OTHERS)
         changed = replace(
             prompt,
             title=texts.approval_title(asked.tool.name, asked.ask.reason),
             detail=asked.detail,
             offer=Options(asked.ask.options(rule.quorum)),
-            rule=rule,
             binding=asked.binding,
             pattern=asked.ask.pattern,
         )

@@ -336,6 +336,39 @@ ONE_LINE_EACH = [
         "2: approvals.quorum: 2 people must agree but approvers has 1; lower it or name a team",
     ),
     (
+        "[[approvals.rules]]\ntool = 'Shell!'",
+        '2: approvals.rules[0].tool: "Shell!" is not a tool; write its name, or the beginning of several '
+        "names and *",
+    ),
+    (
+        "[[approvals.rules]]\nnot_requester = true",
+        "2: approvals.rules[0].not_requester: leaves nobody to decide; name a team in approvers, or "
+        '"owner" for members\' calls',
+    ),
+    (
+        "[[approvals.rules]]\napprovers = 'owner'\nnot_requester = true",
+        "3: approvals.rules[0].not_requester: leaves nobody to decide the owner's own calls; set role = "
+        '"member"',
+    ),
+    (
+        "[teams.two]\nusers = ['owner', '0190000000007000800000000000000A']\n"
+        "[[approvals.rules]]\napprovers = 'team:two'\nquorum = 2\nnot_requester = true",
+        "5: approvals.rules[0].quorum: 2 people must agree but approvers has 1; lower it or name a team",
+    ),
+    (
+        "[[approvals.rules]]\nescalate_to = 'owner'",
+        "1: approvals.rules[0].escalate_after_s: missing; escalate_to and escalate_after_s belong together",
+    ),
+    (
+        "[[approvals.rules]]\nescalate_after_s = 60\nescalate_to = 'team:none'",
+        '3: approvals.rules[0].escalate_to: there is no team "none"; add [teams.none] with users, or name '
+        "another",
+    ),
+    (
+        "[[approvals.rules]]\nask_in = 'slack:C1'",
+        '2: approvals.rules[0].ask_in: there is no channel "slack"; add [channels.slack], or name another',
+    ),
+    (
         "[teams.ops]\nusers = []",
         '2: teams.ops.users: must not be empty; for example users = ["owner", '
         '"01900000-0000-7000-8000-000000000000"]',

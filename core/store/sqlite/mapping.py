@@ -146,8 +146,10 @@ def execution_of(row: Row) -> Execution:
 PROMPT = (
     "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
     " p.approvers, p.quorum, p.not_requester, p.binding, p.created_at, p.expires_at, p.tool, p.pattern,"
-    " p.state, p.outcome, p.outcome_text, p.labels, p.free_text"
+    " p.state, p.outcome, p.outcome_text, p.labels, p.free_text, p.escalate_to, p.escalated, p.remind_at,"
+    " p.escalate_at"
 )
+_PROMPT_COLUMNS, _THREAD_COLUMNS = 26, 11
 
 
 def prompt_of(row: Row) -> Prompt:
@@ -162,7 +164,9 @@ def prompt_of(row: Row) -> Prompt:
         title=row[6],
         detail=row[7],
         offer=_offer_of(row[8], row[20], free_text=bool(row[21])),
-        rule=VoteRule(strings_from_json(row[9]), row[10], bool(row[11])),
+        rule=VoteRule(
+            strings_from_json(row[9]), row[10], bool(row[11]), strings_from_json(row[22]), bool(row[23])
+        ),
         binding=row[12],
         created_at=row[13],
         expires_at=row[14],
@@ -171,6 +175,8 @@ def prompt_of(row: Row) -> Prompt:
         state=PromptState(row[17]),
         outcome=None if row[18] is None else answer_from_text(row[18]),
         outcome_text=row[19],
+        remind_at=row[24],
+        escalate_at=row[25],
     )
 
 
@@ -180,9 +186,10 @@ def _offer_of(options: str, labels: str | None, *, free_text: bool) -> Offer:
     return Replies(strings_from_json(labels), free_text)
 
 
-PROMPT_VIEW = f"{PROMPT}, {THREAD}, v.user_id, v.name, v.option, v.at"
+PROMPT_VIEW = f"{PROMPT}, {THREAD}, v.user_id, v.name, v.option, v.at, vu.role"
 PROMPT_VIEW_FROM = (
     f"prompts p JOIN threads t ON t.id = p.thread_id {ACTIVE_TURN} LEFT JOIN votes v ON v.prompt_id = p.id"
+    " LEFT JOIN users vu ON vu.id = v.user_id"
 )
 
 
@@ -192,9 +199,13 @@ def prompt_views_of(rows: Sequence[Row]) -> tuple[PromptView, ...]:
 
 
 def _prompt_view_of(rows: Sequence[Row]) -> PromptView:
-    cast = (row[33:37] for row in rows if row[33] is not None)
-    votes = tuple(Vote(user_id, name, answer_from_text(answer), at) for user_id, name, answer, at in cast)
-    return PromptView(prompt_of(rows[0][:22]), votes, thread_of(rows[0][22:33]))
+    thread_at, votes_at = _PROMPT_COLUMNS, _PROMPT_COLUMNS + _THREAD_COLUMNS
+    cast = (row[votes_at : votes_at + 5] for row in rows if row[votes_at] is not None)
+    votes = tuple(
+        Vote(user_id, name, answer_from_text(answer), at, Role(role))
+        for user_id, name, answer, at, role in cast
+    )
+    return PromptView(prompt_of(rows[0]), votes, thread_of(rows[0][thread_at:votes_at]))
 
 
 GRANT = "id, user_id, tool, pattern, scope, thread_id, granted_by, created_at, expires_at"

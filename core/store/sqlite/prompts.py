@@ -95,7 +95,8 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
     tx.run(
         "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
         " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
-        " expires_at) VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " expires_at, escalate_to, remind_at, escalate_at)"
+        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         prompt.id,
         prompt.kind.value,
         prompt.thread_id,
@@ -113,6 +114,9 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         None if prompt.pattern is None else storable(prompt.pattern),
         prompt.created_at,
         prompt.expires_at,
+        strings_to_json(prompt.rule.escalate_to),
+        prompt.remind_at,
+        prompt.escalate_at,
     )
     put_card(tx, prompt.thread_id, prompt.turn_id, prompt.id)
     tx.changes.prompts[prompt.id] = prompt.thread_id

@@ -49,6 +49,7 @@ from core.store.sqlite.notices import NoticeUnits
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.routine_store import RoutineUnits
+from core.store.sqlite.tending import PromptTending
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
 from core.store.sqlite.writer import Writer
 from core.tool import ProcessInfo
@@ -59,7 +60,7 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore(RoutineUnits, NoticeUnits, Consenting):
+class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through

@@ -1,7 +1,10 @@
 """Votes: any entitled refusal closes, enough approvals close, one answer a person, roles checked live."""
 
+from dataclasses import replace
+
 import pytest
 
+from core import texts
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote
 from core.messages import Address
 from core.prompts import (
@@ -126,3 +129,40 @@ def test_only_who_is_asked_answers_a_question_and_others_see_why(voter: Principa
 
 def test_a_decision_takes_no_words() -> None:
     assert isinstance(judge_vote(view(VoteRule()), ANN, Wrote("approve")), VoteRefused)
+
+
+# --- roles as they are now ------------------------------------------------------------------------------
+
+TEAM = VoteRule(approvers=("ann", "bob", "owner"), quorum=2)
+
+
+def test_whoever_is_a_guest_by_now_decides_nothing_for_others() -> None:
+    demoted = Principal("bob", Role.GUEST, "Bob")
+    assert judge_vote(view(TEAM), demoted, Option.DENY) == VoteRefused(texts.NOT_ALLOWED_HERE)
+    guest = Principal("ann", Role.GUEST, "Ann")
+    assert judge_vote(view(VoteRule()), guest, Option.DENY) == VoteCloses(Option.DENY)  # their own call
+
+
+def test_a_voice_of_somebody_put_out_of_their_role_meanwhile_does_not_count() -> None:
+    asked = view(TEAM, ("bob", Option.APPROVE))
+    assert judge_vote(asked, ANN, Option.APPROVE) == VoteCloses(Option.APPROVE)
+    demoted = replace(asked, votes=(replace(asked.votes[0], role=Role.GUEST),))
+    assert judge_vote(demoted, ANN, Option.APPROVE) == VoteCounts(1)
+
+
+# --- escalation -----------------------------------------------------------------------------------------
+
+LATER_BOB = VoteRule(approvers=("ann",), escalate_to=("bob",))
+
+
+def test_others_decide_once_it_is_escalated() -> None:
+    assert judge_vote(view(LATER_BOB), BOB, Option.APPROVE) == VoteRefused(texts.NOT_ALLOWED_HERE)
+    escalated = replace(LATER_BOB, escalated=True)
+    assert judge_vote(view(escalated), BOB, Option.APPROVE) == VoteCloses(Option.APPROVE)
+    assert judge_vote(view(escalated), ANN, Option.DENY) == VoteCloses(Option.DENY)
+    assert isinstance(judge_vote(view(escalated), OWNER, Option.DENY), VoteRefused)
+
+
+def test_escalation_does_not_let_the_requester_in() -> None:
+    rule = VoteRule(approvers=("bob",), not_requester=True, escalate_to=("ann",), escalated=True)
+    assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteRefused(texts.REQUESTER_EXCLUDED)

@@ -1,0 +1,55 @@
+"""Asking people who are not in the conversation: copies of a card for other places."""
+
+from collections.abc import Iterable, Sequence
+
+from core.consent.cards import open_card
+from core.consent.rules import DIRECT, HERE
+from core.conversation.access import Access
+from core.ids import Ids
+from core.messages import Address
+from core.ports import Directory
+from core.prompts import Prompt
+from core.store.rows import Draft, ThreadRow
+from core.store.tending import Tending
+
+
+class Elsewhere:
+    """Makes copies. Nobody is sent one who could not answer it: only accounts that are let in now."""
+
+    def __init__(self, store: Tending, access: Access, directory: Directory, ids: Ids) -> None:
+        self._store = store
+        self._access = access
+        self._directory = directory
+        self._ids = ids
+
+    async def cards(self, prompt: Prompt, place: str, thread: ThreadRow) -> Sequence[Draft]:
+        """A prompt's copies beside the one in its thread; `place`: see core.consent.rules."""
+        if place == HERE:
+            return ()
+        if place == DIRECT:
+            return await self.direct(prompt, prompt.rule.approvers or (self._access.owner.user_id,), thread)
+        channel, _, address = place.partition(":")
+        return self._drafts(prompt, [(channel, Address(address))], thread)
+
+    async def direct(self, prompt: Prompt, people: Iterable[str], thread: ThreadRow) -> Sequence[Draft]:
+        """A copy for each account of these people, but not of the requester, who has it before them."""
+        wanted = [person for person in people if person != prompt.requester_id]
+        accounts = [
+            (one.channel, one.platform_user_id)
+            for one in (await self._store.accounts_of(wanted) if wanted else ())
+            if self._access.lets_in(one)
+        ]
+        if self._access.owner.user_id in wanted:
+            accounts += sorted(self._access.owner_identities)
+        found = ((channel, self._directory.direct(channel, person)) for channel, person in accounts)
+        return self._drafts(prompt, [(name, place) for name, place in found if place is not None], thread)
+
+    def _drafts(
+        self, prompt: Prompt, places: Sequence[tuple[str, Address]], thread: ThreadRow
+    ) -> Sequence[Draft]:
+        card = open_card(prompt)
+        return [
+            Draft(channel, address, card, self._ids.row_id(), prompt_id=prompt.id)
+            for channel, address in dict.fromkeys(places)
+            if (channel, address) != (thread.channel, thread.address)
+        ]

@@ -1,0 +1,33 @@
+"""The store as far as prompts are looked after that nobody answers."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from core.messages import Message
+from core.ports import OutboxRow
+from core.prompts import Prompt
+from core.store.rows import Draft, PromptView
+from core.users import Identity
+
+
+class Tending(Protocol):
+    """Units and views as in core.store.base; times are microseconds UTC."""
+
+    async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
+        """Say `reminder`, once, wherever a card of an open prompt stands whose `remind_at` has come."""
+        ...
+
+    async def prompts_to_escalate(self, now: int) -> Sequence[PromptView]:
+        """Open prompts whose `escalate_at` has come."""
+        ...
+
+    async def escalate_prompt(
+        self, prompt_id: str, cards: Sequence[Draft], told: Draft
+    ) -> tuple[OutboxRow, ...]:
+        """Let those named in its rule decide an open prompt, too: `cards` go out to them, and `told` to the
+        prompt's thread. Does nothing if that was done before."""
+        ...
+
+    async def accounts_of(self, user_ids: Sequence[str]) -> Sequence[Identity]:
+        """All accounts ever bound to these people."""
+        ...

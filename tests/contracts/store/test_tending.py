@@ -1,0 +1,102 @@
+"""Prompts that nobody answers: reminders and escalation, each once, whatever happens in between."""
+
+from dataclasses import replace
+
+from core.messages import Message, MessageRef, plain
+from core.ports import OutboxRow, Posted
+from core.prompts import Option, Prompt, VoteRule
+from core.store.accept import CastVote
+from core.store.feed import HubSaid
+from core.store.rows import TurnStart
+from core.users import Role, Via
+from tests.contracts.store.test_prompts import closing
+from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, World
+
+
+def reminder(prompt: Prompt) -> Message:
+    return plain(f"still waiting: {prompt.title}")
+
+
+async def asked(world: World, **changes: int) -> tuple[TurnStart, Prompt, OutboxRow]:
+    """A prompt with one card, which is shown."""
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    now = world.clock.now()
+    rule = VoteRule(approvers=(ADA.user_id,), escalate_to=(BEN.user_id,))
+    times = {name: now + seconds * SECOND for name, seconds in changes.items()}
+    prompt = replace(world.prompt(start, call_id), rule=rule, **times)
+    (card,) = await world.store.ask_person(prompt, [world.card(prompt)])
+    await world.store.claim_outbox(card.id)
+    await world.store.record_part_sent(card.id, Posted(MessageRef("7"), "7"), last=True)
+    return start, prompt, card
+
+
+async def test_people_are_reminded_once_below_the_card(world: World) -> None:
+    start, _, card = await asked(world, remind_at=10)
+    assert await world.store.remind_prompts(world.clock.now() + 9 * SECOND, reminder) == ()
+    world.clock.advance(10)
+    (row,) = await world.store.remind_prompts(world.clock.now(), reminder)
+    assert (row.channel, row.address, row.message.reply_to) == (card.channel, card.address, "7")
+    assert row.message.blocks == plain("still waiting: Run shell?").blocks
+    assert await world.store.remind_prompts(world.clock.now(), reminder) == ()
+    (seen,) = [
+        item.shown
+        for item in await world.store.feed_after(start.thread.id, 0, 100)
+        if isinstance(item.shown, HubSaid)
+    ]
+    assert seen.message.blocks == row.message.blocks
+
+
+async def test_nobody_is_reminded_of_what_is_settled(world: World) -> None:
+    _, prompt, _ = await asked(world, remind_at=10)
+    await world.rule(closing(prompt, Option.DENY))
+    assert await world.store.remind_prompts(world.clock.now() + 20 * SECOND, reminder) == ()
+
+
+async def test_an_escalated_prompt_names_more_people_once(world: World) -> None:
+    start, prompt, _ = await asked(world, escalate_at=10)
+    await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    assert await world.store.prompts_to_escalate(world.clock.now()) == ()
+    world.clock.advance(10)
+    (view,) = await world.store.prompts_to_escalate(world.clock.now())
+    assert (view.prompt.id, view.prompt.rule.escalated) == (prompt.id, False)
+
+    copy, told = world.draft("copy", prompt_id=prompt.id), world.draft("told")
+    rows = await world.store.escalate_prompt(prompt.id, [copy], told)
+    assert [row.message for row in rows] == [copy.message, told.message]
+    (view,) = await world.store.open_prompts()
+    assert view.prompt.rule == VoteRule((ADA.user_id,), escalate_to=(BEN.user_id,), escalated=True)
+    assert await world.store.prompts_to_escalate(world.clock.now()) == ()
+    assert await world.store.escalate_prompt(prompt.id, [copy], told) == ()
+    settled = await world.rule(closing(prompt, Option.APPROVE), by=BEN)
+    assert len(settled.outbox) == 2  # both cards change
+    assert settled.started is not None
+    assert settled.started.turn_id == start.turn_id
+
+
+async def test_a_settled_prompt_is_not_escalated(world: World) -> None:
+    _, prompt, _ = await asked(world, escalate_at=10)
+    await world.rule(closing(prompt, Option.DENY))
+    world.clock.advance(10)
+    assert await world.store.prompts_to_escalate(world.clock.now()) == ()
+    assert await world.store.escalate_prompt(prompt.id, [], world.draft("told")) == ()
+
+
+async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: World) -> None:
+    _, prompt, _ = await asked(world)
+    await world.store.ensure_user(BEN.user_id, Role.MEMBER, BEN.name)
+    await world.rule(CastVote(prompt.id, Option.APPROVE), by=BEN)
+    await world.store.ensure_user(BEN.user_id, Role.GUEST, BEN.name)
+    (view,) = await world.store.open_prompts()
+    assert [(vote.user_id, vote.role) for vote in view.votes] == [(BEN.user_id, Role.GUEST)]
+
+
+async def test_accounts_are_found_by_whose_they_are(world: World) -> None:
+    await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    await world.store.link_account(BEN.user_id, CHANNEL, "b2", "Ben")
+    await world.store.link_account(BEN.user_id, "other", "b1", "Ben")
+    found = await world.store.accounts_of([BEN.user_id, "nobody"])
+    assert [(one.channel, one.platform_user_id, one.user, one.via) for one in found] == [
+        (CHANNEL, "b2", BEN, Via.PAIRED),
+        ("other", "b1", BEN, Via.PAIRED),
+    ]
