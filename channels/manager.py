@@ -127,11 +127,6 @@ class ChannelManager:
             and slot.dispatcher.would_send_now(address)
         )
 
-    def direct(self, channel: str, platform_user_id: str) -> Address | None:
-        """See Directory."""
-        slot = self._slots.get(channel)
-        return None if slot is None else slot.channel.direct(platform_user_id)
-
     def open_preview(self, preview: Preview) -> None:
         """See Previews."""
         if (slot := self._slots.get(preview.channel)) is not None:

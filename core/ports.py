@@ -177,14 +177,6 @@ class Outbox(Protocol):
         ...
 
 
-class Directory(Protocol):
-    """Knows where people are spoken to."""
-
-    def direct(self, channel: str, platform_user_id: str) -> Address | None:
-        """Where an account is spoken to alone; None where there is no such channel (any more)."""
-        ...
-
-
 class OutboxListener(Protocol):
     """Told, after the commit, which rows are ready to go out."""
 

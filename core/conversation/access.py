@@ -104,21 +104,6 @@ class Access:
         rules = self.channels.get(root.channel)
         return root.via == Via.ALLOWLIST and rules is not None and root.platform_user_id in rules.allow
 
-    def lets_in(self, account: Identity) -> bool:
-        """Whether an account may speak on its channel now, as the member or owner it belongs to."""
-        rules = self.channels.get(account.channel)
-        if rules is None:
-            return False
-        match account.via:
-            case Via.PAIRED:
-                return True
-            case Via.LINKED:
-                return self.vouches(account.root, account.user)
-            case Via.ALLOWLIST:
-                return account.platform_user_id in rules.allow
-            case _:
-                return (account.channel, account.platform_user_id) in self.owner_identities
-
     def _known(
         self,
         event: InboundMessage | ChoiceAnswer,

@@ -9,14 +9,14 @@ from core.ids import Ids
 from core.messages import Address
 from core.ports import Directory
 from core.prompts import Prompt
+from core.store.notices import NoticeUnits
 from core.store.rows import Draft, ThreadRow
-from core.store.tending import Tending
 
 
 class Elsewhere:
     """Makes copies. Nobody is sent one who could not answer it: only accounts that are let in now."""
 
-    def __init__(self, store: Tending, access: Access, directory: Directory, ids: Ids) -> None:
+    def __init__(self, store: NoticeUnits, access: Access, directory: Directory, ids: Ids) -> None:
         self._store = store
         self._access = access
         self._directory = directory
@@ -33,16 +33,26 @@ class Elsewhere:
 
     async def direct(self, prompt: Prompt, people: Iterable[str], thread: ThreadRow) -> Sequence[Draft]:
         """A copy for each account of these people, but not of the requester, who has it before them."""
-        wanted = [person for person in people if person != prompt.requester_id]
+        places: list[tuple[str, Address]] = []
+        for person in people:
+            if person != prompt.requester_id:
+                places += await self._places(person)
+        return self._drafts(prompt, places, thread)
+
+    async def _places(self, user_id: str) -> Sequence[tuple[str, Address]]:
+        reach = await self._store.reach(user_id)
+        known = {(one.channel, one.platform_user_id): one.direct_address for one in reach.identities}
         accounts = [
-            (one.channel, one.platform_user_id)
-            for one in (await self._store.accounts_of(wanted) if wanted else ())
-            if self._access.lets_in(one)
+            (one.channel, one.platform_user_id) for one in reach.identities if self._access.holds(one)
         ]
-        if self._access.owner.user_id in wanted:
+        if user_id == self._access.owner.user_id:
             accounts += sorted(self._access.owner_identities)
-        found = ((channel, self._directory.direct(channel, person)) for channel, person in accounts)
-        return self._drafts(prompt, [(name, place) for name, place in found if place is not None], thread)
+        found: list[tuple[str, Address]] = []
+        for channel, person in accounts:
+            there = self._directory.direct(channel, person)
+            if channel in self._access.channels and there is not None:
+                found.append((channel, Address(known.get((channel, person)) or there)))
+        return found
 
     def _drafts(
         self, prompt: Prompt, places: Sequence[tuple[str, Address]], thread: ThreadRow

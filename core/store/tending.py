@@ -7,7 +7,6 @@ from core.messages import Message
 from core.ports import OutboxRow
 from core.prompts import Prompt
 from core.store.rows import Draft, PromptView
-from core.users import Identity
 
 
 class Tending(Protocol):
@@ -26,8 +25,4 @@ class Tending(Protocol):
     ) -> tuple[OutboxRow, ...]:
         """Let those named in its rule decide an open prompt, too: `cards` go out to them, and `told` to the
         prompt's thread. Does nothing if that was done before."""
-        ...
-
-    async def accounts_of(self, user_ids: Sequence[str]) -> Sequence[Identity]:
-        """All accounts ever bound to these people."""
         ...

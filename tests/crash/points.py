@@ -86,7 +86,6 @@ READS = frozenset(
         "pairing_requests",
         "open_prompts",
         "prompts_to_escalate",
-        "accounts_of",
         "grants",
         "last_seen",
         "standing",

@@ -10,13 +10,12 @@ from core.ports import OutboxRow
 from core.prompts import Prompt
 from core.store.codec import refs_from_json
 from core.store.rows import Draft, PromptView
-from core.store.sqlite import feed, people
+from core.store.sqlite import feed
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.writer import Writer
-from core.users import Identity
 
 
 class PromptTending:
@@ -38,10 +37,6 @@ class PromptTending:
     ) -> tuple[OutboxRow, ...]:
         """See Tending."""
         return await self._writer.run(lambda tx: escalate(tx, prompt_id, cards, told))
-
-    async def accounts_of(self, user_ids: Sequence[str]) -> Sequence[Identity]:
-        """See Tending."""
-        return await self._reader.run(lambda tx: accounts_of(tx, user_ids))
 
 
 def remind(tx: Transaction, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
@@ -109,17 +104,3 @@ def escalate(tx: Transaction, prompt_id: str, cards: Sequence[Draft], told: Draf
     thread_id, turn_id = row
     tx.changes.prompts[prompt_id] = thread_id
     return (*enqueue(tx, cards, Cause(turn_id=turn_id)), *_say(tx, thread_id, turn_id, [told]))
-
-
-def accounts_of(tx: Transaction, user_ids: Sequence[str]) -> tuple[Identity, ...]:
-    """See Tending.accounts_of."""
-    found: list[Identity] = []
-    for user_id in user_ids:
-        rows = tx.all(
-            "SELECT channel, platform_user_id FROM identities WHERE user_id = ?"
-            " ORDER BY channel, platform_user_id",
-            user_id,
-        )
-        known = (people.identity(tx, channel, account) for channel, account in rows)
-        found += [identity for identity in known if identity is not None]
-    return tuple(found)

@@ -8,9 +8,9 @@ from core.prompts import Option, Prompt, VoteRule
 from core.store.accept import CastVote
 from core.store.feed import HubSaid
 from core.store.rows import TurnStart
-from core.users import Role, Via
+from core.users import Role
 from tests.contracts.store.test_prompts import closing
-from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, World
+from tests.contracts.store.world import ADA, BEN, SECOND, World
 
 
 def reminder(prompt: Prompt) -> Message:
@@ -89,14 +89,3 @@ async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: World) ->
     await world.store.ensure_user(BEN.user_id, Role.GUEST, BEN.name)
     (view,) = await world.store.open_prompts()
     assert [(vote.user_id, vote.role) for vote in view.votes] == [(BEN.user_id, Role.GUEST)]
-
-
-async def test_accounts_are_found_by_whose_they_are(world: World) -> None:
-    await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
-    await world.store.link_account(BEN.user_id, CHANNEL, "b2", "Ben")
-    await world.store.link_account(BEN.user_id, "other", "b1", "Ben")
-    found = await world.store.accounts_of([BEN.user_id, "nobody"])
-    assert [(one.channel, one.platform_user_id, one.user, one.via) for one in found] == [
-        (CHANNEL, "b2", BEN, Via.PAIRED),
-        ("other", "b1", BEN, Via.PAIRED),
-    ]
