@@ -146,6 +146,7 @@ async def test_people_are_reminded_once_before_it_expires(tmp_path: Path) -> Non
         reminded = await house.telegram.wait_text(OWNER, "Still waiting for you: May I run shell?")
         assert "it counts as not approved" in reminded.text
         assert reminded.reply_to is not None
+        await house.telegram.wait_text(BEN, "Still waiting for you")
         await team.sees(OWNER, owners, "Nobody answered in time: not approved.")
         await house.telegram.wait_text(BEN, "Done:")
         for person in (BEN, OWNER):
