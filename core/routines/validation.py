@@ -95,7 +95,7 @@ def _trigger(trigger: Trigger) -> Iterator[Problem]:
         case Cron():
             yield from _cron(trigger)
         case Event():
-            yield from _text("trigger.pattern", trigger.pattern, None)
+            yield from _pattern(trigger)
         case SystemEvent():
             yield from _text("trigger.source", trigger.source, MAX_WORD)
             yield from _text("trigger.event_type", trigger.event_type, MAX_WORD)
@@ -112,6 +112,20 @@ def _trigger(trigger: Trigger) -> Iterator[Problem]:
             pass
         case _:
             assert_never(trigger)
+
+
+def _pattern(trigger: Event) -> Iterator[Problem]:
+    if not trigger.pattern:
+        yield Problem("trigger.pattern", "must not be empty")
+        return
+    # RE2 is loaded where somebody saves a pattern, and where there are some.
+    from core.routines.pattern import Pattern
+    from core.routines.pattern_nodes import PatternRefused
+
+    try:
+        Pattern(trigger.pattern, ignore_case=trigger.ignore_case)
+    except PatternRefused as refused:
+        yield Problem("trigger.pattern", str(refused))
 
 
 def _cron(trigger: Cron) -> Iterator[Problem]:

@@ -1,0 +1,234 @@
+"""Reads a pattern as Python's `re` reads it (3.11 and later), and refuses by name what cannot be kept.
+
+Refused are what no engine matches in linear time — looking around, looking back at a group, possessive and
+atomic repeats, conditions — and what nobody misses in messages: `\\B`, `\\N{…}` and the flags a, L and x.
+What `re` itself takes for a mistake is one here, too.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from core.routines.characters import EVERYTHING, NOT_NEWLINE, Characters, Ranges, merged, without_case
+from core.routines.pattern_nodes import (
+    At,
+    Chain,
+    Either,
+    Group,
+    Node,
+    One,
+    PatternRefused,
+    Place,
+    Repeat,
+    Syntax,
+)
+from core.routines.pattern_source import KINDS, Source
+
+MAX_CHARACTERS = 1000
+MAX_GROUPS = 50
+MAX_DEPTH = 50
+MAX_REPEAT = 1000
+"""What RE2 takes; also the sum over nested repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    ignore_case: bool = False
+    multiline: bool = False
+    dot_all: bool = False
+
+
+def read_pattern(pattern: str, *, ignore_case: bool = False) -> Syntax:
+    """What the pattern says. Raises PatternRefused."""
+    if len(pattern) > MAX_CHARACTERS:
+        raise PatternRefused(f"has more than {MAX_CHARACTERS} characters", "", MAX_CHARACTERS)
+    return _Reader(pattern, _Flags(ignore_case)).read()
+
+
+_REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_TOO_OFTEN = f"repeats more than {MAX_REPEAT} times"
+_PLACES = {"b": Place.WORD_EDGE, "A": Place.TEXT_START, "Z": Place.TEXT_END}
+_LOOKS = ("(?=", "(?!", "(?<=", "(?<!")
+_DIGITS = frozenset("0123456789")
+
+
+class _Reader:
+    def __init__(self, pattern: str, flags: _Flags) -> None:
+        self._source = Source(pattern)
+        self._flags = flags
+        self._groups = 0
+        self._names: dict[str, int] = {}
+        self._depth = 0
+
+    def read(self) -> Syntax:
+        root = self._either(leading=True)
+        if not self._source.ended:
+            raise self._source.refused("has a parenthesis that closes nothing", 1)
+        return Syntax(root, self._groups, self._names)
+
+    # --- structure ---
+
+    def _either(self, *, leading: bool = False) -> Node:
+        options = [self._chain(leading=leading)]
+        while self._source.takes("|"):
+            options.append(self._chain())
+        return options[0] if len(options) == 1 else Either(tuple(options))
+
+    def _chain(self, *, leading: bool = False) -> Node:
+        parts: list[Node] = []
+        while not self._source.ended and not (self._source.sees("|") or self._source.sees(")")):
+            begin = self._source.position
+            repeat = self._repeat() if self._source.sees_repeat() else None
+            if repeat is not None:
+                self._apply(parts, repeat, begin)
+                continue
+            node = self._item(first=leading and not parts)
+            if node is not None:
+                parts.append(node)
+        return parts[0] if len(parts) == 1 else Chain(tuple(parts))
+
+    def _apply(self, parts: list[Node], counts: tuple[int, int | None], begin: int) -> None:
+        least, most = counts
+        length = self._source.position - begin
+        if not parts or isinstance(parts[-1], At):
+            raise self._source.refused("repeats nothing", length, begin)
+        if isinstance(parts[-1], Repeat):
+            raise self._source.refused("repeats what is repeated already", length, begin)
+        if max(least, most or 0) > MAX_REPEAT:
+            raise self._source.refused(_TOO_OFTEN, length, begin)
+        if most is not None and most < least:
+            raise self._source.refused("repeats at most fewer times than at least", length, begin)
+        lazy = self._source.takes("?")
+        if not lazy and self._source.sees("+"):
+            raise self._source.refused("has a possessive repeat, which cannot be kept", length + 1, begin)
+        parts[-1] = Repeat(parts[-1], least, most, lazy, begin)
+
+    def _repeat(self) -> tuple[int, int | None] | None:
+        for sign, counts in _REPEATS.items():
+            if self._source.takes(sign):
+                return counts
+        counted = self._source.braced()
+        if counted is None:
+            return None
+        low, comma, high = counted.partition(",")
+        if not (low or comma) or not _DIGITS.issuperset(low + high):
+            return None  # braces that count nothing are plain characters
+        self._source.takes(f"{{{counted}}}")
+        if max(len(low), len(high)) > len(str(MAX_REPEAT)):
+            raise self._source.refused(_TOO_OFTEN, len(counted) + 2, self._source.position - len(counted) - 2)
+        least = int(low or 0)
+        return least, (int(high) if high else None) if comma else least
+
+    def _item(self, *, first: bool) -> Node | None:
+        begin = self._source.position
+        match self._source.next("the pattern"):
+            case "(":
+                return self._parenthesis(begin, first=first)
+            case "[":
+                return One(self._class())
+            case "\\":
+                return self._escape(begin)
+            case ".":
+                return One(Characters(EVERYTHING if self._flags.dot_all else NOT_NEWLINE))
+            case "^":
+                return At(Place.LINE_START if self._flags.multiline else Place.TEXT_START, begin)
+            case "$":
+                return At(Place.LINE_END if self._flags.multiline else Place.LAST_LINE_END, begin)
+            case character:
+                return self._literal(ord(character), begin)
+
+    # --- parentheses ---
+
+    def _parenthesis(self, begin: int, *, first: bool) -> Node | None:
+        outer = self._flags
+        if not self._source.takes("?"):
+            self._groups += 1
+            return self._group(self._groups, begin, outer)
+        if self._source.takes("#"):
+            self._source.until(")", "a comment")
+            return None
+        if self._source.takes("P<"):
+            name = self._source.until(">", "a group's name")
+            if not name.isidentifier() or name in self._names:
+                raise self._source.refused(
+                    "has no name for a group, or one twice", len(name) + 5, begin
+                )
+            self._groups += 1
+            self._names[name] = self._groups
+            return self._group(self._groups, begin, outer)
+        if self._source.takes(":"):
+            return self._group(None, begin, outer)
+        self._refuse_strange(begin)
+        return self._flagged(begin, outer, first=first)
+
+    def _refuse_strange(self, begin: int) -> None:
+        for sign in _LOOKS:
+            if self._source.began(sign, begin):
+                raise self._source.refused("looks around, which cannot be kept", len(sign), begin)
+        for sign, reason in (
+            ("(?P=", "looks back at a group, which cannot be kept"),
+            ("(?>", "has an atomic group, which cannot be kept"),
+            ("(?(", "has a condition, which cannot be kept"),
+        ):
+            if self._source.began(sign, begin):
+                raise self._source.refused(reason, len(sign), begin)
+
+    def _flagged(self, begin: int, outer: _Flags, *, first: bool) -> Node | None:
+        held = {"i": outer.ignore_case, "m": outer.multiline, "s": outer.dot_all}
+        on = True
+        while (sign := self._source.next("a group's flags")) not in "):":
+            if sign == "-" and on:
+                on = False
+            elif sign in held:
+                held[sign] = on
+            elif sign != "u" or not on:
+                raise self._source.refused(
+                    "has a flag that cannot be kept", self._source.position - begin, begin
+                )
+        flags = _Flags(held["i"], held["m"], held["s"])
+        if sign == ":":
+            self._flags = flags
+            return self._group(None, begin, outer)
+        if not first or not on:
+            raise self._source.refused("has flags that do not begin it", self._source.position - begin, begin)
+        self._flags = flags
+        return None
+
+    def _group(self, number: int | None, begin: int, outer: _Flags) -> Node:
+        self._depth += 1
+        if self._depth > MAX_DEPTH or self._groups > MAX_GROUPS:
+            raise self._source.refused(f"has more than {MAX_GROUPS} groups", 1, begin)
+        body = self._either()
+        if not self._source.takes(")"):
+            raise self._source.refused("has a parenthesis that is not closed", 1, begin)
+        self._depth -= 1
+        self._flags = outer
+        return Group(number, body)
+
+    # --- characters ---
+
+    def _literal(self, code: int, begin: int) -> One:
+        if 0xD800 <= code <= 0xDFFF:
+            raise self._source.refused("has half a character", self._source.position - begin, begin)
+        return _one(code, self._flags.ignore_case)
+
+    def _cased(self, ranges: Ranges) -> Ranges:
+        return without_case(ranges) if self._flags.ignore_case else merged(ranges)
+
+    def _class(self) -> Characters:
+        ranges, kinds, negated = self._source.character_class()
+        return Characters(self._cased(ranges), kinds, negated)
+
+    def _escape(self, begin: int) -> Node:
+        sign = self._source.next("an escape")
+        if sign in KINDS:
+            return One(Characters((), frozenset(sign)))
+        if sign in _PLACES:
+            return At(_PLACES[sign], begin)
+        if sign == "B":
+            raise self._source.refused("asks for no edge of a word, which cannot be kept", 2, begin)
+        return self._literal(self._source.escaped(sign, begin, in_class=False), begin)
+
+
+@lru_cache(maxsize=1024)
+def _one(code: int, ignore_case: bool) -> One:
+    return One(Characters(without_case(((code, code),)) if ignore_case else ((code, code),)))

@@ -1,0 +1,167 @@
+"""Which routines a message fires: filters, changes, thousands at once."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.routine import Event
+from core.routines.grams import Grams
+from core.routines.literals import folded
+from core.routines.matcher import Heard, Listener, Matcher, needed_texts
+from core.routines.pattern import Pattern, Subject
+from core.routines.pattern_nodes import PatternRefused
+from tests.core.routines.people import PATTERNS
+from tests.plugins.profile import Profile
+
+ANN = frozenset({"ann"})
+
+
+def heard(text: str, *, readers: frozenset[str] = ANN, channel: str = "telegram") -> Heard:
+    return Heard(text, readers, channel, sender=("4711", "AnnLee"), thread_id="t1")
+
+
+def fired(matcher: Matcher, message: Heard) -> list[str]:
+    return [hit.listener.routine_id for hit in matcher.match(message)]
+
+
+def listening(event: Event, owner: str = "ann") -> Matcher:
+    matcher = Matcher()
+    matcher.put(Listener("r1", owner, event))
+    return matcher
+
+
+def test_all_routines_that_match_are_fired_the_oldest_first() -> None:
+    matcher = Matcher()
+    for routine_id in ("r2", "r1", "r3"):
+        matcher.put(Listener(routine_id, "ann", Event("deploy.*production")))
+    matcher.put(Listener("r4", "ann", Event("staging")))
+    assert fired(matcher, heard("deploy to production now")) == ["r1", "r2", "r3"]
+    assert fired(matcher, heard("check the staging")) == ["r4"]
+    assert fired(matcher, heard("nothing of the kind")) == []
+
+
+@pytest.mark.parametrize(
+    "event,fires",
+    [
+        (Event("alert"), True),
+        (Event("alert", channel="Telegram"), True),
+        (Event("alert", channel="discord"), False),
+        (Event("alert", sender="4711"), True),
+        (Event("alert", sender="annlee"), True),
+        (Event("alert", sender="bob"), False),
+        (Event("alert", thread_id="t1"), True),
+        (Event("alert", thread_id="t2"), False),
+        (Event("ALERT"), False),
+        (Event("ALERT", ignore_case=True), True),
+    ],
+)
+def test_channel_sender_and_thread_narrow_what_is_heard(event: Event, fires: bool) -> None:
+    assert bool(fired(listening(event), heard("an alert"))) is fires
+
+
+def test_a_routine_hears_what_its_owner_may_read() -> None:
+    matcher = listening(Event("alert"), owner="bob")
+    assert fired(matcher, heard("alert")) == []
+    assert fired(matcher, heard("alert", readers=frozenset({"ann", "bob"}))) == ["r1"]
+
+
+def test_groups_are_what_re_finds_in_the_message_as_it_was_written() -> None:
+    matcher = listening(Event(r"(?i)\bdeploy (?P<what>[\w-]+)(?: to (\w+))?$"))
+    (hit,) = matcher.match(heard("bitte DEPLOY größe-部署\n"))
+    assert hit.found.text == "DEPLOY größe-部署"
+    assert hit.found.groups == ("größe-部署", None)
+    assert hit.found.names == (("what", "größe-部署"),)
+
+
+def test_a_change_holds_at_once() -> None:
+    matcher = listening(Event("first"))
+    matcher.put(Listener("r1", "ann", Event("second")))
+    assert fired(matcher, heard("first")) == []
+    assert fired(matcher, heard("second")) == ["r1"]
+    with pytest.raises(PatternRefused):
+        matcher.put(Listener("r1", "ann", Event("(?=x)")))
+    assert fired(matcher, heard("second")) == ["r1"], "a refused change changes nothing"
+    matcher.remove("r1")
+    matcher.remove("never there")
+    assert (fired(matcher, heard("second")), len(matcher)) == ([], 0)
+
+
+async def test_what_cannot_be_used_is_told_and_the_rest_listens() -> None:
+    matcher = Matcher()
+    broken = Listener("r2", "ann", Event("(?=broken)"))
+    refused = await matcher.load([Listener("r1", "ann", Event("fine")), broken])
+    assert [listener for listener, _ in refused] == [broken]
+    assert fired(matcher, heard("fine, not broken")) == ["r1"]
+
+
+@pytest.mark.parametrize("pattern", [r"\b\d{6}\b", "!", r"^[a-z]\W", r"(?i)i+", r"[^a]b?"])
+def test_patterns_without_a_text_worth_looking_for_are_found_too(pattern: str) -> None:
+    matcher = listening(Event(pattern))
+    for text in ("123456", "wow!", "a b", "IİıI", "x", "aaa"):
+        assert bool(fired(matcher, heard(text))) is bool(re.search(pattern, text)), text
+
+
+def test_halves_of_characters_are_no_trouble() -> None:
+    assert fired(listening(Event("alert")), heard("\ud83d alert")) == ["r1"]
+    assert fired(listening(Event(r"^.\W\b(alert)\b")), heard("\ud83d alert")) == ["r1"]
+
+
+def test_text_beyond_the_limit_takes_no_part() -> None:
+    assert fired(listening(Event("alert")), heard("x" * 8192 + "alert")) == []
+
+
+def test_what_backtracks_for_ever_elsewhere_is_answered() -> None:
+    assert Pattern("(a+)+$").search(Subject("a" * 3_999 + "!")) is None
+
+
+async def test_thousands_together_fire_what_each_would_alone(profile: Profile) -> None:
+    generator = random.Random(profile.seed)
+    words = [text for _, sample in PATTERNS for text in sample.split()]
+    names = [f"{generator.choice('bdfgkl')}{number:x}" for number in range(3_000)]
+    said = [pattern for pattern, _ in PATTERNS if not re.search(r"\(\?[=!<][^a-z]|\\1|\(\?<!", pattern)]
+    said += [rf"(?i)\b{name} (up|down)\b" for name in names]
+    matcher = Matcher()
+    assert not await matcher.load(
+        Listener(f"{number:05}", "ann", Event(pattern)) for number, pattern in enumerate(said)
+    )
+    assert len(matcher) == len(said)
+    alone = [re.compile(pattern) for pattern in said]
+    for _ in range(profile.pick(test=40, ci=200, proof=1000)):
+        picked = [*generator.choices(words, k=8), f"{generator.choice(names).upper()} down"]
+        text = " ".join(generator.sample(picked, len(picked)))
+        assert [int(one) for one in fired(matcher, heard(text))] == [
+            number for number, one in enumerate(alone) if one.search(text)
+        ], text
+
+
+texts = st.binary(min_size=2, max_size=9) | st.text("abc", min_size=2, max_size=9).map(str.encode)
+
+
+@given(st.lists(st.tuples(texts, st.integers(0, 5)), max_size=12), st.lists(texts, max_size=8), st.data())
+def test_grams_find_the_texts_a_message_contains(
+    filed: list[tuple[bytes, int]], parts: list[bytes], data: st.DataObject
+) -> None:
+    grams = Grams[int]()
+    for text, key in filed:
+        grams.add(text, key)
+    gone = data.draw(st.lists(st.sampled_from(filed), unique=True)) if filed else []
+    for text, key in gone:
+        grams.discard(text, key)
+    left = set(filed) - set(gone)
+    message = b"".join([*parts, *(text for text, _ in filed[::2])])
+    assert grams.found(message) == {key for text, key in left if text in message}
+    for text, key in left:
+        grams.discard(text, key)
+    assert grams.found(message) == set()
+
+
+@pytest.mark.parametrize("pattern,text", PATTERNS, ids=[pattern for pattern, _ in PATTERNS])
+def test_what_a_pattern_needs_is_in_what_it_matches(pattern: str, text: str) -> None:
+    try:
+        sets = needed_texts(Event(pattern))
+    except PatternRefused:
+        return
+    assert all(any(needed in folded(text).encode() for needed in each) for each in sets)

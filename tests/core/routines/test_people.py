@@ -1,0 +1,109 @@
+"""Patterns as people write them: nearly all are taken, and mean what they mean to Python's `re`."""
+
+import re
+
+import pytest
+
+from core.routines.pattern import Pattern, Subject
+from core.routines.pattern_nodes import PatternRefused
+from tests.core.routines.people import PATTERNS
+
+LEAST_ACCEPTED = 90
+
+
+def accepted(pattern: str) -> bool:
+    try:
+        Pattern(pattern)
+    except PatternRefused:
+        return False
+    return True
+
+
+def test_of_a_hundred_patterns_at_least_ninety_are_taken() -> None:
+    assert len(PATTERNS) == len({pattern for pattern, _ in PATTERNS}) == 100
+    assert all(re.search(pattern, text) for pattern, text in PATTERNS)
+    assert sum(accepted(pattern) for pattern, _ in PATTERNS) >= LEAST_ACCEPTED
+
+
+@pytest.mark.parametrize("pattern,text", PATTERNS, ids=[pattern for pattern, _ in PATTERNS])
+def test_they_find_what_re_finds(pattern: str, text: str) -> None:
+    if not accepted(pattern):
+        return
+    taken = Pattern(pattern)
+    around = (
+        text,
+        f"{text}\n",
+        f"x{text}",
+        f"{text}é",
+        f"é {text}",
+        f"я{text}部",
+        f"部 {text} 部",
+        f"{text} x",
+    )
+    for message in (*around, *(other for _, other in PATTERNS)):
+        expected = re.search(pattern, message)
+        found = taken.search(Subject(message))
+        if expected is None:
+            assert found is None, message
+            continue
+        assert found is not None, message
+        assert (found.text, found.groups) == (expected.group(), expected.groups()), message
+        assert dict(found.names) == expected.groupdict()
+
+
+REFUSED = [
+    (r"deploy(?!ment)", "(?!", 6, "looks around"),
+    (r"(?<=x)a", "(?<=", 0, "looks around"),
+    (r"(\w+) \1", r"\1", 6, "looks back"),
+    (r"(?P<a>x)(?P=a)", "(?P=", 8, "looks back"),
+    (r"a*+b", "*+", 1, "possessive"),
+    (r"(?>a)b", "(?>", 0, "atomic"),
+    (r"(a)?(?(1)b|c)d", "(?(", 4, "condition"),
+    (r"\Bfoo", r"\B", 0, "no edge of a word"),
+    (r"(?x)a b", "(?x", 0, "flag"),
+    (r"(?a)\w", "(?a", 0, "flag"),
+    (r"a(?i)b", "(?i)", 1, "do not begin it"),
+    (r"a{1001}", "{1001}", 1, "more than 1000 times"),
+    (r"a{3,2}", "{3,2}", 1, "fewer times"),
+    (r"a**", "*", 2, "repeated already"),
+    (r"^*a", "*", 1, "repeats nothing"),
+    (r"[z-a]", "-a", 2, "goes nowhere"),
+    (r"[\d-z]", "-z", 3, "goes nowhere"),
+    (r"a$b", "$", 1, "goes on after its end"),
+    (r"(a$)+", "$", 2, "goes on after its end"),
+    (r"(?:a*)+b", "", 6, "may be empty"),
+    (r"\pL", r"\p", 0, "means nothing"),
+    (r"\N{BULLET}", r"\N", 0, "means nothing"),
+    (r"\x1", r"\x1", 0, "2 hexadecimal digits"),
+    (r"\U00110000", r"\U00110000", 0, "beyond all characters"),
+    (r"(a", "(", 0, "not closed"),
+    (r"a)", ")", 1, "closes nothing"),
+    (r"[a", "", 2, "ends within a class"),
+    ("a\\", "", 2, "ends within an escape"),
+    (r"(?P<1>a)", "(?P<1>", 0, "name"),
+    (r"(?P<a>a)(?P<a>b)", "(?P<a>", 8, "name"),
+    ("\ud800", "\ud800", 0, "half a character"),
+    (r"\b\b\b\ba", r"\b", 6, "too often"),
+    (r"\b^a", "^", 2, "before a beginning"),
+    ("a" * 1001, "", 1000, "more than 1000 characters"),
+    (r"((((\w{50}){50}){50}){50})", "", 0, "too large"),
+    ("(" * 51 + "a" + ")" * 51, "(", 50, "50 groups"),
+]
+
+
+@pytest.mark.parametrize("pattern,construct,position,reason", REFUSED, ids=[row[0][:30] for row in REFUSED])
+def test_what_cannot_be_kept_is_refused_by_name_and_place(
+    pattern: str, construct: str, position: int, reason: str
+) -> None:
+    with pytest.raises(PatternRefused) as refused:
+        Pattern(pattern)
+    assert (refused.value.construct, refused.value.position) == (construct, position)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "a*", ".*", "^", "$", r"\b", "(a|)", "(?:x?)", "^$", "a{0}", r"\b\w*\b"]
+)
+def test_what_matches_the_empty_text_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternRefused, match="matches the empty text"):
+        Pattern(pattern)
