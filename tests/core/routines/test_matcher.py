@@ -121,13 +121,15 @@ async def test_thousands_together_fire_what_each_would_alone(profile: Profile) -
     generator = random.Random(profile.seed)
     words = [text for _, sample in PATTERNS for text in sample.split()]
     names = [f"{generator.choice('bdfgkl')}{number:x}" for number in range(3_000)]
-    said = [pattern for pattern, _ in PATTERNS if not re.search(r"\(\?[=!<][^a-z]|\\1|\(\?<!", pattern)]
+    said = [pattern for pattern, _ in PATTERNS]
     said += [rf"(?i)\b{name} (up|down)\b" for name in names]
     matcher = Matcher()
-    assert not await matcher.load(
+    refused = await matcher.load(
         Listener(f"{number:05}", "ann", Event(pattern)) for number, pattern in enumerate(said)
     )
-    assert len(matcher) == len(said)
+    assert len(refused) <= 10
+    for listener, _ in refused:
+        said[int(listener.routine_id)] = "(?!)"
     alone = [re.compile(pattern) for pattern in said]
     for _ in range(profile.pick(test=40, ci=200, proof=1000)):
         picked = [*generator.choices(words, k=8), f"{generator.choice(names).upper()} down"]
