@@ -1,6 +1,6 @@
 """Puts the API together. Imported when somebody first asks the hub for it (see bot.web.ondemand)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from starlette.types import ASGIApp
 
@@ -55,11 +55,15 @@ def build_api(
 ) -> ASGIApp:
     """The application below `/api` of a hub that runs."""
     reloading = ChannelReloading(loaded, manager, builder, leaks.learn)
+
+    def tools() -> Collection[str]:
+        return build_tools(loaded, store, clock).names
+
     parts = ApiParts(
         store=store,
         hub=hub,
         desk=HubDesk(store, inbox, pairing, gate.owner, clock, ids, editing),
-        keeping=HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, reloading),
+        keeping=HubKeeping(store, ring, tools, clock, gate.owner.user_id, pipeline.halt, reloading),
         reloading=reloading,
         web=webchat,
         live=live,

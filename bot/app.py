@@ -63,6 +63,7 @@ from core.routines.service import RoutineService
 from core.store.base import Store
 from core.store.lock import DataDirectoryLock
 from core.tools.editing import CallEditing
+from core.tools.halt import ToolHalt
 from core.tools.processes import end_process
 from core.users import Principal, Role
 
@@ -203,7 +204,8 @@ async def _assemble(
     previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
     turns = TurnListeners(seams.turns, previews, live, metrics)
     leaks = build_leaks(loaded.config)
-    pipeline = build_pipeline(loaded, store, clock, leaks)
+    halt = ToolHalt(halted=await store.tools_halted())
+    pipeline = build_pipeline(loaded, store, clock, leaks, halt)
     models = MeteredModel(models, metrics)
     rules = build_rules(loaded.config, owner, ids)
     elsewhere = Elsewhere(store, rules.access, manager, ids)
@@ -223,7 +225,17 @@ async def _assemble(
 
     routines = build_routines(loaded.config, store, models, notices, clock, ids)
     hub = Hub(
-        store, rules, actors, manager, clock, gathering, acknowledgements, editing, credentials, routines
+        store,
+        rules,
+        actors,
+        manager,
+        clock,
+        gathering,
+        acknowledgements,
+        editing,
+        credentials,
+        routines,
+        halt,
     )
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 

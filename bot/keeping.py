@@ -15,6 +15,7 @@ from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
 from core.prompts import ToolSetting
 from core.store.base import Store
+from core.tools.halt import ToolHalt
 
 
 class Keeping(Protocol):
@@ -40,9 +41,14 @@ class Keeping(Protocol):
         """Write down a person's word on a tool; None takes it back."""
         ...
 
+    async def halt_tools(self, *, halted: bool) -> DecisionView:
+        """Stop all tools of everybody at once, or let them run again."""
+        ...
+
 
 class HubKeeping:
-    """On the store itself. `tools`: names of all tools of this hub; `reloading`: the running one's."""
+    """On the store itself. `tools`: names of all tools of this hub; `owner_id`: in whose name it is done;
+    `halt`: the switch of a hub that runs; `reloading`: the running one's."""
 
     def __init__(
         self,
@@ -50,6 +56,8 @@ class HubKeeping:
         ring: VaultKeyRing,
         tools: Callable[[], Collection[str]],
         clock: Clock,
+        owner_id: str,
+        halt: ToolHalt | None = None,
         reloading: Reloading | None = None,
     ) -> None:
         self._store = store
@@ -57,6 +65,8 @@ class HubKeeping:
         self._tools = tools
         self._clock = clock
         self._reloading = reloading
+        self._owner_id = owner_id
+        self._halt = halt
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """See Keeping."""
@@ -132,3 +142,14 @@ class HubKeeping:
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
+
+    async def halt_tools(self, *, halted: bool) -> DecisionView:
+        """See Keeping. In force when this returns."""
+        try:
+            changed = await self._store.halt_tools(self._owner_id, halted=halted)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        if self._halt is not None:
+            self._halt.set(halted=halted)
+        state = "stopped" if halted else "running"
+        return DecisionView(id="tools", outcome=state if changed else f"{state} already")

@@ -41,9 +41,9 @@ async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
     async with open_store(config, clock, ids) as store:
-        await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
-        yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock)
+        yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
 
 
 class NobodyListens:

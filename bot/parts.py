@@ -37,6 +37,7 @@ from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
 from core.tool import Requirement
+from core.tools.halt import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.users import Principal, Role
 
@@ -119,10 +120,12 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
     return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting)
 
 
-def build_pipeline(configured: Loaded, store: Store, clock: Clock, leaks: LeakDetector) -> CallPipeline:
+def build_pipeline(
+    configured: Loaded, store: Store, clock: Clock, leaks: LeakDetector, halt: ToolHalt
+) -> CallPipeline:
     """The one path of every call."""
     tools = build_tools(configured, store, clock)
-    return CallPipeline(tools, _pipeline_settings(configured.config, leaks), clock)
+    return CallPipeline(tools, _pipeline_settings(configured.config, leaks), clock, halt)
 
 
 def build_chat(

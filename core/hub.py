@@ -18,6 +18,7 @@ from core.store.accept import WAITING, Accepted, EditedCall, EditRefused, Judge
 from core.store.base import Store
 from core.store.units import committed
 from core.tools.editing import CallEditing
+from core.tools.halt import ToolHalt
 from core.users import Principal
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Hub:
         editing: CallEditing | None = None,
         credentials: InboundCredentials | None = None,
         routines: EventRoutines | None = None,
+        halt: ToolHalt | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -67,6 +69,7 @@ class Hub:
         self._editing = editing
         self._credentials = credentials
         self._routines = routines
+        self._halt = halt
         self._open = False
 
     @property
@@ -151,6 +154,8 @@ class Hub:
             raise InboxUnavailable(str(error)) from error
 
     def _follow(self, accepted: Accepted) -> None:
+        if accepted.halted is not None and self._halt is not None:
+            self._halt.set(halted=accepted.halted)
         if accepted.stopped_turn_id is not None:
             self._actors.stop(accepted.stopped_turn_id)
         if accepted.outbox:

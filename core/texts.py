@@ -11,11 +11,16 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("status", "what is going on here"),
     ("approve", "approve a waiting call: /approve ID; the owner lets people in: /approve CHANNEL CODE"),
     ("deny", "deny a waiting call: /deny ID"),
+    ("pause", "the owner stops all tools at once"),
+    ("resume", "the owner lets tools run again"),
     ("link", "use me from another account of yours too"),
     ("help", "what I understand"),
 )
 """The commands offered in each platform's own menu, with their descriptions."""
 
+ONLY_OWNER_HALTS = "Only the owner of this assistant can stop and resume its tools."
+TOOLS_HALTED = "All tools are stopped. /resume lets them run again."
+TOOLS_RESUMED = "Tools run again."
 WELCOME = (
     "Hello. Write to me and I will answer; when something I want to do needs your consent, "
     "I show buttons first. /help lists the commands."

@@ -96,6 +96,19 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
+class UseLimit:
+    """How often one person may use a tool, with an effect, within a stretch of time."""
+
+    most: int
+    window_s: int
+
+
+def use_limits(*, per_minute: int, per_hour: int) -> tuple[UseLimit, ...]:
+    """Both of them; they hold over restarts."""
+    return UseLimit(per_minute, 60), UseLimit(per_hour, 3600)
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What the person a call is made for is asked, and what they may answer."""
 
@@ -110,7 +123,8 @@ class Tool:
     `asks`: the call is a question, and its result what the person answers; may raise InvalidArguments. Such a
     tool is run only where nobody can be asked.
     `rate` looks at arguments (never at state); None where arguments carry no risk. `timeout_s` None: the
-    configured default. `sensitive`: argument names never shown or stored in clear.
+    configured default. `limits` are kept for tools with an effect. `sensitive`: argument names never shown or
+    stored in clear.
     """
 
     name: str
@@ -124,5 +138,6 @@ class Tool:
     rate: Callable[[Arguments], Risk] | None = None
     asks: Callable[[Arguments], Question] | None = None
     timeout_s: float | None = None
+    limits: tuple[UseLimit, ...] = ()
     version: int = 1
     sensitive: frozenset[str] = field(default_factory=lambda: frozenset[str]())

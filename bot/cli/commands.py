@@ -5,7 +5,12 @@ from typing import Annotated
 import typer
 
 from bot.cli.database_commands import db_commands
-from bot.cli.keeping_commands import grants_commands, permissions_commands, secrets_commands
+from bot.cli.keeping_commands import (
+    grants_commands,
+    permissions_commands,
+    secrets_commands,
+    tools_commands,
+)
 from bot.cli.operating_commands import config_commands, init, login, logs, models_commands
 from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, LimitOption
 
@@ -32,6 +37,7 @@ app.add_typer(models_commands, name="models")
 app.add_typer(grants_commands, name="grants")
 app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
+app.add_typer(tools_commands, name="tools")
 app.add_typer(db_commands, name="db")
 
 

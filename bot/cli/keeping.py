@@ -63,3 +63,8 @@ def set_permission(path: Path | None, tool: str, said: str, user_id: str | None,
         raise CommandFailed(f"{printable(said)} is no setting; use one of {known}", USAGE) from error
     person = user_id or load(path, secrets=False).config.hub.owner
     tell(at_keeping(path, lambda keeping: keeping.set_permission(person, tool, setting)), as_json=as_json)
+
+
+def halt_tools(path: Path | None, *, halted: bool, as_json: bool) -> None:
+    """Stop all tools at once, or let them run again."""
+    tell(at_keeping(path, lambda keeping: keeping.halt_tools(halted=halted)), as_json=as_json)

@@ -1,4 +1,4 @@
-"""The groups `grants`, `permissions`, `secrets`, parsed; see bot.cli.commands."""
+"""The groups `grants`, `permissions`, `secrets`, `tools`, parsed; see bot.cli.commands."""
 
 from typing import Annotated
 
@@ -8,6 +8,7 @@ from bot.cli.parameters import ConfigOption, JsonOption, UserOption
 
 grants_commands = typer.Typer(help="What people allowed once and for all.", no_args_is_help=True)
 permissions_commands = typer.Typer(help="A person's own settings of tools.", no_args_is_help=True)
+tools_commands = typer.Typer(help="What the assistant can do.", no_args_is_help=True)
 secrets_commands = typer.Typer(help="Tokens and keys, kept encrypted in the vault.", no_args_is_help=True)
 
 SecretArgument = Annotated[
@@ -104,3 +105,21 @@ def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> 
     from bot.cli.ending import ended
 
     raise typer.Exit(ended(lambda: keeping.rotate(config, as_json=as_json)))
+
+
+@tools_commands.command("pause")
+def tools_pause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Stop all tools of everybody at once; what runs is ended. It holds until `tools resume`."""
+    from bot.cli import keeping
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: keeping.halt_tools(config, halted=True, as_json=as_json)))
+
+
+@tools_commands.command("resume")
+def tools_resume(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Let tools run again."""
+    from bot.cli import keeping
+    from bot.cli.ending import ended
+
+    raise typer.Exit(ended(lambda: keeping.halt_tools(config, halted=False, as_json=as_json)))

@@ -125,6 +125,10 @@ class RemoteKeeping(HubClient):
         page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
         return _read(DecisionView, page)
 
+    async def halt_tools(self, *, halted: bool) -> DecisionView:
+        """See Keeping."""
+        return _read(DecisionView, await self._post(f"/api/tools/{'pause' if halted else 'resume'}"))
+
 
 class RemoteHub(HubClient):
     """See bot.reload_view.Reloading."""

@@ -67,6 +67,8 @@ class KeepingApi:
                 refusals=(409,),
                 owner_only=True,
             ),
+            _changing("/tools/pause", self.pause_tools, Given),
+            _changing("/tools/resume", self.resume_tools, Given),
         ]
 
     async def keep_secret(self, call: Call) -> DecisionView:
@@ -108,6 +110,16 @@ class KeepingApi:
         """Read the configuration again: channels take up their tokens, the rest waits for the next start."""
         del call
         return await self._reloading.reload()
+
+    async def pause_tools(self, call: Call) -> DecisionView:
+        """Stop all tools of everybody at once; what runs is ended."""
+        del call
+        return await self._keeping.halt_tools(halted=True)
+
+    async def resume_tools(self, call: Call) -> DecisionView:
+        """Let tools run again."""
+        del call
+        return await self._keeping.halt_tools(halted=False)
 
 
 def _changing(

@@ -19,7 +19,7 @@ from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.prompts import Option, Standing
 from core.store.rows import CallRow, CallState, LoadedTurn, NewCall
 from core.store.units import patiently
-from core.tool import Effect, ProcessInfo
+from core.tool import Effect, ProcessInfo, UseLimit
 from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import (
     AssistantSaid,
@@ -123,7 +123,7 @@ class ChatDelegate:
     async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
         services = self._services
         if ready.tool.effect is Effect.EFFECT:
-            refusal = await self._mark_running(call)
+            refusal = await self._mark_running(call, ready.tool.limits)
             if refusal is not None:
                 return _result(call, ResultStatus.DENIED, f"Not run: {refusal}")
         self._tell(Step(call.call_id, ready.tool.name, StepState.STARTED))
@@ -147,11 +147,11 @@ class ChatDelegate:
         self._ran_since = started_at
         return result if call.edited_by is None else replace(result, text=told_of_edit(call, result.text))
 
-    async def _mark_running(self, call: CallRow) -> str | None:
-        services = self._services
+    async def _mark_running(self, call: CallRow, limits: Sequence[UseLimit]) -> str | None:
+        services, turn_id = self._services, self._start.turn_id
         check = services.pipeline.recheck(self._thread.id)
         return await patiently(
-            lambda: services.store.mark_running(self._start.turn_id, call.call_id, check), services.clock
+            lambda: services.store.mark_running(turn_id, call.call_id, check, limits=limits), services.clock
         )
 
     async def _record(self, result: ToolResult) -> None:

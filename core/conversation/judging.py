@@ -19,6 +19,7 @@ from core.conversation.strangers import TOO_MANY_MESSAGES, StrangerRules
 from core.conversation.submission import (
     AnswerPrompt,
     BareAnswer,
+    Halt,
     Help,
     LetPersonIn,
     Link,
@@ -43,6 +44,7 @@ from core.store.accept import (
     EditedCall,
     EditRefused,
     Effect,
+    HaltTools,
     NoteWrongCode,
     OfferLink,
     QueueInput,
@@ -157,6 +159,8 @@ class EventJudge:
                 return self._let_in(event, submission, view)
             case Link(code):
                 return self._link(event, code, view)
+            case Halt(halted):
+                return _halt(view, halted=halted)
             case _:
                 return self._command(submission, view)
 
@@ -292,6 +296,14 @@ class EventJudge:
 
 def _refused(reason: str, word: str, *effects: Effect) -> Verdict:
     return Verdict(f"refused: {reason}", (*effects, Say(plain(word))))
+
+
+def _halt(view: AcceptView, *, halted: bool) -> Verdict:
+    """All tools of everybody, at once."""
+    if view.principal.role is not Role.OWNER:
+        return _refused("only the owner stops tools", texts.ONLY_OWNER_HALTS)
+    word = texts.TOOLS_HALTED if halted else texts.TOOLS_RESUMED
+    return Verdict(f"command: /{'pause' if halted else 'resume'}", (HaltTools(halted), Say(plain(word))))
 
 
 def _stop(view: AcceptView) -> Verdict:

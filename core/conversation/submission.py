@@ -37,6 +37,13 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Halt:
+    """`/pause` stops all tools, `/resume` lets them go on."""
+
+    halted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     """`/help`."""
 
@@ -95,6 +102,7 @@ Submission = (
     | Stop
     | Status
     | Help
+    | Halt
     | AnswerPrompt
     | BareAnswer
     | LetPersonIn
@@ -140,6 +148,8 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
         "interrupt": Stop(),
         "status": Status(),
         "help": Help(),
+        "pause": Halt(halted=True),
+        "resume": Halt(halted=False),
     }
     return simple.get(name, UnknownCommand(name)) if not rest else UnknownCommand(name)
 

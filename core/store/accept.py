@@ -236,6 +236,13 @@ class KeepSecrets:
 
 
 @dataclass(frozen=True, slots=True)
+class HaltTools:
+    """No tool may run from now on, or all may again."""
+
+    halted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A message for the event's own conversation goes to the outbox."""
 
@@ -288,6 +295,7 @@ Effect = (
     | ClosePrompt
     | RecordGrant
     | KeepSecrets
+    | HaltTools
     | Say
     | SayAtTimes
     | OfferLink
@@ -338,9 +346,9 @@ class Accepted:
     """What the transaction did.
 
     `started`: a turn that now runs and needs its actor; `stopped_turn_id`: a running turn to be cancelled;
-    `outbox`: new rows, in order; `thread_id`: where the event belongs, if anywhere; `wait_until`: when
-    what waits there for the rest of an album is to be started (microseconds UTC); `routines`: those that
-    were fired or paused.
+    `halted`: tools were stopped (True) or let go on; `outbox`: new rows, in order; `thread_id`: where the
+    event belongs, if anywhere; `wait_until`: when what waits there for the rest of an album is to be started
+    (microseconds UTC); `routines`: those that were fired or paused.
     """
 
     outcome: str
@@ -352,3 +360,4 @@ class Accepted:
     outbox: tuple[OutboxRow, ...] = ()
     wait_until: int | None = None
     routines: tuple[str, ...] = ()
+    halted: bool | None = None

@@ -15,6 +15,7 @@ from core.store.accept import Accepted, Judge
 from core.store.changes import ChangeListener
 from core.store.consents import Consents
 from core.store.feed import Feeds
+from core.store.kept import Kept
 from core.store.keys import Keys
 from core.store.notices import NoticeUnits
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
@@ -25,18 +26,16 @@ from core.store.rows import (
     Expired,
     Explanation,
     LoadedTurn,
-    MemoryNote,
     NewCall,
     PromptView,
     Recovery,
-    SealedSecret,
     ThreadRow,
     TurnFinished,
     TurnStart,
     TurnState,
 )
 from core.store.tending import Tending
-from core.tool import ProcessInfo
+from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
@@ -44,7 +43,7 @@ RunCheck = Callable[[CallRow, Principal, Standing], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
-class Store(Outbox, Feeds, Keys, Consents, Tending, NoticeUnits, Routines, Protocol):
+class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, Protocol):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:
@@ -104,8 +103,11 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, NoticeUnits, Routines, Proto
         """
         ...
 
-    async def mark_running(self, turn_id: str, call_id: str, check: RunCheck) -> str | None:
-        """Write-ahead mark of an effect (P5). Returns the check's refusal, and then writes nothing.
+    async def mark_running(
+        self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
+    ) -> str | None:
+        """Write-ahead mark of an effect (P5). Returns the check's refusal, or that one of the `limits` of the
+        tool's use by this person is reached, and then writes nothing.
 
         Raises StaleTurn also where a person asked the turn to stop, or the call is not one to be run:
         denied, running, ended, or of unknown outcome without a person's "retry".
@@ -220,28 +222,6 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, NoticeUnits, Routines, Proto
 
     async def open_prompts(self) -> Sequence[PromptView]:
         """All open prompts, oldest first."""
-        ...
-
-    # --- secrets ---------------------------------------------------------------------------------------
-    async def secrets(self) -> Sequence[SealedSecret]:
-        """All secrets as they are kept, in order of name."""
-        ...
-
-    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
-        """Keep secrets, each in the place of what had its name."""
-        ...
-
-    async def drop_secret(self, name: str) -> bool:
-        """Forget a secret; False if there is none of that name."""
-        ...
-
-    # --- what tools keep -------------------------------------------------------------------------------
-    async def write_memory(self, user_id: str, key: str, text: str) -> None:
-        """Keep a note; the same `key` (an idempotency key) is kept once."""
-        ...
-
-    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
-        """Notes containing all words of the query, newest first; an empty query finds all."""
         ...
 
     # --- looking ---------------------------------------------------------------------------------------

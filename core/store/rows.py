@@ -241,11 +241,21 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class MemoryNote:
-    """Something a person asked the hub to remember."""
+    """Something a person asked the hub to remember. `path`: of a document, which can be changed."""
 
     id: str
     text: str
     created_at: int
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that a person keeps under a path, such as `projects/garden`."""
+
+    path: str
+    size_chars: int
+    changed_at: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_args, get_origin,
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Risk, Tool, UseLimit
 from core.tools.coercion import ArgumentReader, object_schema
 
 P = ParamSpec("P")
@@ -31,6 +31,7 @@ def tool(
     effect: Effect = Effect.EFFECT,
     data: Data = Data.SHARED,
     timeout_s: float | None = None,
+    limits: tuple[UseLimit, ...] = (),
     rate: Callable[[Arguments], Risk] | None = None,
     asks: Callable[[Arguments], Question] | None = None,
     sensitive: frozenset[str] = frozenset(),
@@ -68,6 +69,7 @@ def tool(
             rate=rate,
             asks=asks,
             timeout_s=timeout_s,
+            limits=limits,
             version=version,
             sensitive=sensitive,
         )

@@ -11,6 +11,7 @@ from core.errors import InvalidArguments, StoreError, ToolDenied, ToolError, Too
 from core.safety.fencing import fence_tool_output, sanitise
 from core.safety.limits import ResultLimits, head_and_tail
 from core.tool import CallContext, Tool
+from core.tools.halt import REASON, ToolHalt
 from core.transcript import ResultStatus, ToolResult
 
 _SHORT_CHARS = 50_000
@@ -25,6 +26,7 @@ async def run_call(
     context: CallContext,
     clock: Clock,
     limits: ResultLimits,
+    halt: ToolHalt | None = None,
 ) -> ToolResult:
     """Validate the arguments once more, run the tool, and turn whatever happens into its result.
 
@@ -34,7 +36,7 @@ async def run_call(
     failure, and what the tool did must then stay open.
     """
     started_s = clock.monotonic_s()
-    status, said, output = await _outcome(call_id, tool, arguments, context)
+    status, said, output = await _outcome(call_id, tool, arguments, context, halt or ToolHalt())
     logger.debug("call %s: %s %s in %.3f s", call_id, tool.name, status, clock.monotonic_s() - started_s)
     if output is None:
         return ToolResult(call_id, status, said)
@@ -43,13 +45,16 @@ async def run_call(
 
 
 async def _outcome(
-    call_id: str, tool: Tool, arguments: Mapping[str, Any], context: CallContext
+    call_id: str, tool: Tool, arguments: Mapping[str, Any], context: CallContext, halt: ToolHalt
 ) -> tuple[ResultStatus, str, str | None]:
     """Status, the hub's own sentence (may be empty), and what the tool said (None: nothing)."""
+    if halt.halted:
+        return ResultStatus.DENIED, f"Not run: {REASON}.", None
     deadline = asyncio.timeout(context.deadline_s)
     try:
         async with deadline:
-            output = await tool.run(context, tool.validate(arguments))
+            with halt.ends(deadline):
+                output = await tool.run(context, tool.validate(arguments))
     except StoreError:
         raise
     except InvalidArguments as error:
@@ -62,6 +67,8 @@ async def _outcome(
         return ResultStatus.ERROR, f"{tool.name} failed.", str(error)
     except Exception as error:
         if deadline.expired() and isinstance(error, TimeoutError):
+            if halt.halted:
+                return ResultStatus.ERROR, f"{tool.name} was stopped while it ran: {REASON}.", None
             said = f"{tool.name} was stopped after {context.deadline_s:g} s, the time a call may take."
             return ResultStatus.ERROR, said, None
         logger.exception("call %s: tool %s raised", call_id, tool.name)

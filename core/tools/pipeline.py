@@ -24,6 +24,7 @@ from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
 from core.tool import Arguments, Effect, ProcessInfo, Question, Tool
 from core.tools.execution import run_call
+from core.tools.halt import REASON, ToolHalt
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
@@ -98,11 +99,23 @@ class RunningCall:
 class CallPipeline:
     """Prepares, checks and runs calls. `laws`: what they are judged by."""
 
-    def __init__(self, registry: ToolRegistry, settings: PipelineSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        settings: PipelineSettings,
+        clock: Clock,
+        halt: ToolHalt | None = None,
+    ) -> None:
         self._registry = registry
         self._settings = settings
         self._clock = clock
         self.laws = settings.laws
+        self._halt = halt or ToolHalt()
+
+    @property
+    def halt(self) -> ToolHalt:
+        """The switch that stops all of them."""
+        return self._halt
 
     def offered(self, principal: Principal, disabled: frozenset[str] = frozenset()) -> Sequence[ToolSpec]:
         """The tools a model working for `principal` is told about. `disabled`: by the person."""
@@ -124,6 +137,8 @@ class CallPipeline:
 
     def prepare(self, call: CallRow, principal: Principal, thread_id: str, standing: Standing) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
+        if self._halt.halted:
+            return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
         try:
             tool, arguments = self._read(call)
             ready = _ready(tool, arguments)
@@ -201,7 +216,7 @@ class CallPipeline:
             principal, thread_id, call.call_id, settings.workspace, timeout_s, process_started
         )
         return await run_call(
-            call.call_id, tool, ready.arguments, context, self._clock, settings.result_limits
+            call.call_id, tool, ready.arguments, context, self._clock, settings.result_limits, self._halt
         )
 
     def _read(self, call: CallRow) -> tuple[Tool, Arguments]:

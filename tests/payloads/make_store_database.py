@@ -39,7 +39,7 @@ from core.store.routines import NewRun, RoutineText, RunEnd
 from core.store.rows import SealedSecret, TurnStart
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
-from core.tool import Effect
+from core.tool import Effect, use_limits
 from core.transcript import Note, ResultStatus, ToolResult
 from core.users import Account, Principal, Role, Via
 from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
@@ -70,11 +70,14 @@ async def fill(world: World) -> None:
 
     cut_short = await world.turn("run it", scope="later")
     (call_id,) = await world.call(cut_short, "shell")
-    await world.store.mark_running(cut_short.turn_id, call_id, lambda _call, _who, _grants: None)
+    limits = use_limits(per_minute=1, per_hour=9)
+    await world.store.mark_running(cut_short.turn_id, call_id, lambda _call, _who, _said: None, limits=limits)
     unknown = world.prompt(cut_short, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED,))
     await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
     await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
+    await world.store.write_document("ada", "doc-1", "plans/garden", "beans", append=False, most=9)
+    await world.store.halt_tools("ada", halted=True)
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     await world.store.set_person_approvals("ada", ApprovalSettings(Preset.WHITELIST))
     asked = ApprovalSettings(Preset.MANUAL, max_rounds=3, loop_timeout_s=60)

@@ -133,6 +133,7 @@ def _keep(
         outbox=(*effects.card_changes, *said),
         wait_until=waits,
         routines=tuple(effects.routines),
+        halted=effects.halted,
     )
 
 

@@ -11,6 +11,7 @@ from core.store.accept import (
     EditCall,
     Effect,
     FireRoutine,
+    HaltTools,
     KeepSecrets,
     NoteWrongCode,
     OfferLink,
@@ -25,7 +26,7 @@ from core.store.accept import (
 from core.store.codec import storable
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import pairing, people, prompts, secrets, standing, strangers
+from core.store.sqlite import halting, pairing, people, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
@@ -62,6 +63,7 @@ class Effects:
         self.wait_until: int | None = None
         self.started: TurnStart | None = None
         self.stopped_turn_id: str | None = None
+        self.halted: bool | None = None
         self.card_changes: list[OutboxRow] = []
         self.said: list[Draft] = []
         self.elsewhere: list[Draft] = []
@@ -87,7 +89,7 @@ class Effects:
                 prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
             case ClosePrompt():
                 self._close_prompt(effect)
-            case RecordGrant() | KeepSecrets():
+            case RecordGrant() | KeepSecrets() | HaltTools():
                 self._keep(effect)
             case Say() | SayAtTimes():
                 self._say(effect)
@@ -109,12 +111,15 @@ class Effects:
             case _:
                 assert_never(effect)
 
-    def _keep(self, effect: RecordGrant | KeepSecrets) -> None:
+    def _keep(self, effect: RecordGrant | KeepSecrets | HaltTools) -> None:
         match effect:
             case RecordGrant(grant):
                 standing.record_grant(self._tx, grant)
             case KeepSecrets(sealed):
                 secrets.keep(self._tx, sealed)
+            case HaltTools(halted):
+                halting.halt_tools(self._tx, self._principal.user_id, halted=halted)
+                self.halted = halted
             case _:
                 assert_never(effect)
 

@@ -8,13 +8,14 @@ from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, TurnStart
+from core.store.sqlite.halting import use
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
 from core.store.sqlite.people import known_user
 from core.store.sqlite.standing import in_thread
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.transcript import append, history
 from core.store.sqlite.turns import progress
-from core.tool import ProcessInfo
+from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
 
 
@@ -45,7 +46,9 @@ def record_notes(tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:
         append(tx, thread_id, turn_id, notes)
 
 
-def mark_running(tx: Transaction, turn_id: str, call_id: str, check: RunCheck) -> str | None:
+def mark_running(
+    tx: Transaction, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
+) -> str | None:
     """See Store.mark_running."""
     row = tx.one(
         "SELECT thread_id, principal_id, stop_requested FROM turns WHERE id = ? AND state = 'running'",
@@ -61,6 +64,8 @@ def mark_running(tx: Transaction, turn_id: str, call_id: str, check: RunCheck) -
     if not _may_run(call):
         raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
     refusal = check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
+    if refusal is None and limits:
+        refusal = _too_often(use(tx, principal_id, call.tool, limits), call.tool)
     if refusal is None:
         tx.run(
             "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL,"
@@ -69,6 +74,13 @@ def mark_running(tx: Transaction, turn_id: str, call_id: str, check: RunCheck) -
             call_id,
         )
     return refusal
+
+
+def _too_often(limit: UseLimit | None, tool: str) -> str | None:
+    if limit is None:
+        return None
+    stretch = "minute" if limit.window_s <= 60 else "hour"
+    return f"{tool} was used {limit.most} times within the last {stretch}, which is the limit; try later"
 
 
 def _may_run(call: CallRow) -> bool:

@@ -20,18 +20,15 @@ from core.store.rows import (
     Expired,
     Explanation,
     LoadedTurn,
-    MemoryNote,
     NewCall,
     PromptView,
     Recovery,
-    SealedSecret,
     ThreadRow,
     TurnFinished,
     TurnStart,
     TurnState,
 )
 from core.store.sqlite import (
-    memory,
     operator,
     outbox,
     pairing,
@@ -39,12 +36,12 @@ from core.store.sqlite import (
     previews,
     prompts,
     recovery,
-    secrets,
     steps,
     turns,
 )
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.consenting import Consenting
+from core.store.sqlite.kept import KeptUnits
 from core.store.sqlite.notices import NoticeUnits
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
@@ -52,7 +49,7 @@ from core.store.sqlite.routine_store import RoutineUnits
 from core.store.sqlite.tending import PromptTending
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
 from core.store.sqlite.writer import Writer
-from core.tool import ProcessInfo
+from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
@@ -60,7 +57,7 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending):
+class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnits):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through
@@ -168,9 +165,13 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending):
         """See Store."""
         return await self._writer.run(lambda tx: prompts.ask_person(tx, prompt, cards))
 
-    async def mark_running(self, turn_id: str, call_id: str, check: RunCheck) -> str | None:
+    async def mark_running(
+        self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
+    ) -> str | None:
         """See Store."""
-        return await self._writer.run(lambda tx: steps.mark_running(tx, turn_id, call_id, check))
+        return await self._writer.run(
+            lambda tx: steps.mark_running(tx, turn_id, call_id, check, limits=limits)
+        )
 
     async def record_process(self, call_id: str, process: ProcessInfo) -> None:
         """See Store."""
@@ -269,20 +270,6 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending):
         """See Store."""
         return await self._queries.open_prompts()
 
-    # --- secrets ---------------------------------------------------------------------------------------
-
-    async def secrets(self) -> Sequence[SealedSecret]:
-        """See Store."""
-        return await self._queries.secrets()
-
-    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: secrets.keep(tx, sealed))
-
-    async def drop_secret(self, name: str) -> bool:
-        """See Store."""
-        return await self._writer.run(lambda tx: secrets.drop(tx, name))
-
     # --- going out -------------------------------------------------------------------------------------
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
@@ -330,14 +317,6 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending):
         return await self._reader.run(lambda tx: previews.surroundings(tx, row_id))
 
     # --- what tools keep -------------------------------------------------------------------------------
-
-    async def write_memory(self, user_id: str, key: str, text: str) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: memory.write_memory(tx, user_id, key, text))
-
-    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
-        """See Store."""
-        return await self._reader.run(lambda tx: memory.search_memory(tx, user_id, query, limit))
 
     # --- looking ---------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from core.errors import InvalidArguments, ToolFailed
 from core.safety.paths import PathGuard, Place
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.definition import tool
 
 READ_LIMIT_BYTES = 10_000_000
@@ -86,6 +86,7 @@ def _write_tool(guard: PathGuard) -> Tool:
         effect=Effect.EFFECT,
         data=Data.SHARED,
         rate=_write_rating(guard),
+        limits=use_limits(per_minute=20, per_hour=200),
     )
     async def write_file(
         call: CallContext,

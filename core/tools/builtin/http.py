@@ -14,7 +14,7 @@ from pydantic import Field
 
 from core.errors import InvalidArguments, ToolError
 from core.safety.network import NetworkGuard
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.definition import tool
 from core.tools.readable import readable
 from core.tools.web import WebAnswer, WebRequest, web_request
@@ -43,6 +43,7 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
         data=Data.NONE,
         rate=_rating(guard),
         timeout_s=FETCH_LIMIT_S,
+        limits=use_limits(per_minute=30, per_hour=500),
     )
     async def http(
         call: CallContext,

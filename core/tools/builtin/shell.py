@@ -12,7 +12,7 @@ from pydantic import Field
 
 from core.errors import ToolTimeout
 from core.safety.limits import HeadAndTail
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.child import GatedChild
 from core.tools.definition import tool
 from core.tools.processes import MARKER, process_info
@@ -60,6 +60,7 @@ def shell_tool(environment: Mapping[str, str]) -> Tool:
         data=Data.SHARED,
         rate=rate_shell,
         timeout_s=TOOL_TIMEOUT_S,
+        limits=use_limits(per_minute=30, per_hour=300),
     )
     async def run_shell(
         call: CallContext,

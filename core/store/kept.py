@@ -1,0 +1,57 @@
+"""The store's side of what lasts beyond a conversation: secrets, what people want remembered, and whether
+tools may run."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from core.store.rows import Document, MemoryNote, SealedSecret
+
+
+class Kept(Protocol):
+    """One method = one transaction, as in Store."""
+
+    async def halt_tools(self, by: str, *, halted: bool) -> bool:
+        """Record that no tool may run, or that they may again; False if it was so already. `by`: a user's
+        id."""
+        ...
+
+    async def tools_halted(self) -> bool:
+        """Whether no tool may run."""
+        ...
+
+    # --- secrets ---------------------------------------------------------------------------------------
+    async def secrets(self) -> Sequence[SealedSecret]:
+        """All secrets as they are kept, in order of name."""
+        ...
+
+    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+        """Keep secrets, each in the place of what had its name."""
+        ...
+
+    async def drop_secret(self, name: str) -> bool:
+        """Forget a secret; False if there is none of that name."""
+        ...
+
+    # --- what tools keep -------------------------------------------------------------------------------
+    async def write_memory(self, user_id: str, key: str, text: str) -> None:
+        """Keep a note; the same `key` (an idempotency key) is kept once."""
+        ...
+
+    async def write_document(
+        self, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
+    ) -> Document | None:
+        """Keep a text under a path, in the place of what was there or behind it; with the `key` of the last
+        write nothing changes. None where that person has `most` of them and this would be one more."""
+        ...
+
+    async def document(self, user_id: str, path: str) -> MemoryNote | None:
+        """What a person keeps under a path."""
+        ...
+
+    async def documents(self, user_id: str, folder: str, limit: int) -> Sequence[Document]:
+        """What a person keeps at or below a path (empty: everywhere), in order of path."""
+        ...
+
+    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
+        """Notes and documents containing all words of the query, newest first; an empty query finds all."""
+        ...

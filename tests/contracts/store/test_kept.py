@@ -1,0 +1,107 @@
+"""What lasts beyond a conversation: documents, the halt of all tools, and how often a tool was used."""
+
+import pytest
+
+from core.store.rows import Document
+from core.tool import use_limits
+from tests.contracts.store.world import ADA, BEN, World
+
+
+@pytest.fixture(autouse=True)
+async def people(world: World) -> None:
+    for person in (ADA, BEN):
+        await world.store.ensure_user(person.user_id, person.role, person.name)
+
+
+# --- documents ----------------------------------------------------------------------------------------------
+
+
+async def write(
+    world: World, path: str, text: str, key: str, *, append: bool = False, by: str = "ada"
+) -> Document | None:
+    return await world.store.write_document(by, key, path, text, append=append, most=3)
+
+
+async def test_a_document_has_one_text_and_is_found_by_it(world: World) -> None:
+    first = await write(world, "plans/garden", "beans and peas", "k1")
+    assert first == Document("plans/garden", 14, world.clock.now())
+    world.clock.advance(1)
+    await write(world, "plans/garden", "only tulips", "k2")
+    found = await world.store.document("ada", "plans/garden")
+    assert found is not None
+    assert (found.text, found.created_at, found.path) == ("only tulips", world.clock.now(), "plans/garden")
+    assert await world.store.search_memory("ada", "beans", 9) == ()
+    (note,) = await world.store.search_memory("ada", "tulips", 9)
+    assert note.path == "plans/garden"
+
+
+async def test_text_is_added_once_however_often_the_same_call_is_repeated(world: World) -> None:
+    await write(world, "log", "one", "k1", append=True)
+    for _ in range(3):
+        await write(world, "log", "two", "k2", append=True)
+    found = await world.store.document("ada", "log")
+    assert found is not None
+    assert found.text == "one\ntwo"
+
+
+async def test_documents_are_listed_below_a_path_and_by_their_person_alone(world: World) -> None:
+    for number, path in enumerate(("b", "a/x", "a")):
+        await write(world, path, "text", f"k{number}")
+    await write(world, "a/of-ben", "text", "k", by="ben")
+    assert [one.path for one in await world.store.documents("ada", "", 9)] == ["a", "a/x", "b"]
+    assert [one.path for one in await world.store.documents("ada", "a", 9)] == ["a", "a/x"]
+    assert [one.path for one in await world.store.documents("ada", "", 2)] == ["a", "a/x"]
+    assert await world.store.document("ada", "a/of-ben") is None
+
+
+async def test_nobody_keeps_more_than_so_many(world: World) -> None:
+    for number in range(3):
+        assert await write(world, f"d{number}", "text", f"k{number}") is not None
+    assert await write(world, "one too many", "text", "k9") is None
+    assert await write(world, "d1", "changed", "k10") is not None
+
+
+# --- the halt -----------------------------------------------------------------------------------------------
+
+
+async def test_tools_are_halted_until_they_are_let_go(world: World) -> None:
+    assert not await world.store.tools_halted()
+    assert await world.store.halt_tools("ada", halted=True)
+    assert not await world.store.halt_tools("ben", halted=True)
+    assert await world.store.tools_halted()
+    assert await world.store.halt_tools("ada", halted=False)
+    assert not await world.store.halt_tools("ada", halted=False)
+    assert not await world.store.tools_halted()
+
+
+# --- use ----------------------------------------------------------------------------------------------------
+
+LIMITS = use_limits(per_minute=2, per_hour=3)
+
+
+async def used(world: World, *, tool: str = "shell", refusal: str | None = None) -> str | None:
+    """What is said against one more use."""
+    start = await world.turn(scope=f"use {world.clock.now()} {tool}")
+    (call_id,) = await world.call(start, tool)
+    said = await world.store.mark_running(
+        start.turn_id, call_id, lambda _call, _who, _standing: refusal, limits=LIMITS
+    )
+    world.clock.advance(1)
+    return said
+
+
+async def test_a_tool_is_used_no_more_often_than_its_limits_allow(world: World) -> None:
+    assert [await used(world), await used(world)] == [None, None]
+    assert "shell was used 2 times within the last minute" in (await used(world) or "")
+    assert await used(world, tool="http") is None
+    world.clock.advance(60)
+    assert await used(world) is None
+    assert "shell was used 3 times within the last hour" in (await used(world) or "")
+    world.clock.advance(3600)
+    assert await used(world) is None
+
+
+async def test_what_is_refused_for_another_reason_is_no_use(world: World) -> None:
+    for _ in range(5):
+        assert await used(world, refusal="no") == "no"
+    assert await used(world) is None

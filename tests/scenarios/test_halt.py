@@ -1,0 +1,88 @@
+"""Stopping all tools at once: what runs is ended, nothing begins, over restarts, until the owner lets go."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest_asyncio
+
+from tests.bot.program import hubbub
+from tests.core.tools.processes_support import is_alive, until
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+
+GUEST = 100
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, extra="[roles.guest]\ntools = ['time']\n") as opened:
+        yield opened
+
+
+async def says(house: House, text: str, answer: str, person: int = OWNER) -> None:
+    """A person writes, and is answered with these words behind all that was said before."""
+    before = len(house.says(person))
+    house.telegram.user_sends_text(person, text)
+    await house.telegram.wait_for(
+        lambda: any(answer in said for said in house.says(person)[before:]), LIMIT_S
+    )
+
+
+async def sleeping(house: House) -> int:
+    """The process of a command that the owner let run, and that would go on for long."""
+    house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid; exec sleep 100")
+    card = await house.card(OWNER)
+    await house.pressed(OWNER, card, 0)
+    pid = house.workspace / "pid"
+    await until(lambda: pid.is_file() and pid.read_text().strip() != "", "the command began")
+    return int(pid.read_text())
+
+
+async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(house: House) -> None:
+    pid = await sleeping(house)
+    await says(house, "/pause", "All tools are stopped.")
+    await until(lambda: not is_alive(pid), "the command was ended")
+    await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
+    await says(house, "please call: time {}", "Not run: all tools are paused by the owner")
+    await house.stop()
+    await house.start()
+    await house.telegram.wait_polling(TOKEN, LIMIT_S)
+    await says(house, "please call: time {}", "Not run: all tools are paused by the owner")
+    await says(house, "/resume", "Tools run again.")
+    await says(house, "please call: time {}", "UTC")
+
+
+async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, "please run: touch made")
+    card = await house.card(OWNER)
+    await says(house, "/pause", "All tools are stopped.")
+    await house.pressed(OWNER, card, 0)
+    await house.telegram.wait_text(OWNER, "Not run: all tools are paused by the owner")
+    assert list(house.workspace.iterdir()) == []
+
+
+async def test_only_the_owner_stops_tools(house: House) -> None:
+    house.telegram.add_user(GUEST, first_name="Gus")
+    await says(house, "/pause", "Only the owner", GUEST)
+    await says(house, "please call: time {}", "UTC", GUEST)
+    await says(house, "/pause", "All tools are stopped.")
+    await says(house, "/resume", "Only the owner", GUEST)
+    await says(house, "please call: time {}", "Not run: all tools are paused", GUEST)
+
+
+async def test_programs_and_commands_stop_tools_too(house: House) -> None:
+    assert house.app is not None
+    pid = await sleeping(house)
+    api = json.loads((house.directory / "data" / "api.json").read_text())
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
+        for outcome in ("stopped", "stopped already"):
+            answer = await http.post(f"{house.app.url}/api/tools/pause", json={})
+            assert await answer.json() == {"id": "tools", "outcome": outcome}
+        await until(lambda: not is_alive(pid), "the command was ended")
+        await house.stop()
+    ended = await hubbub(house.directory, "tools", "resume")
+    assert (ended.code, ended.out) == (0, "tools: running\n")
+    await house.start()
+    await house.telegram.wait_polling(TOKEN, LIMIT_S)
+    await says(house, "please call: time {}", "UTC")
