@@ -25,7 +25,7 @@ def build_routines(
         return resting_routines(store)
 
     def build(signals: RoutineSignals) -> Engine:
-        from bot.parts import readable_files
+        from bot.platforms import readable_files
         from core.routines.engine import EngineParts, RoutineEngine
         from core.routines.lightweight import LightweightRuns
         from core.routines.listening import Listening
