@@ -47,6 +47,7 @@ class QueueingJudge:
     """Lets everybody in; everything is input of its thread."""
 
     prompt_id = None
+    routine_ids = ()
 
     def __init__(self, ids: RandomIds) -> None:
         self._ids = ids

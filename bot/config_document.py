@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from bot import config_errors
-from bot.config_errors import ConfigError, Key, Problem, Where
+from bot.config_errors import Key, Problem, Where
+from bot.errors import ConfigError
+from bot.places import OVERRIDE_PREFIX
 from bot.toml_lines import locate
-
-OVERRIDE_PREFIX = "HUBBUB__"
 
 
 @dataclass(slots=True)

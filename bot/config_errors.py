@@ -18,7 +18,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from bot.settings import PLANNED, PLANNED_VALUES, Config
-from core.errors import HubError
 
 Key = tuple[str | int, ...]
 PLATFORMS = ("telegram", "slack", "discord")
@@ -26,14 +25,6 @@ SHOWN_CHARACTERS = 40
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _CREDENTIALS = re.compile(r"://[^/@\s]+@")
-
-
-class ConfigError(HubError):
-    """The configuration cannot be used; `problems` are whole lines, fit to be shown as they are."""
-
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
 
 
 @dataclass(frozen=True, slots=True)

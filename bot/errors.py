@@ -1,9 +1,17 @@
 """Errors of the program itself."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from core.errors import HubError
+
+
+class ConfigError(HubError):
+    """The configuration cannot be used; `problems` are whole lines, fit to be shown as they are."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 class StartError(Exception):

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.api_access import ACCESS_NAME
-from bot.config import Loaded, secret_values
+from bot.config import Loaded
+from bot.config_secrets import secret_values
 from bot.errors import StartError
 from bot.findings import Finding, broken, fine, warning
 from bot.keys import KEY_NAME
 from bot.log_file import LOG_NAME
-from bot.settings import DATABASE_NAME
+from bot.places import DATABASE_NAME
 from bot.vault_keys import VAULT_KEY_NAME, VaultKeyRing
 from core.errors import StoreError, VaultError
 from core.store.sqlite.secrets import sealed_in

@@ -1,6 +1,7 @@
 """Builds what keeps credentials out of conversations."""
 
-from bot.config import Config, secret_values
+from bot.config_secrets import secret_values
+from bot.settings import Config
 from bot.vault_keys import VaultKeyRing
 from core.clock import Clock
 from core.conversation.credentials import InboundCredentials

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from bot.config import secret_values
+from bot.config_secrets import secret_values
 from bot.logs import JsonFormatter, Redactor
 from bot.settings import Config
 

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from bot.certificates import Certificates
-from bot.config import DATABASE_NAME, Loaded
+from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
+from bot.places import DATABASE_NAME
 from bot.settings import Config, Rule
 from bot.settings import Model as ModelSettings
 from bot.tools import build_laws, build_tools

@@ -1,11 +1,11 @@
 """What came of reading the configuration again, as the API and commands show it."""
 
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bot.views import View
 
-
-class ReloadedChannel(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadedChannel:
     """One configured channel. `refused`: it goes on as before, for this reason."""
 
     name: str
@@ -23,7 +23,8 @@ class ReloadedChannel(View):
                 return f"channel {self.name} goes on as before: {self.reason}"
 
 
-class ReloadView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadView:
     """Every channel that runs, and the keys of what else has changed: that holds from the next start."""
 
     channels: tuple[ReloadedChannel, ...]

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pydantic import BaseModel, SecretStr
 
-from bot.config import ConfigError, Loaded, secret_values
-from bot.errors import DeskRefused
+from bot.config import Loaded
+from bot.config_secrets import secret_values
+from bot.errors import ConfigError, DeskRefused
 from bot.logs import strike_out
 from bot.platforms import ChannelBuilder
 from bot.reload_view import ReloadedChannel, ReloadView

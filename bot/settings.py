@@ -1,8 +1,9 @@
 """What `hubbub.toml` can say: one frozen model per section, with defaults, units in the names, limits.
 
-The models judge single values; what spans sections is judged in bot.config, which also turns every refusal
-into one line with file, line, key and advice. Refusals raised here have the form "problem; what to do".
-`examples` are what an error offers for a key without a default; `restart` marks what only a new start reads.
+The models judge single values; what spans sections is judged in bot.config_rules. Every refusal becomes one
+line with file, line, key and advice (bot.config_errors). Refusals raised here have the form "problem; what
+to do". `examples` are what an error offers for a key without a default; `restart` marks what only a new start
+reads.
 """
 
 import re
@@ -14,11 +15,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from bot.places import DATA_DIR
 from bot.routine_settings import Routines
 from core.safety.addresses import Exemption
 
 RESTART: dict[str, Any] = {"restart": True}
-DATABASE_NAME = "hub.db"
 """In the data directory."""
 TELEGRAM_URL = "https://api.telegram.org"
 SLACK_URL = "https://slack.com/api"
@@ -196,7 +197,7 @@ Identity = Annotated[str, AfterValidator(_identity)]
 User = Annotated[str, AfterValidator(_user)]
 """A user's id: the owner's is the name in [hub] owner, everybody else's a UUID, dashed or plain."""
 FilePath = Annotated[Path, BeforeValidator(_path)]
-"""As written; bot.config makes it absolute, starting at the directory of the file that says it."""
+"""As written; bot.config_loading makes it absolute, starting at the directory of the file that says it."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Limit = Annotated[int, Field(ge=0)]
@@ -212,7 +213,7 @@ class Section(BaseModel):
 class Hub(Section):
     """The hub itself."""
 
-    data_dir: FilePath = Field(default=Path("./data"), json_schema_extra=RESTART)
+    data_dir: FilePath = Field(default=Path(DATA_DIR), json_schema_extra=RESTART)
     owner: Name = Field(default="owner", json_schema_extra=RESTART)
     owner_identities: tuple[Identity, ...] = ()
     timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.certificates import Certificates
-from bot.config import load, secret_values
+from bot.config import load
+from bot.config_secrets import secret_values
 from bot.findings import Finding, Health, broken, fine
 from bot.logs import Redactor
 from bot.model_trial import try_model

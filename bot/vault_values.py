@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.errors import StartError
-from bot.settings import DATABASE_NAME
+from bot.places import DATABASE_NAME
 from bot.vault_keys import VaultKeyRing
 from core.errors import StoreError, VaultError
 

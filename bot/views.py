@@ -1,12 +1,12 @@
 """The hub's state as the API and `--json` show it: one shape for both.
 
-Times are integer microseconds UTC. Secrets never appear in here.
+Times are integer microseconds UTC. Secrets never appear in here. Plain values, so that a listing needs
+nothing but the store; the API describes them by the same declarations.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, Self, assert_never
-
-from pydantic import BaseModel, ConfigDict
 
 from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.pairing import PairingRequest
@@ -24,13 +24,8 @@ from core.transcript import (
 from core.users import Person
 
 
-class View(BaseModel):
-    """Frozen, and nothing in it but what is declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class ThreadView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadView:
     """One conversation. `state`: of its active turn (`running`, `waiting`), else `idle`."""
 
     id: str
@@ -55,7 +50,8 @@ class ThreadView(View):
         )
 
 
-class EntryView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
     """One line of a conversation.
 
     `kind`: user, assistant, call, result, summary, note, operator. `name`: who speaks (user, operator) or the
@@ -101,7 +97,8 @@ class EntryView(View):
         )
 
 
-class ConversationView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationView:
     """A thread with its newest entries, in order. `earlier`: there are entries before them."""
 
     thread: ThreadView
@@ -131,7 +128,8 @@ async def conversation(store: Conversations, thread_id: str, limit: int) -> Conv
     return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
 
 
-class VoteView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteView:
     """One person's answer so far, in words."""
 
     user_id: str
@@ -140,7 +138,8 @@ class VoteView(View):
     at: int
 
 
-class ApprovalView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalView:
     """Something that waits for people. `approvers`: who may answer; empty: the requester and any owner.
 
     `options`: the answers it shows; `free_text`: any other words are one, too.
@@ -206,7 +205,8 @@ def _in_words(answer: Answer) -> str:
             assert_never(answer)
 
 
-class AccountView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountView:
     """An account on a channel. `via`: config, allowlist, open, paired, linked, revoked."""
 
     channel: str
@@ -215,7 +215,8 @@ class AccountView(View):
     name: str
 
 
-class UserView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserView:
     """A person and the accounts they were let in with."""
 
     id: str
@@ -234,7 +235,8 @@ class UserView(View):
         return cls(id=user.user_id, role=user.role.value, name=user.name, accounts=tuple(accounts))
 
 
-class PairingRequestView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingRequestView:
     """Somebody who asks to be let in, and the code they were given."""
 
     id: str
@@ -261,7 +263,8 @@ class PairingRequestView(View):
         )
 
 
-class GrantView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantView:
     """What a person allowed once and for all. `pattern`: None covers the whole tool; `thread_id`: None holds
     everywhere; `expires_at`: None until it is revoked."""
 
@@ -289,7 +292,8 @@ class GrantView(View):
         )
 
 
-class PermissionView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionView:
     """A person's own word on a tool: always_allow, ask_each_time or disabled."""
 
     user_id: str
@@ -303,7 +307,8 @@ class PermissionView(View):
         return cls(user_id=row.user_id, tool=row.tool, setting=row.setting.value, changed_at=row.changed_at)
 
 
-class SecretView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretView:
     """That there is a secret of this name, and since when; never its value."""
 
     name: str
@@ -315,14 +320,16 @@ class SecretView(View):
         return cls(name=secret.name, changed_at=secret.changed_at)
 
 
-class DecisionView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionView:
     """What was decided about: a prompt by its id, or an account as `channel:id`; and the outcome in words."""
 
     id: str
     outcome: str
 
 
-class ChannelView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelView:
     """One channel's named state, and why; `since` is an ISO time."""
 
     state: str
@@ -330,7 +337,8 @@ class ChannelView(View):
     since: str
 
 
-class StatusView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
     """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person."""
 
     version: str

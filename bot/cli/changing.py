@@ -27,7 +27,7 @@ T = TypeVar("T")
 def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
     """What the action at the operator's desk comes to. Raises CommandFailed with the reason if refused."""
     loaded = load(path, secrets=False)
-    existing_database(loaded)
+    existing_database(loaded.database)
 
     async def here() -> T:
         from bot.offline import offline_desk

@@ -14,7 +14,8 @@ import typer
 from bot.chat.talk import TalkFailed
 from bot.cli.ending import FAILED, OK, USAGE
 from bot.cli.running import load_or_complain, models_in_words, run_to_the_end
-from bot.config import Loaded, secret_values
+from bot.config import Loaded
+from bot.config_secrets import secret_values
 from bot.errors import StartError, needed_to_start
 
 if TYPE_CHECKING:

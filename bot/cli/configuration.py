@@ -10,8 +10,9 @@ from pydantic import BaseModel, SecretStr
 from bot.cli.ending import FAILED, USAGE, CommandFailed
 from bot.cli.printing import print_json, printable
 from bot.cli.running import models_in_words
-from bot.config import ConfigError, load, secret_values
-from bot.errors import DeskRefused
+from bot.config import load
+from bot.config_secrets import secret_values
+from bot.errors import ConfigError, DeskRefused
 from bot.logs import STRUCK_OUT, Redactor
 
 

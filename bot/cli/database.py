@@ -11,7 +11,7 @@ import typer
 from bot.cli.ending import USAGE, CommandFailed
 from bot.cli.looking import existing_database
 from bot.cli.printing import print_json, printable
-from bot.config import load
+from bot.config import database_of, load
 from bot.errors import needed_to_start
 from core.errors import StoreLocked
 from core.store.lock import DataDirectoryLock
@@ -22,7 +22,7 @@ from core.store.sqlite.migrations import schema_scripts
 
 def check(path: Path | None, *, as_json: bool) -> None:
     """Whether the database is sound; beside a running hub too."""
-    database = existing_database(load(path, secrets=False))
+    database = existing_database(database_of(path))
     found = maintenance.check(database)
     current = len(schema_scripts())
     if as_json:
@@ -42,7 +42,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
     """Copy the database to a new file; beside a running hub too."""
-    database = existing_database(load(path, secrets=False))
+    database = existing_database(database_of(path))
     copy = target / f"hub-{_now()}.db" if target.is_dir() else target
     try:
         with _progress("Copying") as progress:
@@ -82,7 +82,7 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
 def upgrade(path: Path | None, *, as_json: bool) -> None:
     """Bring the schema up to date, after a copy of what is there."""
     loaded = load(path, secrets=False)
-    database = existing_database(loaded)
+    database = existing_database(loaded.database)
     with _alone(loaded.config.hub.data_dir):
         before, current = maintenance.version_of(database), len(schema_scripts())
         copy = database.with_name(f"{database.name}.schema-{before}")

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import typer
 
-from bot.config import ConfigError
-from bot.errors import StartError
+from bot.errors import ConfigError, StartError
 from core.errors import StoreError
 
 OK, FAILED, USAGE = 0, 1, 2

@@ -8,9 +8,10 @@ from bot.api_access import read_access
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, whole
 from bot.cli.remote import RemoteDesk
-from bot.config import ConfigError, Loaded, load, secret_values
+from bot.config import Loaded, load
+from bot.config_secrets import secret_values
 from bot.doctor import examine
-from bot.errors import DeskRefused
+from bot.errors import ConfigError, DeskRefused
 from bot.findings import Health, broken
 from bot.logs import Redactor
 from bot.views import StatusView

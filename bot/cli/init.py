@@ -11,10 +11,12 @@ import typer
 
 from bot.cli.ending import FAILED, USAGE, CommandFailed
 from bot.cli.printing import printable
-from bot.config import FILE_NAME, ConfigError, environment_file, process_environment
+from bot.config import environment_file, process_environment
 from bot.environment_file import with_file, written
+from bot.errors import ConfigError
 from bot.findings import Finding, Health
 from bot.keys import write_for_its_user
+from bot.places import FILE_NAME
 from bot.setup import (
     MODEL_KEY_VARIABLE,
     OPENAI_URL,

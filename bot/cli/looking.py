@@ -11,7 +11,7 @@ import typer
 
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
-from bot.config import Loaded, load
+from bot.config import database_of
 from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView, conversation
 from core.errors import StoreError
 
@@ -24,16 +24,16 @@ WHOLE_THREAD = 10**9
 """More entries than any thread has."""
 
 
-def existing_database(loaded: Loaded) -> Path:
-    """Where the database is. Raises CommandFailed if there is none."""
-    if not loaded.database.is_file():
-        raise CommandFailed(f"There is no database in {loaded.database.parent} yet; start the hub first.")
-    return loaded.database
+def existing_database(database: Path) -> Path:
+    """The same, if it is there. Raises CommandFailed if there is none."""
+    if not database.is_file():
+        raise CommandFailed(f"There is no database in {database.parent} yet; start the hub first.")
+    return database
 
 
 def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
     """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
-    database = existing_database(load(path, secrets=False))
+    database = existing_database(database_of(path))
 
     async def ask() -> T:
         from core.store.sqlite import SqliteReader

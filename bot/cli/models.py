@@ -7,7 +7,8 @@ from pathlib import Path
 
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, printable, whole
-from bot.config import Loaded, load, secret_values
+from bot.config import Loaded, load
+from bot.config_secrets import secret_values
 from bot.logs import Redactor
 from bot.model_trial import Trial, try_model
 from core.clock import SystemClock

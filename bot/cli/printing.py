@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import typer
-from pydantic import BaseModel
 
 from core.clock import SECOND_US
 
@@ -17,13 +17,13 @@ NOT_SHOWN = "\ufffd"
 
 
 def print_json(page: object) -> None:
-    """A value, a model or a list of models, indented."""
+    """A value, a view or a list of views, indented."""
     typer.echo(json.dumps(_plain(page), indent=2, ensure_ascii=False))
 
 
 def _plain(page: object) -> object:
-    if isinstance(page, BaseModel):
-        return page.model_dump(mode="json")
+    if is_dataclass(page) and not isinstance(page, type):
+        return asdict(page)
     if isinstance(page, list | tuple):
         return [_plain(entry) for entry in page]
     return page

@@ -1,6 +1,7 @@
 """`hubbub threads show ID --prompt`: what the model would be told first in a thread's next turn."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from bot.cli.looking import asked, row_id
 from bot.cli.printing import print_json, printable, printable_lines
 from bot.config import Loaded, load
 from bot.tools import build_laws, build_tools
-from bot.views import View
 from core.agent.prompt import PromptFacts, system_prompt
 from core.clock import SystemClock
 from core.prompts import ToolSetting
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from core.store.sqlite import SqliteReader
 
 
-class PromptView(View):
+@dataclass(frozen=True, slots=True)
+class PromptView:
     """A thread's system prompt as of now, and whom it is about."""
 
     thread_id: str

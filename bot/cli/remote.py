@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.api_access import ApiAccess
 from bot.errors import DeskRefused
@@ -19,7 +19,7 @@ from core.prompts import Option, ToolSetting
 ANSWER_LIMIT_S = 15.0
 OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
 
-Model = TypeVar("Model", bound=BaseModel)
+View = TypeVar("View")
 
 
 class HubClient:
@@ -144,9 +144,9 @@ class LoginLink(BaseModel):
     url: str
 
 
-def _read(model: type[Model], page: Any) -> Model:
+def _read(view: type[View], page: Any) -> View:
     try:
-        return model.model_validate(page)
+        return TypeAdapter(view).validate_python(page)
     except ValidationError as error:
         raise DeskRefused("unavailable", OTHER_VERSION) from error
 

@@ -11,8 +11,9 @@ from typing import Any
 import typer
 
 from bot.cli.ending import FAILED, OK, USAGE
-from bot.config import ConfigError, Loaded, load, secret_values
-from bot.errors import StartError
+from bot.config import Loaded, load
+from bot.config_secrets import secret_values
+from bot.errors import ConfigError, StartError
 
 logger = logging.getLogger(__name__)
 

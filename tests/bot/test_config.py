@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config import Config, ConfigError, Loaded, load, secret_values
-from bot.settings import TelegramChannel
+from bot.config import Loaded, load
+from bot.config_secrets import secret_values
+from bot.errors import ConfigError
+from bot.settings import Config, TelegramChannel
 
 TOKEN = "123456:ABC-def_ghi"
 SECRET = "sk-very-secret"

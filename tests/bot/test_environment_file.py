@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.config import load
-from bot.config_errors import ConfigError
 from bot.environment_file import with_file, written
+from bot.errors import ConfigError
 
 
 def read(tmp_path: Path, text: str, **environ: str) -> dict[str, str]:

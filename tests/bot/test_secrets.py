@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.config import load
-from bot.config_errors import ConfigError
+from bot.errors import ConfigError
 from bot.settings import TelegramChannel, Unopened
 from bot.vault_keys import VaultKeyRing
 from tests.bot.in_process import command

@@ -11,7 +11,8 @@ import pytest
 from bot.api_access import ACCESS_NAME
 from bot.chat.history import HISTORY_NAME
 from bot.cli.chat import LOG_NAME as CHAT_LOG_NAME
-from bot.config import ConfigError, load
+from bot.config import load
+from bot.errors import ConfigError
 from bot.keys import KEY_NAME
 from bot.log_file import LOG_NAME
 from bot.parts import SPILL_NAME

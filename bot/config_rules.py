@@ -1,0 +1,191 @@
+"""What the configuration must keep to, section by section and across them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot import config_errors
+from bot.config_document import Document
+from bot.config_errors import Problem
+from bot.settings import (
+    NO_USER,
+    TELEGRAM_URL,
+    ChannelSection,
+    Config,
+    DiscordChannel,
+    Rule,
+    SlackChannel,
+    TelegramChannel,
+    is_row_id,
+)
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def validate(document: Document) -> Config | list[Problem]:
+    """The values, or everything that is wrong with them."""
+    tree = _as_tuples(document.tree)
+    channels = tree.get("channels")
+    if isinstance(channels, dict):
+        for name, channel in channels.items():
+            if isinstance(channel, dict) and name in config_errors.PLATFORMS:
+                channel.setdefault("platform", name)
+    try:
+        config = Config.model_validate(tree)
+    except ValidationError as refused:
+        return config_errors.explain(refused, document.hidden)
+    return list(_across_sections(config)) or config
+
+
+def _as_tuples(value: Any) -> Any:
+    """The same document with immutable lists, as the models hold them."""
+    if isinstance(value, dict):
+        return {name: _as_tuples(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return tuple(_as_tuples(inner) for inner in value)
+    return value
+
+
+def _across_sections(config: Config) -> Iterator[Problem]:
+    """What no single section can judge."""
+    yield from _http(config)
+    yield from _models(config)
+    yield from _teams(config)
+    yield from _approvers(config)
+    for name, channel in config.channels.items():
+        yield from _channel(config, name, channel)
+    if config.agent.reserve_tokens >= config.agent.context_tokens:
+        yield Problem(("agent", "reserve_tokens"), "must be less than context_tokens; lower it")
+
+
+def _http(config: Config) -> Iterator[Problem]:
+    if config.http.host not in LOOPBACK and not config.http.public_url:
+        yield Problem(
+            ("http", "public_url"),
+            f"missing, and [http] host {config.http.host} is reached from other machines; write the address"
+            ' people use, for example public_url = "https://hub.example", or listen on 127.0.0.1',
+        )
+
+
+def _models(config: Config) -> Iterator[Problem]:
+    if not config.models:
+        yield Problem(("models",), 'must name at least one model; write [[models]] with provider = "demo"')
+    names: set[str] = set()
+    for index, model in enumerate(config.models):
+        if model.name in names:
+            yield Problem(("models", index, "name"), f'"{model.name}" is taken; give each model its own name')
+        names.add(model.name)
+        if model.provider != "demo" and not model.model:
+            yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
+
+
+def _teams(config: Config) -> Iterator[Problem]:
+    for name, team in config.teams.items():
+        for index, user in enumerate(team.users):
+            if user != config.hub.owner and not is_row_id(user):
+                yield Problem(("teams", name, "users", index), f'"{user}" {NO_USER}')
+
+
+def _approvers(config: Config) -> Iterator[Problem]:
+    approvals = config.approvals
+    yield from _people(config, ("approvals",), approvals.approvers, approvals.quorum)
+    for index, rule in enumerate(approvals.rules):
+        yield from _rule(config, ("approvals", "rules", index), rule)
+
+
+def _rule(config: Config, key: tuple[str | int, ...], rule: Rule) -> Iterator[Problem]:
+    yield from _people(config, key, rule.approvers, rule.quorum, not_requester=rule.not_requester)
+    if rule.not_requester and rule.approvers == "requester":
+        yield Problem(
+            (*key, "not_requester"),
+            'leaves nobody to decide; name a team in approvers, or "owner" for members\' calls',
+        )
+    if rule.not_requester and rule.approvers == "owner" and rule.role not in {"member", "guest"}:
+        yield Problem(
+            (*key, "not_requester"), 'leaves nobody to decide the owner\'s own calls; set role = "member"'
+        )
+    if rule.escalate_to is not None:
+        yield from _people(config, key, rule.escalate_to, 1, name="escalate_to")
+    if (rule.escalate_to is None) != (rule.escalate_after_s is None):
+        missing = "escalate_to" if rule.escalate_to is None else "escalate_after_s"
+        yield Problem((*key, missing), "missing; escalate_to and escalate_after_s belong together")
+    channel = rule.ask_in.partition(":")[0]
+    if ":" in rule.ask_in and channel not in config.channels:
+        advice = f"add [channels.{channel}], or name another"
+        yield Problem((*key, "ask_in"), f'there is no channel "{channel}"; {advice}')
+
+
+def _people(
+    config: Config,
+    key: tuple[str | int, ...],
+    named: str,
+    quorum: int,
+    *,
+    not_requester: bool = False,
+    name: str = "approvers",
+) -> Iterator[Problem]:
+    """Whether enough people are named; one of a team may be the one who asks."""
+    available = 1
+    if named.startswith("team:"):
+        team = named.removeprefix("team:")
+        if team not in config.teams:
+            advice = f"add [teams.{team}] with users, or name another"
+            yield Problem((*key, name), f'there is no team "{team}"; {advice}')
+            return
+        available = len(set(config.teams[team].users)) - int(not_requester)
+    if quorum > available:
+        yield Problem(
+            (*key, "quorum"),
+            f"{quorum} people must agree but {name} has {available}; lower it or name a team",
+        )
+
+
+def _channel(config: Config, name: str, channel: ChannelSection) -> Iterator[Problem]:
+    match channel:
+        case TelegramChannel():
+            yield from _telegram(config, name, channel)
+        case SlackChannel():
+            yield from _slack(name, channel)
+        case DiscordChannel():
+            yield from _discord(config, name)
+
+
+def _slack(name: str, channel: SlackChannel) -> Iterator[Problem]:
+    if channel.mode == "socket" and channel.app_token is None:
+        yield Problem(
+            ("channels", name, "app_token"),
+            'missing; Socket Mode needs one, for example app_token = "env:SLACK_APP_TOKEN"',
+        )
+    if channel.mode == "http" and channel.signing_secret is None:
+        yield Problem(
+            ("channels", name, "signing_secret"),
+            'missing; mode "http" needs one, for example signing_secret = "env:SLACK_SIGNING_SECRET"',
+        )
+
+
+def _discord(config: Config, name: str) -> Iterator[Problem]:
+    """The client library keeps its addresses for the whole process."""
+    others = [other for other in config.channels.values() if isinstance(other, DiscordChannel)]
+    for key in ("api_base_url", "gateway_url"):
+        if len({getattr(other, key) for other in others}) > 1:
+            yield Problem(
+                ("channels", name, key), "differs between Discord channels; give all of them the same"
+            )
+
+
+def _telegram(config: Config, name: str, channel: TelegramChannel) -> Iterator[Problem]:
+    if channel.mode != "webhook":
+        return
+    if channel.webhook_secret is None:
+        yield Problem(
+            ("channels", name, "webhook_secret"),
+            'missing; a webhook needs one, for example webhook_secret = "env:TELEGRAM_WEBHOOK_SECRET"',
+        )
+    # Only a Bot API server of one's own calls plain http (https://core.telegram.org/bots/api#setwebhook).
+    its_own = channel.api_base_url != TELEGRAM_URL and config.http.public_url
+    if not its_own and not config.http.public_url.startswith("https://"):
+        yield Problem(
+            ("channels", name, "mode"),
+            'a webhook needs the https:// address in [http] public_url; set that, or use "polling"',
+        )
