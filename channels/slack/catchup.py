@@ -15,7 +15,7 @@ from channels.slack.client import Json, SlackClient
 from channels.slack.places import place_of, ts_of
 from channels.slack.reading import Reader
 from core.clock import SECOND_US, Clock
-from core.errors import AuthRejected, ChannelError, RateLimited
+from core.errors import AuthRejected, ChannelError, RateLimited, Unanswered, Unavailable
 from core.ports import Seen
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ MAX_CONVERSATIONS = 100
 MAX_MESSAGES = 500
 """Of one conversation, the newest."""
 PATIENCE_S = 120.0
-"""So long is waited for Slack's rate limit; a conversation it holds back longer is given up."""
+"""So long is waited for Slack and its rate limit; a conversation not to be had by then is given up."""
+AGAIN_AFTER_S = 2.0
 
 T = TypeVar("T")
 
@@ -107,11 +108,12 @@ class CatchUp:
         while True:
             try:
                 return await ask()
-            except RateLimited as error:
-                waited_s += error.retry_after_s
+            except (RateLimited, Unavailable, Unanswered) as error:
+                pause_s = error.retry_after_s if isinstance(error, RateLimited) else AGAIN_AFTER_S
+                waited_s += pause_s
                 if waited_s > PATIENCE_S:
                     raise
-                await self._clock.sleep(error.retry_after_s)
+                await self._clock.sleep(pause_s)
 
 
 def _known(seen: Sequence[Seen]) -> dict[str, _Known]:

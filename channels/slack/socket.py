@@ -74,16 +74,26 @@ class SocketReceiver:
         Raises AuthRejected or another ChannelError.
         """
         socket = _Socket(self._app_token, web_client=web, ping_interval=PING_INTERVAL_S)
+        session: object = None
+
+        def look() -> None:
+            nonlocal session
+            before, session = session, socket.current_session
+            if session is not before:
+                connected()
+                if before is not None:
+                    reconnected()
 
         async def handle(_: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+            look()  # what was missed goes before the first envelope of a new socket
             await self._take(socket, reader, request)
 
         socket.socket_mode_request_listeners.append(handle)
         try:
             socket.wss_uri = await self._address(socket)
             await socket.connect()
-            connected()
-            await self._watch(socket, connected, reconnected)
+            look()
+            await self._watch(socket, look)
         finally:
             await socket.close()
 
@@ -93,20 +103,15 @@ class SocketReceiver:
         except Exception as error:
             raise channel_error(error) from None
 
-    async def _watch(
-        self, socket: _Socket, connected: Callable[[], None], reconnected: Callable[[], None]
-    ) -> None:
-        lost_s, session = 0.0, socket.current_session
+    async def _watch(self, socket: _Socket, look: Callable[[], None]) -> None:
+        lost_s = 0.0
         while True:
             await asyncio.sleep(LOOK_INTERVAL_S)
             if isinstance(socket.refusal, AuthRejected):
                 raise socket.refusal
             if await socket.is_connected():
                 lost_s = 0.0
-                if socket.current_session is not session:
-                    session = socket.current_session
-                    connected()
-                    reconnected()
+                look()
                 continue
             lost_s += LOOK_INTERVAL_S
             if lost_s >= LOST_AFTER_S:

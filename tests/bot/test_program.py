@@ -355,17 +355,23 @@ async def main():
 
 asyncio.run(main())
 """
+SDKS = {
+    "telegram": ("telegram", f'token = "{TOKEN}"'),
+    "slack": ("slack_sdk", 'bot_token = "xoxb-1"\napp_token = "xapp-1"'),
+    "discord": ("discord", 'token = "a.b.c"'),
+}
 
 
-@pytest.mark.parametrize("configured", [False, True])
+@pytest.mark.parametrize("configured", [None, *SDKS])
 async def test_a_platform_is_imported_only_where_it_is_configured(
-    tmp_path: Path, *, configured: bool
+    tmp_path: Path, configured: str | None
 ) -> None:
-    if configured:
-        (tmp_path / "hubbub.toml").write_text(f'[channels.telegram]\ntoken = "{TOKEN}"\n')
+    if configured is not None:
+        (tmp_path / "hubbub.toml").write_text(f"[channels.{configured}]\n{SDKS[configured][1]}\n")
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", BUILD, cwd=tmp_path, env=environment(**ANY_PORT), stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
     assert process.returncode == 0
-    assert ("telegram" in out.decode().split()) is configured
+    imported = {name for name, (sdk, _) in SDKS.items() if sdk in out.decode().split()}
+    assert imported == ({configured} if configured is not None else set())

@@ -1,0 +1,171 @@
+"""Fifty messages in five conversations, missed while the hub was away or its connection broken, some of them
+brought live as well while it catches up: each is part of exactly one turn, in order."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios import guild, house, workspace
+from tests.scenarios.guild import Server, open_server
+from tests.scenarios.house import open_house
+from tests.scenarios.missed import Conversation, judge, say_what_is_missed
+from tests.scenarios.workspace import Workspace, open_workspace
+from tests.simulators.discord.world import Message as DiscordMessage
+from tests.simulators.slack.world import Message as SlackMessage
+
+pytestmark = pytest.mark.timeout(120)  # the SDK itself lets some seconds pass before a new session
+GROUPS = 'groups = "addressed"'
+BROKEN = [pytest.param(False, id="away"), pytest.param(True, id="broken", marks=pytest.mark.slow)]
+
+
+# --- Slack ----------------------------------------------------------------------------------------------
+
+
+async def on_slack(place: Workspace) -> Sequence[Conversation]:
+    """A private one and four threads of two channels."""
+    slack, me = place.slack, workspace.OWNER
+
+    def shown(channel: str, thread_ts: str | None) -> list[str]:
+        return [slack.look(message).text for message in slack.bot_messages(channel, thread_ts)]
+
+    direct = place.direct()
+    found = [
+        Conversation("private", lambda text: slack.user_sends_text(me, text), lambda: shown(direct, None))
+    ]
+    for name in ("build", "ops"):
+        room = slack.create_channel(name, [me], apps=["hub"]).id
+        for half in ("one", "two"):
+            root = slack.user_mentions(me, f"{name} {half} begins", room).ts
+            await place.hears(room, f"{name} {half} begins")
+            found.append(
+                Conversation(
+                    f"{name}-{half}",
+                    lambda text, room=room, root=root: slack.user_sends_text(me, text, room, thread_ts=root),
+                    lambda room=room, root=root: shown(room, root),
+                )
+            )
+    slack.user_sends_text(me, "we begin")
+    await place.hears(direct, "we begin")
+    return found
+
+
+def brought_again(place: Workspace, messages: Sequence[object]) -> None:
+    wanted = {message.ts for message in messages if isinstance(message, SlackMessage)}
+    assert wanted
+    for record in place.slack.deliveries(kind="events_api"):
+        if record.payload["event"].get("ts") in wanted:
+            place.slack.redeliver(record.id)
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_on_slack_each_is_part_of_one_turn_in_order(tmp_path: Path, *, broken: bool) -> None:
+    async with open_workspace(tmp_path, extra=GROUPS) as place:
+        place.slack.configure(retry_delays_s=[])  # the history alone has what was missed
+        conversations = await on_slack(place)
+        if broken:
+            place.slack.cut_sockets(duration_s=3600)
+        else:
+            await place.stop()
+        await place.slack.wait_for(lambda: not place.slack.connections(), workspace.LIMIT_S)
+        messages = say_what_is_missed(conversations)
+        place.slack.fail("hold", method="conversations.history", when="before", count=1)
+        if broken:
+            place.slack.cut_sockets()
+        else:
+            await place.start()
+        await place.slack.wait_connected(timeout_s=workspace.LIMIT_S)
+        brought_again(place, messages)
+        for conversation in conversations:
+            conversation.says(conversation.live)
+        await place.slack.wait_held(timeout_s=workspace.LIMIT_S)
+        place.slack.release()
+        for conversation in conversations:
+            await place.slack.wait_for(conversation.has_answered_all, workspace.LIMIT_S)
+        judge(conversations, place.model)
+
+
+# --- Discord --------------------------------------------------------------------------------------------
+
+
+async def on_discord(place: Server) -> Sequence[Conversation]:
+    """A private one, two channels and a thread in each."""
+    discord, me = place.discord, guild.OWNER
+    direct = place.direct()
+    found = [
+        Conversation("private", lambda text: discord.user_sends_text(me, text), lambda: place.says(direct))
+    ]
+    discord.user_sends_text(me, "we begin")
+    await place.hears(direct, "we begin")
+    for name in ("build", "ops"):
+        room = place.room(name).id
+        root = discord.user_mentions_bot(me, f"{name} begins", room)
+        thread = discord.user_starts_thread(me, room, "about it", root.id).id
+        discord.user_mentions_bot(me, "in here", thread)
+        for channel, where in ((room, "room"), (thread, "thread")):
+            await place.hears(channel, "begins" if where == "room" else "in here")
+            found.append(
+                Conversation(
+                    f"{name}-{where}",
+                    lambda text, channel=channel: discord.user_mentions_bot(me, text, channel),
+                    lambda channel=channel: place.says(channel),
+                )
+            )
+    return found
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_on_discord_each_is_part_of_one_turn_in_order(tmp_path: Path, *, broken: bool) -> None:
+    async with open_server(tmp_path, extra=GROUPS) as place:
+        conversations = await on_discord(place)
+        if broken:
+            place.discord.cut_gateway()
+        else:
+            await place.stop()
+        place.discord.forget_sessions()  # nothing is replayed
+        messages = say_what_is_missed(conversations)
+        place.discord.fail("hold", method="listMessages", when="before", count=1)
+        if broken:
+            place.discord.mend_gateway()
+        else:
+            await place.start()
+        await place.discord.wait_connected(timeout_s=guild.LIMIT_S)
+        for message in messages:
+            assert isinstance(message, DiscordMessage)
+            place.discord.redeliver(message.id)
+        for conversation in conversations:
+            conversation.says(conversation.live)
+        await place.discord.wait_held(timeout_s=guild.LIMIT_S)
+        place.discord.release()
+        for conversation in conversations:
+            await place.discord.wait_for(conversation.has_answered_all, guild.LIMIT_S)
+        judge(conversations, place.model)
+
+
+# --- Telegram -------------------------------------------------------------------------------------------
+
+
+async def test_telegrams_own_backlog_is_part_of_one_turn_each_in_order(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as place:
+        conversations: list[Conversation] = []
+        for number, name in enumerate(("anna", "ben", "cem", "dora", "eve"), start=house.OWNER):
+            if number != house.OWNER:
+                place.telegram.add_user(number, first_name=name)
+            place.telegram.user_sends_text(number, "we begin")
+            await place.telegram.wait_text(number, "we begin", timeout_s=house.LIMIT_S)
+            conversations.append(
+                Conversation(
+                    name,
+                    lambda text, number=number: place.telegram.user_sends_text(number, text),
+                    lambda number=number: place.says(number),
+                )
+            )
+        await place.stop()
+        say_what_is_missed(conversations)
+        await place.start()
+        await place.telegram.wait_polling(house.TOKEN, house.LIMIT_S)
+        for conversation in conversations:
+            conversation.says(conversation.live)
+        for conversation in conversations:
+            await place.telegram.wait_for(conversation.has_answered_all, house.LIMIT_S)
+        judge(conversations, place.model)
