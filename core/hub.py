@@ -169,4 +169,6 @@ class Hub:
 
 
 def _acceptance(accepted: Accepted) -> Acceptance:
-    return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate, accepted.thread_id)
+    return Acceptance(
+        accepted.outcome, accepted.answer, accepted.duplicate, accepted.thread_id, accepted.plain
+    )

@@ -12,12 +12,14 @@ from core.messages import Address, InboundEvent, Message, MessageRef
 class Acceptance:
     """What became of an inbound event. `outcome` is its recorded reason (P11), `answer` a short word to the
     person where the platform shows one beside a press; `duplicate`: it had been accepted before; `thread_id`:
-    where it belongs, if anywhere."""
+    where it belongs, if anywhere; `plain`: what was pressed says so itself from now on, so that a platform
+    whose answers stay there need not say it again."""
 
     outcome: str
     answer: str | None = None
     duplicate: bool = False
     thread_id: str | None = None
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,10 +128,11 @@ class Reader:
 
     async def _said_to(self, event: ChoiceAnswer) -> str | None:
         try:
-            return (await self._inbox.accept(event)).answer
+            accepted = await self._inbox.accept(event)
         except InboxUnavailable as error:
             logger.warning("%s: a press was not accepted: %s", self._name, error)
             return texts.NOT_NOW
+        return None if accepted.plain else accepted.answer
 
     async def _command(self, used: Interaction) -> None:
         event = read_command(used, self._account, self._name)

@@ -93,7 +93,9 @@ class Reader:
         """A pressed button; whoever pressed it is told what became of it where that is not plain to see."""
         event = read_press(payload, self._account, self._name, self._clock.now())
         acceptance = await self._accept(event)
-        if acceptance is not None and acceptance.answer and isinstance(event, ChoiceAnswer):
+        if acceptance is None or acceptance.plain or not isinstance(event, ChoiceAnswer):
+            return
+        if acceptance.answer:
             self._whisper(event, acceptance.answer)
 
     async def missed(self, channel_id: str, message: Mapping[str, object]) -> None:

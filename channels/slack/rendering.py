@@ -8,7 +8,7 @@ text, whatever it is.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -78,8 +78,14 @@ def compose(chunk: Chunk) -> SlackText:
             elements += [_preformatted(part) for part in parts if isinstance(part, Code)]
         else:
             lines = [part for part in parts if isinstance(part, Line)]
-            elements.append({"type": f"rich_text_{kind}", "elements": list(_inline(lines))})
+            elements.append({"type": f"rich_text_{kind}", "elements": list(_inline(_filled(lines)))})
     return SlackText(escaped(chunk.text[:FALLBACK_CHARS]), tuple(e for e in elements if e["elements"]))
+
+
+def _filled(lines: Sequence[Line]) -> Sequence[Line]:
+    """Without empty lines at the edges: Slack puts room between the elements of a message itself."""
+    filled = [at for at, line in enumerate(lines) if line.runs]
+    return lines[filled[0] : filled[-1] + 1] if filled else ()
 
 
 def _kind(part: Part) -> str:

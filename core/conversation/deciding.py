@@ -122,7 +122,7 @@ class Decisions:
                 created_at=self._now,
             )
             effects = (RecordGrant(grant), *effects)
-        return Verdict(f"answer: {prompt.id}", effects, answer=text)
+        return Verdict(f"answer: {prompt.id}", effects, answer=text, plain=True)
 
 
 def _edit_refusal(

@@ -308,7 +308,8 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from an admitted event. `outcome` is its recorded reason; `answer` see Acceptance.
+    """What follows from an admitted event. `outcome` is its recorded reason; `answer` and `plain` see
+    Acceptance.
 
     `counts`: against the sender's limit, if there is one.
     """
@@ -317,6 +318,7 @@ class Verdict:
     effects: tuple[Effect, ...] = ()
     answer: str | None = None
     counts: bool = True
+    plain: bool = False
 
 
 class Judge(Protocol):
@@ -348,7 +350,7 @@ class Accepted:
     `started`: a turn that now runs and needs its actor; `stopped_turn_id`: a running turn to be cancelled;
     `halted`: tools were stopped (True) or let go on; `outbox`: new rows, in order; `thread_id`: where the
     event belongs, if anywhere; `wait_until`: when what waits there for the rest of an album is to be started
-    (microseconds UTC); `routines`: those that were fired or paused.
+    (microseconds UTC); `routines`: those that were fired or paused; `plain`: see Acceptance.
     """
 
     outcome: str
@@ -361,3 +363,4 @@ class Accepted:
     wait_until: int | None = None
     routines: tuple[str, ...] = ()
     halted: bool | None = None
+    plain: bool = False

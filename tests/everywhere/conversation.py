@@ -29,14 +29,14 @@ All **tests** *passed*; see [the log](https://ci.example.com/run/42?a=1&b=2) and
 
 | step | 耗时 | ok |
 |:-----|-----:|:--:|
-| build | 42 s | ✅ |
-| 测试 | 1234 s | ❌ |
+| build | 42 s | ⚡ |
+| 测试 | 1234 s | ☔ |
 
 1. deploy
    - to *staging* first
      - then wait
    - then ~~never~~ to production
-2. tell everybody 🎉 👩‍👩‍👧
+2. tell everybody 😀 👩‍👩‍👧
 
 > quoted words
 

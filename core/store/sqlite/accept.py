@@ -134,6 +134,7 @@ def _keep(
         wait_until=waits,
         routines=tuple(effects.routines),
         halted=effects.halted,
+        plain=verdict.plain,
     )
 
 

@@ -1,0 +1,90 @@
+"""Draws what was said at every platform side by side: `page.html` in a browser, with the console as it is."""
+
+import base64
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, chromium, tab
+from tests.browser.console import Console as Browsing
+from tests.browser.screens import misfits
+from tests.everywhere.conversation import Held
+from tests.everywhere.people import Console
+from tests.everywhere.test_everywhere import all_converse
+from tests.everywhere.town import PLATFORMS, Town, open_town
+from tests.plugins.profile import Profile
+from tests.tree import ROOT
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(300),
+]
+
+PAGE = Path(__file__).with_name("page.html")
+PICTURE = ROOT / "docs" / "everywhere.png"
+WIDTH = 2032
+"""Four places of 480 pixels, and the room between them."""
+CONSOLE_WIDTH = 480
+SHORTER_CODE = """
+() => {
+  for (const code of document.querySelectorAll('.feed-items pre code, .feed-items pre')) {
+    const lines = code.textContent.split('\\n');
+    if (code.children.length || lines.length < 12) continue;
+    const left = `… ${lines.length - 10} lines more, left out of this picture …`;
+    code.textContent = [...lines.slice(0, 7), left, ...lines.slice(-3)].join('\\n');
+  }
+}
+"""
+
+
+def drawable(held: Held) -> dict[str, Any]:
+    """A transcript as JSON; the card as it waited stands before what became of it."""
+    messages: list[dict[str, Any]] = []
+    for one in held.transcript:
+        if one.by == "bot" and "May I run" in one.text and not one.aside:
+            messages.append(asdict(held.card) | {"waited": True})
+        messages.append(asdict(one))
+    return {"messages": messages}
+
+
+async def console_picture(browser: Browser, town: Town) -> str:
+    """The conversation in the real console, as a data URL."""
+    person = town.people["web"]
+    assert isinstance(person, Console)
+    async with tab(browser, width=CONSOLE_WIDTH, height=2400) as page:
+        browsing = Browsing(page, town.hub.url)
+        await page.goto(town.hub.login_url())
+        await browsing.open(f"chat/{person.thread_id}")
+        await expect(browsing.messages("assistant").filter(has_text="After the code.")).to_be_visible()
+        await expect(browsing.messages("notice").filter(has_text="the build is green")).to_be_visible()
+        await page.evaluate(SHORTER_CODE)
+        picture = await page.locator(".feed-items").screenshot()
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
+async def test_the_page_draws_every_platform(tmp_path: Path, profile: Profile) -> None:
+    complaints = Complaints()
+    async with open_town(tmp_path) as town, chromium() as browser:
+        held = await all_converse(town)
+        places: dict[str, Any] = {name: drawable(held[name]) for name in PLATFORMS}
+        places["web"] = {"picture": await console_picture(browser, town)}
+        async with tab(browser, complaints, width=WIDTH, height=1200) as page:
+            await page.goto(PAGE.as_uri())
+            await page.evaluate("(places) => draw(places)", places)
+            for name in PLATFORMS:
+                drawn = page.locator(f".{name} .message")
+                await expect(drawn).to_have_count(len(places[name]["messages"]))
+                buttons = page.locator(f".{name} button")
+                assert await buttons.all_text_contents() == ["Approve", "Deny"]
+                (log,) = await page.locator(f".{name} a[href^='https://ci.example.com/run/42?']").all()
+                assert await log.text_content() == "the log"
+            assert await misfits(page) == []
+            picture = await page.screenshot(full_page=True)
+        assert complaints.lines == []
+    if profile.name == "proof":
+        PICTURE.write_bytes(picture)
