@@ -5,6 +5,7 @@ Faults are values: each names its field and says what would be right, and all ar
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC
 from functools import lru_cache
 from typing import Any, assert_never, cast
 from zoneinfo import ZoneInfo
@@ -129,11 +130,23 @@ def _pattern(trigger: Event) -> Iterator[Problem]:
 
 
 def _cron(trigger: Cron) -> Iterator[Problem]:
-    yield from _text("trigger.schedule", trigger.schedule, MAX_WORD)
+    faults = tuple(_text("trigger.schedule", trigger.schedule, MAX_WORD))
+    yield from faults or _schedule(trigger)
     if zone(trigger.timezone) is None:
         yield Problem("trigger.timezone", "must be the name of a time zone, such as Europe/Berlin")
     yield from _between("trigger.catch_up_limit", trigger.catch_up_limit, 1, 100)
     yield from _between("trigger.jitter_s", trigger.jitter_s, 0, 3600)
+
+
+def _schedule(trigger: Cron) -> Iterator[Problem]:
+    # Loaded where somebody saves a schedule, and where there are some.
+    from core.routines.cron_fields import ScheduleRefused
+    from core.routines.schedule import Schedule
+
+    try:
+        Schedule(trigger.schedule, zone(trigger.timezone) or UTC)
+    except ScheduleRefused as refused:
+        yield Problem("trigger.schedule", str(refused))
 
 
 def _filters(filters: Filters) -> Iterator[Problem]:

@@ -1,0 +1,86 @@
+"""A schedule in words, from the very fields that its slots are computed of."""
+
+from collections.abc import Sequence
+
+from core.routines.cron_fields import MONTHS, WEEKDAYS, Every, Fields, Part, read_schedule
+
+_UNITS = {"m": "minute", "h": "hour", "d": "day"}
+_MOST_TIMES = 6
+
+
+def describe(schedule: str, timezone: str = "") -> str:
+    """Such as "At 09:00 on Monday to Friday (Europe/Berlin)". Raises ScheduleRefused."""
+    said = read_schedule(schedule)
+    words = _every(said.count, _UNITS[said.unit]) if isinstance(said, Every) else _fields(said)
+    zone = f" ({timezone})" if timezone else ""
+    return f"{words[0].upper()}{words[1:]}{zone}"
+
+
+def _fields(fields: Fields) -> str:
+    return " ".join(filter(None, (_time(fields.minute, fields.hour), _day(fields), _month(fields.month))))
+
+
+def _time(minute: Part, hour: Part) -> str:
+    times = [f"{at:02}:{past:02}" for at in hour.values for past in minute.values]
+    if not hour.stepped and not minute.stepped and len(times) <= _MOST_TIMES:
+        return f"at {_joined(times)}"
+    hours = "" if hour.open else f" of {_hours(hour)}"
+    if minute.open or minute.step > 1:
+        return _every(minute.step, "minute") + hours
+    if minute.values == (0,):
+        return _every(hour.step, "hour") if hour.open or hour.step > 1 else f"on the hour{hours}"
+    past = (
+        f"at minute{'s' if len(minute.values) > 1 else ''} {_ranges(list(map(str, minute.values)), minute)}"
+    )
+    return past + (" of every hour" if hour.open else hours)
+
+
+def _hours(hour: Part) -> str:
+    if hour.step > 1:
+        return f"every {_ordinal(hour.step)} hour"
+    return f"hour{'s' if len(hour.values) > 1 else ''} {_ranges(list(map(str, hour.values)), hour)}"
+
+
+def _day(fields: Fields) -> str:
+    day, weekday = fields.day, fields.weekday
+    days = f"on the {_ranges([_ordinal(value) for value in day.values], day)} of the month"
+    if day.step > 1:
+        days = f"on every {_ordinal(day.step)} day of the month from the 1st"
+    ordered = sorted(weekday.values, key=lambda value: value or 7)
+    names = [WEEKDAYS[value] for value in ordered]
+    weekdays = f"on {_ranges(names, weekday, ordered)}"
+    match day.open, weekday.open:
+        case True, True:
+            fixed = not (fields.minute.stepped or fields.hour.stepped)
+            return "every day" if fixed and fields.month.open else ""
+        case False, True:
+            return days
+        case True, False:
+            return weekdays
+        case _:
+            return f"{days} or {weekdays}"
+
+
+def _month(month: Part) -> str:
+    return "" if month.open else f"in {_ranges([MONTHS[value - 1] for value in month.values], month)}"
+
+
+def _ranges(names: list[str], part: Part, values: Sequence[int] | None = None) -> str:
+    """Names of values; three and more in a row as "first to last"."""
+    numbers = list(part.values if values is None else (value or 7 for value in values))
+    if len(names) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{names[0]} to {names[-1]}"
+    return _joined(names)
+
+
+def _joined(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _every(count: int, unit: str) -> str:
+    return f"every {unit}" if count == 1 else f"every {count} {unit}s"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -1,0 +1,207 @@
+"""When a routine is due: the slots of its schedule, as instants.
+
+`cronsim` computes with the clock on the wall; what that means on days when clocks change is decided here, as
+its own rules miss slots where clocks change by half an hour or at midnight:
+
+- Times of day (`30 2 * * *`) happen once a day: one that does not exist at the first instant that does, one
+  that exists twice the first time.
+- A rhythm (`*` or a step in minute or hour) happens at every real instant whose reading fits: not at readings
+  that never show, and twice at those that show twice.
+- `every N m` and `h` count real time from the anchor; `every N d` keeps the anchor's time of day.
+
+Instants are microseconds UTC. A slot never lies closer than a minute to the next.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import sha256
+from itertools import islice
+
+from cronsim import CronSim, CronSimError
+
+from core.clock import SECOND_US
+from core.routine import Downtime
+from core.routines.cron_fields import Every, Fields, Part, ScheduleRefused, read_schedule
+
+_SECOND = timedelta(seconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_STRIDE = timedelta(days=7)
+"""Between two looks for a change of the clocks; none are undone within so short a time."""
+MAX_COUNTED = 1000
+"""Of slots passed over; that many stands for "or more"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Slots to run now, the oldest first, and how many were passed over (see MAX_COUNTED)."""
+
+    slots: tuple[int, ...]
+    skipped: int
+
+
+class Schedule:
+    """The slots of one schedule in one time zone. `anchor`: from where `every` counts; whole minutes."""
+
+    def __init__(self, text: str, zone: tzinfo, anchor: int = 0) -> None:
+        """Raises ScheduleRefused, also for a schedule that never comes."""
+        self.said = read_schedule(text)
+        self._zone = zone
+        self._anchor = _instant(anchor // (60 * SECOND_US) * 60 * SECOND_US)
+        self._expression = "" if isinstance(self.said, Every) else expression(self.said)
+        if self.next_after(anchor) is None:
+            raise ScheduleRefused("never comes: there is no such date")
+
+    def next_after(self, after: int) -> int | None:
+        """The first slot later than the instant; None if there is none within fifty years."""
+        slot = next(self._slots(_instant(after)), None)
+        return None if slot is None else _microseconds(slot)
+
+    def between(self, after: int, until: int) -> Iterator[int]:
+        """The slots later than `after` and not later than `until`."""
+        for instant in self._slots(_instant(after)):
+            slot = _microseconds(instant)
+            if slot > until:
+                return
+            yield slot
+
+    def due(self, after: int, now: int, downtime: Downtime, limit: int, grace_s: int = 60) -> Due:
+        """What is to run of the slots later than `after`, the last one dealt with. Slots within `grace_s`
+        are on time. Of older ones `SKIP` runs none, `ONE_CATCH_UP` the newest if none is on time, and `ALL`
+        the newest, so that no more than `limit` run altogether."""
+        passed, more = self._newest(after, now, limit if downtime is Downtime.ALL else 1)
+        on_time = [slot for slot in passed if slot >= now - grace_s * SECOND_US]
+        kept = on_time if downtime is Downtime.SKIP else passed
+        return Due(tuple(kept), min(len(passed) - len(kept) + more, MAX_COUNTED))
+
+    def _newest(self, after: int, now: int, count: int) -> tuple[list[int], int]:
+        """The newest slots, at most `count`, and how many there are beside them."""
+        window = 3600 * SECOND_US
+        while True:
+            begin = max(after, now - window)
+            found = list(self.between(begin, now))
+            if len(found) >= count or begin == after:
+                earlier = sum(1 for _ in islice(self.between(after, begin), MAX_COUNTED))
+                return found[-count:], max(len(found) - count, 0) + earlier
+            window *= 4
+
+    # --- instants ---
+
+    def _slots(self, after: datetime) -> Iterator[datetime]:
+        """All slots later than that, in order."""
+        match self.said:
+            case Every(unit="d"):
+                yield from self._every_days(after, self.said.count)
+            case Every():
+                period = timedelta(seconds=self.said.period_s)
+                slot = self._anchor + ((after - self._anchor) // period + 1) * period
+                while True:
+                    yield slot
+                    slot += period
+            case Fields():
+                find = self._at_times_of_day if self.said.at_fixed_hours else self._in_rhythm
+                yield from find(after)
+
+    def _at_times_of_day(self, after: datetime) -> Iterator[datetime]:
+        last = after
+        for reading in self._readings(self._reading(after)):
+            slot = first_instant(reading, self._zone)
+            if slot > last:
+                yield slot
+                last = slot
+
+    def _in_rhythm(self, after: datetime) -> Iterator[datetime]:
+        """From change to change of the clocks, in between which readings and instants go hand in hand."""
+        offset = self._offset(after)
+        begin = after
+        while True:
+            change: datetime | None = None
+            for reading in self._readings((begin + offset).replace(tzinfo=None)):
+                slot = reading.replace(tzinfo=UTC) - offset
+                if self._offset(slot) != offset:
+                    change = next_change(begin + _SECOND, slot, self._zone)
+                    break
+                yield slot
+                begin = slot
+            if change is None:
+                return
+            begin, offset = change - _SECOND, self._offset(change)
+
+    def _every_days(self, after: datetime, count: int) -> Iterator[datetime]:
+        anchor = self._reading(self._anchor)
+        number = max((self._reading(after) - anchor).days // count - 1, 0)
+        while True:
+            number += 1
+            slot = first_instant(anchor + timedelta(days=number * count), self._zone)
+            if slot > after:
+                yield slot
+
+    def _readings(self, after: datetime) -> Iterator[datetime]:
+        """What the clock on the wall reads at slots, as if it were never changed."""
+        try:
+            yield from CronSim(self._expression, after)
+        except CronSimError:
+            return  # such as 30 February
+
+    def _reading(self, instant: datetime) -> datetime:
+        return instant.astimezone(self._zone).replace(tzinfo=None)
+
+    def _offset(self, instant: datetime) -> timedelta:
+        return instant.astimezone(self._zone).utcoffset() or timedelta(0)
+
+
+def first_instant(reading: datetime, zone: tzinfo) -> datetime:
+    """When the clock on the wall first reads that, or, if it never does, the first instant after the gap."""
+    early = reading.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    if early.astimezone(zone).replace(tzinfo=None) == reading:
+        return early
+    late = reading.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    return next_change(min(early, late), max(early, late), zone)
+
+
+def next_change(begin: datetime, end: datetime, zone: tzinfo) -> datetime:
+    """The first instant after `begin` at which the zone's clocks are set otherwise than at `begin`; there is
+    one not later than `end`."""
+    offset = begin.astimezone(zone).utcoffset()
+    while begin + _STRIDE < end and (begin + _STRIDE).astimezone(zone).utcoffset() == offset:
+        begin += _STRIDE
+    end = min(end, begin + _STRIDE)
+    while end - begin > _SECOND:
+        middle = begin + (end - begin) // 2
+        middle = middle.replace(microsecond=0)
+        if middle <= begin:
+            break
+        if middle.astimezone(zone).utcoffset() == offset:
+            begin = middle
+        else:
+            end = middle
+    return end.replace(microsecond=0)
+
+
+def expression(fields: Fields) -> str:
+    """What cronsim is asked. It takes a field that begins with `*` for one that asks for nothing, so every
+    other is written out: then day of month and day of week are alternatives, as they are meant."""
+    return " ".join("*" if part.open else _listed(part) for part in _parts(fields))
+
+
+def _parts(fields: Fields) -> tuple[Part, ...]:
+    return fields.minute, fields.hour, fields.day, fields.month, fields.weekday
+
+
+def _listed(part: Part) -> str:
+    return ",".join(map(str, part.values))
+
+
+def jitter_us(routine_id: str, jitter_s: int) -> int:
+    """How long after its slots a routine starts: the same for all its slots, another for each routine."""
+    if jitter_s == 0:
+        return 0
+    return int.from_bytes(sha256(routine_id.encode()).digest()[:8]) % (jitter_s * SECOND_US)
+
+
+def _instant(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _microseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(microseconds=1)
