@@ -9,6 +9,7 @@ from bot.desk import HubDesk
 from bot.keeping import HubKeeping
 from bot.platforms import ChannelBuilder
 from bot.reloading import ChannelReloading
+from bot.routines import desks
 from bot.tools import build_tools
 from bot.vault_keys import VaultKeyRing
 from bot.web.api import ApiParts, api
@@ -26,6 +27,7 @@ from core.hub import Hub
 from core.ids import Ids
 from core.ports import Inbox
 from core.safety.leaks import LeakDetector
+from core.routines.service import RoutineService
 from core.store.base import Store
 from core.tools.editing import CallEditing
 from core.tools.pipeline import CallPipeline
@@ -49,6 +51,7 @@ def build_api(
     live: Live,
     uploads: FileUploads,
     readiness: Callable[[], Awaitable[Readiness]],
+    routines: RoutineService,
     url: str,
     clock: Clock,
     ids: Ids,
@@ -72,6 +75,7 @@ def build_api(
         states=manager.states,
         platforms={name: channel.platform for name, channel in loaded.config.channels.items()},
         status=lambda: status(store, readiness),
+        routines=desks(loaded.config, store, routines, clock, ids),
         sensitive=pipeline.sensitive,
         url=url,
         clock=clock,

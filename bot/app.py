@@ -272,6 +272,7 @@ async def _assemble(
             live,
             uploads,
             readiness,
+            routines,
             people_reach,
             clock,
             ids,

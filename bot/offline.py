@@ -7,6 +7,8 @@ from bot.config import Loaded
 from bot.desk import Desk, HubDesk
 from bot.keeping import HubKeeping, Keeping
 from bot.parts import build_rules, open_store
+from bot.routine_desk import RoutineActions
+from bot.routines import desks, resting_routines
 from bot.tools import build_tools
 from bot.vault_keys import VaultKeyRing
 from core.clock import Clock, SystemClock
@@ -44,6 +46,16 @@ async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
         yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
+
+
+@contextlib.asynccontextmanager
+async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
+    """The owner's routines; what is asked for runs with the next hub."""
+    config = loaded.config
+    clock, ids = SystemClock(), RandomIds()
+    async with open_store(config, clock, ids) as store:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        yield desks(config, store, resting_routines(store), clock, ids)(owner)
 
 
 class NobodyListens:

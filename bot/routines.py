@@ -10,8 +10,10 @@ from core.messages import InboundMessage, Message
 from core.model.base import Model
 from core.routines.service import Engine, RoutineService, RoutineSignals
 from core.store.base import Store
+from core.users import Principal
 
 if TYPE_CHECKING:
+    from bot.routine_desk import DeskOfRoutines
     from core.notices import Notices, Recipient
     from core.routine_run import Match
     from core.routines.desk import RoutineDesk
@@ -57,6 +59,19 @@ def build_desk(
         timezone=config.hub.timezone,
         cooldown_s=config.routines.default_cooldown_s,
     )
+
+
+def desks(
+    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids
+) -> "Callable[[Principal], DeskOfRoutines]":
+    """Everybody's routines, for the API and for commands."""
+
+    def desk_of(principal: Principal) -> "DeskOfRoutines":
+        from bot.routine_desk import DeskOfRoutines
+
+        return DeskOfRoutines(build_desk(config, store, service, clock, ids), store, principal, ids)
+
+    return desk_of
 
 
 class Resting:

@@ -13,6 +13,7 @@ from bot.cli.keeping_commands import (
 )
 from bot.cli.operating_commands import config_commands, init, login, logs, models_commands
 from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, LimitOption
+from bot.cli.routine_commands import routines_commands
 
 app = typer.Typer(
     help="A chat hub: people talk to an assistant that asks before it acts.",
@@ -38,6 +39,7 @@ app.add_typer(grants_commands, name="grants")
 app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
 app.add_typer(tools_commands, name="tools")
+app.add_typer(routines_commands, name="routines")
 app.add_typer(db_commands, name="db")
 
 

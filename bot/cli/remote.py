@@ -59,45 +59,45 @@ class RemoteDesk(HubClient):
 
     async def status(self) -> StatusView:
         """The hub at a glance."""
-        return _read(StatusView, await asyncio.to_thread(self._request, "GET", "/api/status", None))
+        return read_page(StatusView, await asyncio.to_thread(self._request, "GET", "/api/status", None))
 
     async def login_link(self) -> str:
         """A fresh link to the console, good once."""
-        return _read(LoginLink, await self._post("/api/login-links")).url
+        return read_page(LoginLink, await self._post("/api/login-links")).url
 
     async def decide(self, prompt_id: str, option: Option) -> DecisionView:
         """See Desk."""
         page = await self._post("/api/chat/gate/resolve", request_id=prompt_id, action=option.value)
-        return _read(DecisionView, page)
+        return read_page(DecisionView, page)
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
         """See Desk."""
         page = await asyncio.to_thread(self._request, "GET", "/api/pairing", None)
         entries = page["requests"] if isinstance(page, dict) else page
-        return [_read(PairingRequestView, entry) for entry in entries]
+        return [read_page(PairingRequestView, entry) for entry in entries]
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
         """See Desk."""
         page = await self._post("/api/pairing/approve", **{"code": code, "as": pair_as.value})
-        return _read(DecisionView, page)
+        return read_page(DecisionView, page)
 
     async def turn_down(self, code: str) -> DecisionView:
         """See Desk."""
-        return _read(DecisionView, await self._post("/api/pairing/reject", code=code))
+        return read_page(DecisionView, await self._post("/api/pairing/reject", code=code))
 
     async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
         """See Desk."""
         page = await self._post("/api/pairing/revoke", channel=channel, platform_user_id=platform_user_id)
-        return _read(DecisionView, page)
+        return read_page(DecisionView, page)
 
     async def add_user(self, name: str) -> UserView:
         """See Desk."""
-        return _read(UserView, await self._post("/api/users", name=name))
+        return read_page(UserView, await self._post("/api/users", name=name))
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
         """See Desk."""
         account = {"user_id": user_id, "channel": channel, "platform_user_id": platform_user_id}
-        return _read(DecisionView, await self._post("/api/users/link", **account))
+        return read_page(DecisionView, await self._post("/api/users/link", **account))
 
 
 class RemoteKeeping(HubClient):
@@ -105,29 +105,29 @@ class RemoteKeeping(HubClient):
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """See Keeping."""
-        return _read(DecisionView, await self._post("/api/secrets", name=name, value=value))
+        return read_page(DecisionView, await self._post("/api/secrets", name=name, value=value))
 
     async def drop_secret(self, name: str) -> DecisionView:
         """See Keeping."""
-        return _read(DecisionView, await self._post("/api/secrets/delete", name=name))
+        return read_page(DecisionView, await self._post("/api/secrets/delete", name=name))
 
     async def change_vault_key(self) -> DecisionView:
         """See Keeping."""
-        return _read(DecisionView, await self._post("/api/secrets/rotate"))
+        return read_page(DecisionView, await self._post("/api/secrets/rotate"))
 
     async def revoke_grant(self, grant_id: str) -> DecisionView:
         """See Keeping."""
-        return _read(DecisionView, await self._post("/api/grants/revoke", id=grant_id))
+        return read_page(DecisionView, await self._post("/api/grants/revoke", id=grant_id))
 
     async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
         """See Keeping."""
         word = None if setting is None else setting.value
         page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
-        return _read(DecisionView, page)
+        return read_page(DecisionView, page)
 
     async def halt_tools(self, *, halted: bool) -> DecisionView:
         """See Keeping."""
-        return _read(DecisionView, await self._post(f"/api/tools/{'pause' if halted else 'resume'}"))
+        return read_page(DecisionView, await self._post(f"/api/tools/{'pause' if halted else 'resume'}"))
 
 
 class RemoteHub(HubClient):
@@ -135,7 +135,7 @@ class RemoteHub(HubClient):
 
     async def reload(self) -> ReloadView:
         """See Reloading."""
-        return _read(ReloadView, await self._post("/api/config/reload"))
+        return read_page(ReloadView, await self._post("/api/config/reload"))
 
 
 class LoginLink(BaseModel):
@@ -144,7 +144,7 @@ class LoginLink(BaseModel):
     url: str
 
 
-def _read(view: type[View], page: Any) -> View:
+def read_page(view: type[View], page: Any) -> View:
     try:
         return TypeAdapter(view).validate_python(page)
     except ValidationError as error:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from bot.desk import HubDesk
 from bot.keeping import Keeping
 from bot.reload_view import Reloading
+from bot.routine_desk import DeskOfRoutines
 from bot.views import StatusView
 from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat
@@ -25,6 +26,7 @@ from bot.web.login import LoginDesk
 from bot.web.looking import Looking
 from bot.web.openapi import openapi_endpoint
 from bot.web.people import People
+from bot.web.routines import RoutinesApi
 from bot.web.stream import ChannelStates
 from bot.web.threads import Threads
 from bot.web.uploads import FileUploads
@@ -33,6 +35,7 @@ from core.clock import Clock
 from core.hub import Hub
 from core.ids import Ids
 from core.store.base import Store
+from core.users import Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class ApiParts:
     states: ChannelStates
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
+    routines: Callable[[Principal], DeskOfRoutines]
     sensitive: SensitiveArguments
     url: str
     clock: Clock
@@ -68,6 +72,7 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     keeping = KeepingApi(store, parts.keeping, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *looking.endpoints()]
     found += keeping.endpoints()
+    found += RoutinesApi(parts.routines).endpoints()
     return [*found, openapi_endpoint(found)]
 
 

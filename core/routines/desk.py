@@ -198,7 +198,10 @@ class RoutineDesk:
     def _next_slot(self, definition: Definition) -> int | None:
         if not isinstance(definition.trigger, Cron):
             return None
-        found = next_slot(definition.trigger, self._clock.now())
+        try:
+            found = next_slot(definition.trigger, self._clock.now())
+        except ValueError as error:
+            raise RoutineRefused(Problem("trigger.schedule", str(error))) from error
         if found is None:
             raise RoutineRefused(Problem("trigger.schedule", "never comes; name a time that does"))
         return found

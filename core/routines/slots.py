@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
+from cronsim import CronSim, CronSimError
 
 from core.clock import SECOND_US
 from core.routine import Cron, Downtime
@@ -43,11 +43,15 @@ def slots_due(trigger: Cron, slot_at: int, now: int) -> DueSlots:
 
 
 def next_slot(trigger: Cron, after: int) -> int | None:
-    """The first slot after that time; None: there is none any more."""
+    """The first slot after that time; None: there is none any more. Raises ValueError for no schedule."""
     return next(_slots_after(trigger, after), None)
 
 
 def _slots_after(trigger: Cron, after: int) -> Iterator[int]:
     moment = datetime.fromtimestamp(after / SECOND_US, ZoneInfo(trigger.timezone))
-    for found in CronSim(trigger.schedule, moment):
+    try:
+        slots = CronSim(trigger.schedule, moment)
+    except CronSimError as error:
+        raise ValueError(f"is no schedule: {error}") from error
+    for found in slots:
         yield int(found.timestamp()) * SECOND_US

@@ -1,0 +1,164 @@
+"""`hubbub routines`: the owner's routines."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import typer
+
+from bot.api_access import ApiAccess
+from bot.cli.changing import in_place
+from bot.cli.ending import USAGE, CommandFailed
+from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
+from bot.config import load
+from bot.routine_desk import RoutineActions
+from bot.routine_views import RoutineView
+
+T = TypeVar("T")
+
+
+def at_routines(path: Path | None, action: Callable[[RoutineActions], Awaitable[T]]) -> T:
+    """What the action comes to, here or in the running hub. Raises CommandFailed if refused."""
+    loaded = load(path, secrets=False)
+
+    async def here() -> T:
+        from bot.offline import offline_routines
+
+        async with offline_routines(loaded) as desk:
+            return await action(desk)
+
+    async def there(access: ApiAccess) -> T:
+        from bot.cli.remote_routines import RemoteRoutines
+
+        return await action(RemoteRoutines(access))
+
+    return in_place(loaded, here, there)
+
+
+# --- looking --------------------------------------------------------------------------------------------
+
+
+def list_routines(path: Path | None, *, as_json: bool) -> None:
+    """All of them."""
+    found = list(at_routines(path, lambda desk: desk.listed()))
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = (whole("name"), "fired by", "status", "next (UTC)", "last run (UTC)", "runs")
+        rows = (
+            (one.name, one.kind, one.status, _at(one.next_at), _at(one.last_run_at), str(one.run_count))
+            for one in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("There are no routines; `hubbub routines add --help` says how to make one.")
+
+
+def show(path: Path | None, name: str, *, as_json: bool) -> None:
+    """One, with all it says."""
+    found = at_routines(path, lambda desk: desk.show(name))
+    if as_json:
+        print_json(found)
+        return
+    typer.echo(printable(f"{found.name} ({found.id}): {found.status}"))
+    if found.paused_because:
+        typer.echo(printable(f"paused because {found.paused_because}"))
+    typer.echo(printable_lines(json.dumps(found.definition, indent=2, ensure_ascii=False)))
+
+
+def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
+    """Its newest runs."""
+    runs = list(at_routines(path, lambda desk: desk.history(name, limit)))
+    if as_json:
+        print_json(runs)
+    elif runs:
+        columns = ("due (UTC)", "fired by", "status", "tokens", "what it said")
+        rows = (
+            (
+                when(run.due_at),
+                run.kind,
+                run.status,
+                str(run.input_tokens + run.output_tokens),
+                (run.error or run.result or "")[:200],
+            )
+            for run in runs
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("It has not run yet.")
+
+
+def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
+    """Whether a message would fire it; nothing is run."""
+    trial = at_routines(path, lambda desk: desk.test(name, text))
+    if as_json:
+        print_json(trial)
+        return
+    typer.echo(printable(f"It {'fires' if trial.fires else 'does not fire'}: {trial.why}."))
+    if trial.input is not None:
+        typer.echo(f"\nThe model would get:\n\n{printable_lines(trial.input)}")
+
+
+# --- changing -------------------------------------------------------------------------------------------
+
+
+def add(path: Path | None, page: dict[str, Any], *, as_json: bool) -> None:
+    """A new one."""
+    _tell(at_routines(path, lambda desk: desk.create(page)), "is kept", as_json=as_json)
+
+
+def edit(path: Path | None, name: str, page: dict[str, Any], *, as_json: bool) -> None:
+    """What is given is changed."""
+    if not page:
+        raise CommandFailed("nothing to change was given; see `hubbub routines edit --help`", USAGE)
+    _tell(at_routines(path, lambda desk: desk.change(name, page)), "is changed", as_json=as_json)
+
+
+def switch(path: Path | None, name: str, *, enabled: bool, as_json: bool) -> None:
+    """Pause it or let it go on."""
+    word = "goes on" if enabled else "is paused"
+    _tell(at_routines(path, lambda desk: desk.switch(name, enabled=enabled)), word, as_json=as_json)
+
+
+def delete(path: Path | None, name: str, *, as_json: bool) -> None:
+    """Forget it."""
+    _tell(at_routines(path, lambda desk: desk.delete(name)), "is deleted", as_json=as_json)
+
+
+def fire(path: Path | None, name: str, *, as_json: bool) -> None:
+    """Run it once."""
+    fired = at_routines(path, lambda desk: desk.fire(name))
+    if as_json:
+        print_json(fired)
+    else:
+        typer.echo(printable(f"{name}: run {fired.run_id} is queued; `hubbub routines history` shows it"))
+
+
+def page_of(file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """A routine as options say it, over what a JSON file says."""
+    page: dict[str, Any] = {}
+    if file is not None:
+        try:
+            read = json.loads(file.read_text())
+        except (OSError, ValueError) as error:
+            raise CommandFailed(f"{file} cannot be read as JSON: {error}", USAGE) from error
+        if not isinstance(read, dict):
+            raise CommandFailed(f"{file} does not hold a JSON object", USAGE)
+        page = cast("dict[str, Any]", read)
+    for part, value in given.items():
+        held = page.get(part)
+        page[part] = {**held, **value} if isinstance(held, dict) and isinstance(value, dict) else value
+    return page
+
+
+def _tell(routine: RoutineView, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(routine)
+        return
+    next_at = f"; next at {when(routine.next_at)} UTC" if routine.next_at is not None else ""
+    typer.echo(printable(f"{routine.name} {what}{next_at}"))
+
+
+def _at(moment: int | None) -> str:
+    return "" if moment is None else when(moment)

@@ -1,0 +1,132 @@
+"""Routines and their runs as the API and `--json` show them. Times are integer microseconds UTC."""
+
+import json
+from typing import Any, Self
+
+from bot.views import View
+from core.routine_json import definition_to_json
+from core.routine_run import RunStatus
+from core.routines.status import display_status, fingerprint
+from core.routines.stored import definition_of, progress_of
+from core.store.routines import RoutineRow, RoutineRunRow
+
+
+class RoutineView(View):
+    """A routine. `status`: see core.routines.status; `definition`: as one writes it; `problem`: why this
+    version cannot read it."""
+
+    id: str
+    name: str
+    kind: str
+    enabled: bool
+    status: str
+    definition: dict[str, Any]
+    next_at: int | None
+    last_run_at: int | None
+    run_count: int
+    failures: int
+    skipped_slots: int
+    paused_because: str | None
+    tested: bool
+    problem: str | None
+    version: int
+    created_at: int
+    updated_at: int
+
+    @classmethod
+    def of(cls, row: RoutineRow, newest: RoutineRunRow | None) -> Self:
+        """The routine as it is kept, with its newest run."""
+        status, tested, problem = "unreadable", False, None
+        written: dict[str, Any] = {}
+        try:
+            definition = definition_of(row)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            running = 1 if newest is not None and newest.state is RunStatus.RUNNING else 0
+            progress = progress_of(row, None if newest is None else newest.state, running)
+            status = display_status(definition, progress).value
+            if row.paused_because and not row.enabled:
+                status = "paused"
+            tested = row.tested_as == fingerprint(definition)
+            written = definition_to_json(definition)
+        return cls(
+            id=row.id,
+            name=row.text.name,
+            kind=row.text.kind,
+            enabled=row.enabled,
+            status=status,
+            definition=written,
+            next_at=row.text.next_slot_at,
+            last_run_at=row.last_ended_at,
+            run_count=row.run_count,
+            failures=row.failures,
+            skipped_slots=row.skipped_slots,
+            paused_because=row.paused_because,
+            tested=tested,
+            problem=problem,
+            version=row.version,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+
+
+class RunView(View):
+    """One run. `input`: what fired it; `notice`: none, due, sent or dropped."""
+
+    id: str
+    routine_id: str
+    key: str
+    kind: str
+    status: str
+    input: dict[str, Any]
+    due_at: int
+    started_at: int | None
+    ended_at: int | None
+    attempts: int
+    result: str | None
+    error: str | None
+    input_tokens: int
+    output_tokens: int
+    notice: str
+
+    @classmethod
+    def of(cls, run: RoutineRunRow) -> Self:
+        """The run as it is kept."""
+        return cls(
+            id=run.id,
+            routine_id=run.routine_id,
+            key=run.key,
+            kind=run.kind,
+            status=run.state.value,
+            input=json.loads(run.input),
+            due_at=run.due_at,
+            started_at=run.started_at,
+            ended_at=run.ended_at,
+            attempts=run.attempts,
+            result=run.result,
+            error=run.error,
+            input_tokens=run.input_tokens,
+            output_tokens=run.output_tokens,
+            notice=run.notice_state,
+        )
+
+
+class FiredView(View):
+    """A run that was asked for."""
+
+    run_id: str
+
+
+class EmittedView(View):
+    """The routines that an event fired, by name."""
+
+    fired: list[str]
+
+
+class TrialView(View):
+    """What a text would do. `why`: in words; `input`: what the model would get, None where nothing runs."""
+
+    fires: bool
+    why: str
+    input: str | None

@@ -1,0 +1,63 @@
+"""A message fires a routine, and the hub is killed: one run, one recorded end, told; twice only as marked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.nursery import Nursery
+from tests.crash.points import parse_commit_point
+from tests.crash.town import LIMIT_S, OWNER, Town, open_town
+
+MESSAGE = "Routine “watch”"
+SLOW = pytest.mark.slow
+RERUN = {"rerun_interrupted": True, "cooldown_s": 0}
+
+
+async def ran(town: Town, *words: str) -> str:
+    output = town.directory / f"command-{len(list(town.directory.glob('command-*')))}"
+    process = await town.nursery.command([*words, "--config", str(town.directory / "hubbub.toml")], output)
+    await process.wait(LIMIT_S)
+    assert await town.nursery.exit_code(process) == 0, output.read_text()
+    return output.read_text()
+
+
+async def runs(town: Town) -> list[dict[str, Any]]:
+    return json.loads(await ran(town, "routines", "history", "watch", "--json"))
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("accept_event:2:before", marks=SLOW),  # nothing is kept: the platform delivers the message again
+        "accept_event:2:after",  # the message is kept, and with it the run
+        pytest.param("begin_runs:2:after", marks=SLOW),  # the run is started and nothing was done
+        pytest.param("finish_run:1:before", marks=SLOW),  # the model has answered, and nobody knows
+        "finish_run:1:after",  # the run has ended, and nobody was told
+        "add_notice:1:after",  # the notice is in the outbox, and nobody knows
+        pytest.param("settle_notice:1:after", marks=SLOW),
+    ],
+)
+async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(
+    nursery: Nursery, tmp_path: Path, point: str
+) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        page = town.directory / "watch.json"
+        page.write_text(json.dumps({"guardrails": RERUN}))
+        words = ("routines", "add", "watch", "--match", "deploy", "--prompt", "Look.", "--file", str(page))
+        await ran(town, *words)
+        hub = await town.start(parse_commit_point(point))
+        town.owner_says("hello")
+        await town.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
+        town.owner_says("deploy it")
+        await hub.wait(LIMIT_S)
+        await town.start()
+        await town.telegram.wait_text(OWNER, MESSAGE, timeout_s=LIMIT_S)
+        await town.telegram.wait_text(OWNER, "You said: deploy it", timeout_s=LIMIT_S)
+        await town.account()
+        await town.stop()
+        (run,) = await runs(town)
+        assert (run["status"], run["notice"]) == ("attention", "sent")
+        told = [message for message in town.shown_to(OWNER) if MESSAGE in message.text]
+        assert len(told) == 1
