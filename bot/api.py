@@ -26,8 +26,8 @@ from core.conversation.pairing import PairingDesk
 from core.hub import Hub
 from core.ids import Ids
 from core.ports import Inbox
-from core.safety.leaks import LeakDetector
 from core.routines.service import RoutineService
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.tools.editing import CallEditing
 from core.tools.pipeline import CallPipeline

@@ -30,7 +30,7 @@ async def runs(town: Town) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "point",
     [
-        pytest.param("accept_event:2:before", marks=SLOW),  # nothing is kept: the platform delivers the message again
+        pytest.param("accept_event:2:before", marks=SLOW),  # nothing is kept: it comes again
         "accept_event:2:after",  # the message is kept, and with it the run
         pytest.param("begin_runs:2:after", marks=SLOW),  # the run is started and nothing was done
         pytest.param("finish_run:1:before", marks=SLOW),  # the model has answered, and nobody knows
