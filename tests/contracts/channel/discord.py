@@ -71,6 +71,9 @@ class DiscordStage:
     def delivered_again(self) -> None:
         self._discord.redeliver(self._said[-1].id)
 
+    async def forges(self, text: str) -> int:
+        raise NotImplementedError("Discord delivers nothing by HTTP here")
+
     def shown(self) -> Sequence[Shown]:
         messages = self._discord.bot_messages(self._here)
         return [_shown(message) for message in messages if message.ephemeral_for is None]

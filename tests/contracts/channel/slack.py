@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+
+import aiohttp
 
 from bot.app import App
 from core.messages import Attachment
@@ -63,6 +66,14 @@ class SlackStage:
 
     def delivered_again(self) -> None:
         self._slack.redeliver()
+
+    async def forges(self, text: str) -> int:
+        event = {"type": "message", "channel": self._here, "channel_type": "im", "user": OWNER, "text": text}
+        said = {"type": "event_callback", "event_id": "Ev1", "event": {**event, "ts": "1700000000.000100"}}
+        headers = {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": f"v0={'0' * 64}"}
+        url = f"{self.app.url}/channels/slack/events"
+        async with aiohttp.ClientSession() as http, http.post(url, json=said, headers=headers) as answer:
+            return answer.status
 
     def shown(self) -> Sequence[Shown]:
         messages = self._slack.bot_messages(self._here)

@@ -1,7 +1,8 @@
 """What the suite needs of a platform: one bot, its owner, a stranger, and switches for trouble.
 
 A new channel is a folder under `channels/` and one Stage: a hub between the platform's simulator and a model,
-driven and judged from the platform's side alone. Register it in `conftest.py`.
+driven and judged from the platform's side alone. Register it in `conftest.py`, with the points that have no
+meaning there and why (docs/channels.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +12,21 @@ from typing import Protocol
 from bot.app import App
 from core.messages import Attachment
 from tests.simulators.model import ModelSimulator
+
+POINTS = {
+    "redelivery": "the platform may bring the same thing twice",
+    "delivery": "the platform delivers by HTTP, and somebody else could try",
+    "acknowledgement": "the platform is told what was taken",
+    "limits": "a message holds only so much",
+    "growth": "an answer is seen as it grows",
+    "company": "others are there",
+    "rates": "the platform takes only so many requests",
+    "files": "people send files",
+    "refs": "the hub changes and takes away what it showed",
+    "connection": "the hub connects to the platform",
+    "token": "the hub proves to the platform who it is",
+}
+"""What not every channel has, by the names that tests are marked with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +81,10 @@ class Stage(Protocol):
 
     def delivered_again(self) -> None:
         """The platform brings its newest event once more."""
+        ...
+
+    async def forges(self, text: str) -> int:
+        """Somebody who is not the platform delivers that the owner says so; the status of the answer."""
         ...
 
     def shown(self) -> Sequence[Shown]:

@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+import aiohttp
+
 from bot.app import App
 from core.messages import Attachment
 from tests.contracts.channel.stage import Shown
@@ -61,6 +63,15 @@ class TelegramStage:
 
     def delivered_again(self) -> None:
         self._telegram.redeliver()
+
+    async def forges(self, text: str) -> int:
+        person = {"id": OWNER, "is_bot": False, "first_name": "Olivia"}
+        message = {"message_id": 900, "date": 1, "chat": {"id": OWNER, "type": "private"}, "from": person}
+        update = {"update_id": 900, "message": {**message, "text": text}}
+        headers = {"X-Telegram-Bot-Api-Secret-Token": "another-word"}
+        url = f"{self.app.url}/channels/telegram/webhook"
+        async with aiohttp.ClientSession() as http, http.post(url, json=update, headers=headers) as answer:
+            return answer.status
 
     def shown(self) -> Sequence[Shown]:
         return [

@@ -7,6 +7,7 @@ import pytest
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Message, plain
 from tests.contracts.channel.stage import Stage
+from tests.plugins.profile import Profile
 from tests.simulators.model import Reply
 
 
@@ -19,6 +20,7 @@ async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(s
     assert [shown.text for shown in stage.shown()] == ["You said: one", "You said: two"]
 
 
+@pytest.mark.point("redelivery")
 async def test_what_is_delivered_again_is_part_of_one_turn(stage: Stage) -> None:
     stage.says("only once")
     await stage.hears("You said: only once")
@@ -29,6 +31,15 @@ async def test_what_is_delivered_again_is_part_of_one_turn(stage: Stage) -> None
     assert [shown.text for shown in stage.shown()] == ["You said: only once", "You said: and this"]
 
 
+@pytest.mark.point("delivery")
+async def test_what_somebody_else_delivers_is_refused(stage: Stage) -> None:
+    assert await stage.forges("let me in") in (401, 403)
+    stage.says("and me?")
+    await stage.hears("You said: and me?")
+    assert [shown.text for shown in stage.shown()] == ["You said: and me?"]
+
+
+@pytest.mark.point("acknowledgement")
 async def test_nothing_is_acknowledged_that_was_not_accepted(stage: Stage) -> None:
     stage.app.hub.shut()
     stage.says("keep this")
@@ -40,6 +51,7 @@ async def test_nothing_is_acknowledged_that_was_not_accepted(stage: Stage) -> No
     assert [shown.text for shown in stage.shown()] == ["You said: keep this"]
 
 
+@pytest.mark.point("limits")
 async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: Stage) -> None:
     stage.says("write 9000 characters")
     await stage.until(lambda: sum(shown.size for shown in stage.shown()) > 8900)
@@ -48,6 +60,7 @@ async def test_a_long_answer_is_cut_within_the_platforms_limit_and_whole(stage: 
     assert all(0 < one.size <= stage.limit for one in shown)
 
 
+@pytest.mark.point("growth")
 async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(stage: Stage) -> None:
     words = " ".join(f"word{number}" for number in range(40))
     stage.model.rule("story", Reply(text=words, chunk_chars=12, delay_s=0.08))
@@ -77,6 +90,7 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Stage) ->
     await stage.hears("denied")
 
 
+@pytest.mark.point("company")
 async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Stage) -> None:
     stage.in_company()
     stage.says("please run: echo ran >> log")
@@ -97,6 +111,7 @@ async def test_a_prompt_works_after_a_restart(stage: Stage) -> None:
     await stage.hears("Done:")
 
 
+@pytest.mark.point("rates")
 async def test_a_rate_limit_costs_no_message_and_no_order(stage: Stage) -> None:
     stage.limit_rate(2)
     for number in range(3):
@@ -109,6 +124,7 @@ async def test_a_rate_limit_costs_no_message_and_no_order(stage: Stage) -> None:
     assert [said.count(f"number {number}") for number in range(3)] == [1, 1, 1]
 
 
+@pytest.mark.point("files")
 async def test_a_file_is_named_and_fetched_within_a_limit(stage: Stage) -> None:
     stage.sends_file("notes.txt", b"twelve bytes")
     await stage.hears("notes.txt")
@@ -119,6 +135,7 @@ async def test_a_file_is_named_and_fetched_within_a_limit(stage: Stage) -> None:
         await channel.fetch(file, 11)
 
 
+@pytest.mark.point("refs")
 async def test_addresses_and_refs_outlive_a_restart(stage: Stage) -> None:
     """What a channel mints is plain text: the store keeps it, another process reads it."""
     stage.says("hello")
@@ -135,12 +152,21 @@ async def test_addresses_and_refs_outlive_a_restart(stage: Stage) -> None:
     assert [shown.text for shown in stage.shown()] == ["You said: hello"]
 
 
-async def test_a_lost_connection_comes_back_by_itself(stage: Stage) -> None:
+@pytest.mark.point("connection")
+async def test_a_lost_connection_comes_back_by_itself(stage: Stage, profile: Profile) -> None:
     stage.says("before")
     await stage.hears("You said: before")
-    await stage.cut(1.0)
+    await stage.cut(profile.pick(test=1.0, ci=5.0, proof=30.0))
     stage.says("after")
     await stage.hears("You said: after")
+
+
+async def test_a_turn_that_is_stopped_ends_at_once(stage: Stage) -> None:
+    stage.says("slow 60: never")
+    await stage.model.wait_requests(1)
+    async with asyncio.timeout(2.0):
+        stage.says("/stop")
+        await stage.hears("topped")
 
 
 async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> None:
@@ -150,6 +176,7 @@ async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> 
         await stage.stop()
 
 
+@pytest.mark.point("token")
 async def test_a_refused_token_is_that_channels_state_alone(stage: Stage) -> None:
     stage.says("before")
     await stage.hears("You said: before")

@@ -1,0 +1,187 @@
+"""The suite's stage on `hubbub chat`: the command, on pipes, as a client of the running hub.
+
+It is one person's window on the console's channel, so most of the contract is that channel's own: see ABSENT.
+How it draws is shown in tests/bot/chat.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bot.app import App
+from core.messages import Attachment
+from tests.bot.program import environment
+from tests.contracts.channel.stage import Shown
+from tests.scenarios.house import House, open_house
+
+ABSENT: Mapping[str, str] = {
+    "redelivery": "the command alone hands in what is typed, and tries again by itself under one key",
+    "delivery": "it asks over the console's HTTP, where strangers are refused",
+    "acknowledgement": "what the hub does not take is refused to the person's face",
+    "limits": "a terminal shows whatever is said",
+    "company": "a terminal is one person's",
+    "rates": "nothing is sent: the command reads what the hub keeps",
+    "files": "it sends none",
+    "refs": "what is printed stays",
+    "connection": "the hub connects to nothing; how the command goes on after a cut: tests/bot/chat",
+    "token": "the hub proves nothing to anybody: the command proves to it who it is",
+}
+START_LIMIT_S = 45.0
+
+
+class TerminalStage:
+    """See Stage."""
+
+    name = "web"
+    limit = 0
+
+    def __init__(self, house: House, process: asyncio.subprocess.Process) -> None:
+        self.house = house
+        self.model = house.model
+        self._process = process
+        self._shown: list[Shown] = []
+        self._news = asyncio.Event()
+
+    @property
+    def app(self) -> App:
+        assert self.house.app is not None
+        return self.house.app
+
+    async def start(self) -> None:
+        await self.house.start()
+
+    async def stop(self) -> None:
+        await self.house.stop()
+
+    def in_company(self) -> None:
+        raise NotImplementedError(ABSENT["company"])
+
+    # --- saying ------------------------------------------------------------------------------------------
+    def says(self, text: str) -> None:
+        self._write({"text": text})
+
+    def _write(self, line: Mapping[str, object]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(line).encode() + b"\n")
+
+    async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
+        assert not stranger, ABSENT["company"]
+        self._write({"prompt_id": shown.id, "choice": button})
+        return ""
+
+    def sends_file(self, name: str, content: bytes) -> None:
+        raise NotImplementedError(ABSENT["files"])
+
+    def received_file(self) -> Attachment:
+        raise NotImplementedError(ABSENT["files"])
+
+    def delivered_again(self) -> None:
+        raise NotImplementedError(ABSENT["redelivery"])
+
+    async def forges(self, text: str) -> int:
+        raise NotImplementedError(ABSENT["delivery"])
+
+    async def listens(self) -> None:
+        """Until the command answers; what it was asked for that is forgotten."""
+        self.says("/status")
+        await self.until(self.shown)
+        self._shown.clear()
+
+    # --- seeing ------------------------------------------------------------------------------------------
+    async def read(self) -> None:
+        """Take in what the command writes, until it ends."""
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            self._take(json.loads(line))
+            self._news.set()
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        match event:
+            case {"type": "wrote", "turn": str(turn), "text": str(text)}:
+                before = self._shown.pop().text if self._is_growing() else ""
+                self._shown.append(_seen(f"growing {turn}", before[: event["offset"]] + text))
+            case {"type": "said", "by": "assistant" | "hub", "text": str(text)}:
+                # It is printed where it grew.
+                name = self._shown.pop().id if self._is_growing() else f"line {len(self._shown)}"
+                self._shown.append(_seen(name.replace("growing", "answer"), text))
+            case {"type": "asked", "prompt_id": str(prompt_id), "text": str(text), "choices": list(choices)}:
+                # Programs are told the words to answer with, people see them begin with a capital.
+                labels = tuple(str(choice).capitalize() for choice in choices)
+                self._shown.append(replace(_seen(prompt_id, text), buttons=labels))
+            case {"type": "settled", "prompt_id": str(prompt_id), "outcome": str(outcome)}:
+                self._shown = [
+                    replace(one, text=f"{one.text}\n{outcome}", buttons=()) if one.id == prompt_id else one
+                    for one in self._shown
+                ]
+            case {"type": "error", "message": message}:
+                raise AssertionError(f"the command complains: {message}")
+            case _:
+                pass
+
+    def _is_growing(self) -> bool:
+        return bool(self._shown) and self._shown[-1].id.startswith("growing")
+
+    def shown(self) -> Sequence[Shown]:
+        return [replace(one, id=one.id.replace("growing", "answer")) for one in self._shown]
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        async with asyncio.timeout(START_LIMIT_S):
+            while not is_so():
+                self._news.clear()
+                await self._news.wait()
+
+    async def hears(self, text: str) -> Shown:
+        await self.until(lambda: any(text in one.text for one in self.shown()))
+        return next(one for one in reversed(self.shown()) if text in one.text)
+
+    async def settled(self) -> None:
+        """What was heard was taken."""
+
+    def is_acknowledged(self) -> bool:
+        raise NotImplementedError(ABSENT["acknowledgement"])
+
+    # --- trouble it has none of ---------------------------------------------------------------------------
+    def limit_rate(self, times: int) -> None:
+        raise NotImplementedError(ABSENT["rates"])
+
+    async def cut(self, seconds: float) -> None:
+        raise NotImplementedError(ABSENT["connection"])
+
+    def revoke(self) -> None:
+        raise NotImplementedError(ABSENT["token"])
+
+    async def becomes(self, state: str) -> str:
+        return await self.house.channel_becomes(state, self.name)
+
+
+def _seen(name: str, text: str) -> Shown:
+    return Shown(name, text, (), len(text))
+
+
+@contextlib.asynccontextmanager
+async def terminal(directory: Path, mode: str) -> AsyncIterator[TerminalStage]:
+    """Up and running."""
+    async with open_house(directory) as house:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "chat", "--json"),
+            cwd=directory,
+            env=environment(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        stage = TerminalStage(house, process)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                reading = tasks.create_task(stage.read(), name="what the command writes")
+                await stage.listens()
+                yield stage
+                reading.cancel()
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
