@@ -55,9 +55,9 @@ def _made_base(name: str) -> str:
     assert shutil.which("debootstrap"), "install debootstrap, or name a base in HUBBUB_IMAGE_BASE"
     with tempfile.TemporaryDirectory(prefix="hubbub-base-") as directory:
         run("debootstrap", "--variant=minbase", "--include=python3,python3-venv", SUITE, directory)
-        archive = subprocess.Popen(["tar", "-C", directory, "-c", "."], stdout=subprocess.PIPE)
-        run("docker", "import", "-", name, stdin=archive.stdout)
-        assert archive.wait() == 0
+        with subprocess.Popen(["tar", "-C", directory, "-c", "."], stdout=subprocess.PIPE) as archive:
+            run("docker", "import", "-", name, stdin=archive.stdout)
+        assert archive.returncode == 0
     return name
 
 
