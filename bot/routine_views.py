@@ -1,9 +1,9 @@
 """Routines and their runs as the API and `--json` show them. Times are integer microseconds UTC."""
 
 import json
+from dataclasses import dataclass
 from typing import Any, Self
 
-from bot.views import View
 from core.routine_json import definition_to_json
 from core.routine_run import RunStatus
 from core.routines.status import display_status, fingerprint
@@ -11,7 +11,8 @@ from core.routines.stored import definition_of, progress_of
 from core.store.routines import RoutineRow, RoutineRunRow
 
 
-class RoutineView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutineView:
     """A routine. `status`: see core.routines.status; `definition`: as one writes it; `problem`: why this
     version cannot read it."""
 
@@ -71,7 +72,8 @@ class RoutineView(View):
         )
 
 
-class RunView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
     """One run. `input`: what fired it; `notice`: none, due, sent or dropped."""
 
     id: str
@@ -112,19 +114,22 @@ class RunView(View):
         )
 
 
-class FiredView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiredView:
     """A run that was asked for."""
 
     run_id: str
 
 
-class EmittedView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmittedView:
     """The routines that an event fired, by name."""
 
     fired: list[str]
 
 
-class TrialView(View):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialView:
     """What a text would do. `why`: in words; `input`: what the model would get, None where nothing runs."""
 
     fires: bool

@@ -145,6 +145,7 @@ class LoginLink(BaseModel):
 
 
 def read_page(view: type[View], page: Any) -> View:
+    """An answer of the hub. Raises DeskRefused for one of another version."""
     try:
         return TypeAdapter(view).validate_python(page)
     except ValidationError as error:

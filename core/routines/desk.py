@@ -86,7 +86,7 @@ class RoutineDesk:
         definition = _judged(validate(self._completed(page), self._timezone), by)
         if len(await self._store.routines(by.user_id)) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
-        text = text_of(definition, self._next_slot(definition))
+        text = text_of(definition, self._next_slot(definition, self._clock.now()))
         row = await self._store.save_routine(self._ids.row_id(), by.user_id, text, thread_id)
         if row is None:
             raise await self._taken(by, definition, None)
@@ -99,7 +99,7 @@ class RoutineDesk:
         """Change what the page names, and nothing else."""
         row = await self.find(by, named)
         definition = _judged(change(_definition(row), page, self._timezone), by)
-        text = text_of(definition, self._next_slot(definition))
+        text = text_of(definition, self._next_slot(definition, row.created_at))
         changed = await self._store.rewrite_routine(row.id, text, version=row.version)
         if changed is None:
             raise await self._taken(by, definition, row)
@@ -195,11 +195,11 @@ class RoutineDesk:
         guardrails = cast("dict[str, object]", given or {})
         return {**page, "guardrails": {"cooldown_s": self._cooldown_s, **guardrails}}
 
-    def _next_slot(self, definition: Definition) -> int | None:
+    def _next_slot(self, definition: Definition, anchor: int) -> int | None:
         if not isinstance(definition.trigger, Cron):
             return None
         try:
-            found = next_slot(definition.trigger, self._clock.now())
+            found = next_slot(definition.trigger, self._clock.now(), anchor)
         except ValueError as error:
             raise RoutineRefused(Problem("trigger.schedule", str(error))) from error
         if found is None:
@@ -207,7 +207,7 @@ class RoutineDesk:
         return found
 
     async def _switched(self, row: RoutineRow, *, enabled: bool) -> RoutineRow:
-        slot_at = self._next_slot(_definition(row)) if enabled else None
+        slot_at = self._next_slot(_definition(row), row.created_at) if enabled else None
         changed = await self._store.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
         if changed is None:
             raise RoutineNotFound(f"there is no routine “{row.text.name}” any more")

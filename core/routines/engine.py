@@ -23,6 +23,7 @@ from core.routines import texts
 from core.routines.ends import end_of
 from core.routines.lightweight import LightweightRuns, Performed, SpentSoFar
 from core.routines.listening import Listening
+from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
 from core.routines.stored import definition_of
@@ -135,13 +136,16 @@ class RoutineEngine:
         definition = await self._definition(row)
         if definition is None or slot_at is None or not isinstance(definition.trigger, Cron):
             return
-        due = slots_due(definition.trigger, slot_at, now)
-        runs = [self._slot_run(row, at, due.skipped, in_line=len(due.slots) > 1) for at in due.slots]
+        due = slots_due(definition.trigger, slot_at, now, row.created_at)
+        late_us = jitter_us(row.id, definition.trigger.jitter_s)
+        runs = [
+            self._slot_run(row, at, at + late_us, due.skipped, in_line=len(due.slots) > 1) for at in due.slots
+        ]
         await self._store.claim_slots(
             row.id, slot_at, runs, next_slot_at=due.next_slot_at, skipped=due.skipped
         )
 
-    def _slot_run(self, row: RoutineRow, slot_at: int, skipped: int, *, in_line: bool) -> NewRun:
+    def _slot_run(self, row: RoutineRow, slot_at: int, due_at: int, skipped: int, *, in_line: bool) -> NewRun:
         """`in_line`: one of several slots that are all made up for, one after the other."""
         fired_by = SlotInput(slot_at, skipped)
         return NewRun(
@@ -150,7 +154,7 @@ class RoutineEngine:
             key=claim_key(fired_by),
             kind="cron",
             input=input_to_json(fired_by),
-            due_at=slot_at,
+            due_at=due_at,
             heeds_guardrails=not in_line,
         )
 

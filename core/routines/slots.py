@@ -1,20 +1,11 @@
 """Which slots of a schedule are run when the hub looks, and when it has to look again."""
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from functools import lru_cache
 
-from cronsim import CronSim, CronSimError
-
-from core.clock import SECOND_US
-from core.routine import Cron, Downtime
-
-ON_TIME_US = 60 * SECOND_US
-"""A slot that is no older was not missed."""
-MOST_COUNTED = 10_000
-"""Slots that were missed are counted up to so many."""
+from core.routine import Cron
+from core.routines.schedule import Schedule
+from core.routines.validation import zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +17,22 @@ class DueSlots:
     next_slot_at: int | None
 
 
-def slots_due(trigger: Cron, slot_at: int, now: int) -> DueSlots:
-    """What becomes of the slots from `slot_at` up to now, by the routine's policy on downtime."""
-    counted = itertools.takewhile(lambda at: at <= now, _slots_after(trigger, slot_at))
-    passed = [slot_at, *itertools.islice(counted, MOST_COUNTED)]
-    following = next_slot(trigger, max(now, passed[-1]))
-    late = passed[-1] < now - ON_TIME_US
-    match trigger.downtime:
-        case Downtime.SKIP:
-            run = [] if late else passed[-1:]
-        case Downtime.ONE_CATCH_UP:
-            run = passed[-1:]
-        case Downtime.ALL:
-            run = passed[-trigger.catch_up_limit :]
-    return DueSlots(tuple(run), len(passed) - len(run), following)
+def slots_due(trigger: Cron, slot_at: int, now: int, anchor: int) -> DueSlots:
+    """What becomes of the slots from `slot_at` up to now, by the routine's policy on downtime. `anchor`: from
+    where "every 2 h" counts. Raises ValueError for a schedule this version cannot read."""
+    schedule = _schedule(trigger.schedule, trigger.timezone, anchor)
+    due = schedule.due(slot_at - 1, now, trigger.downtime, trigger.catch_up_limit)
+    return DueSlots(due.slots, due.skipped, schedule.next_after(max(now, slot_at)))
 
 
-def next_slot(trigger: Cron, after: int) -> int | None:
+def next_slot(trigger: Cron, after: int, anchor: int) -> int | None:
     """The first slot after that time; None: there is none any more. Raises ValueError for no schedule."""
-    return next(_slots_after(trigger, after), None)
+    return _schedule(trigger.schedule, trigger.timezone, anchor).next_after(after)
 
 
-def _slots_after(trigger: Cron, after: int) -> Iterator[int]:
-    moment = datetime.fromtimestamp(after / SECOND_US, ZoneInfo(trigger.timezone))
-    try:
-        slots = CronSim(trigger.schedule, moment)
-    except CronSimError as error:
-        raise ValueError(f"is no schedule: {error}") from error
-    for found in slots:
-        yield int(found.timestamp()) * SECOND_US
+@lru_cache(maxsize=1024)
+def _schedule(text: str, timezone: str, anchor: int) -> Schedule:
+    found = zone(timezone)
+    if found is None:
+        raise ValueError(f"there is no time zone {timezone}")
+    return Schedule(text, found, anchor)
