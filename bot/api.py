@@ -77,6 +77,7 @@ def build_api(
         status=lambda: status(store, readiness),
         routines=desks(loaded.config, store, routines, clock, ids),
         sensitive=pipeline.sensitive,
+        laws=pipeline.laws,
         url=url,
         clock=clock,
         ids=ids,

@@ -207,7 +207,7 @@ async def _assemble(
     halt = ToolHalt(halted=await store.tools_halted())
     pipeline = build_pipeline(loaded, store, clock, leaks, halt)
     models = MeteredModel(models, metrics)
-    rules = build_rules(loaded.config, owner, ids)
+    rules = build_rules(loaded.config, owner, ids, pipeline.laws)
     elsewhere = Elsewhere(store, rules.access, manager, ids)
     delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids, leaks, elsewhere)
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)

@@ -14,6 +14,7 @@ from bot.config import Loaded
 from bot.errors import DeskRefused, StartError
 from bot.file_findings import file_findings
 from bot.findings import Finding, broken, fine, warning
+from bot.policy_file import read_policy
 from bot.probes import probed
 from bot.views import StatusView
 from bot.web.server import listen
@@ -36,6 +37,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         fix = "hubbub init makes a configuration; or add a [channels.NAME] section"
         findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
     findings.append(_network(config.network.allow_private))
+    findings += _policy(config.policy.file)
     findings += file_findings(loaded)
     findings += _room(data_dir)
     findings.append(await _store(loaded.database, there=loaded.database.is_file()))
@@ -52,6 +54,19 @@ def _network(opened: Sequence[str]) -> Finding:
     if not opened:
         return fine("network", "tools reach the public internet only")
     return fine("network", f"besides the public internet tools reach {', '.join(opened)}")
+
+
+def _policy(path: Path | None) -> Iterator[Finding]:
+    """What the operator laid down over everybody's settings."""
+    if path is None:
+        return
+    policy = read_policy(path)
+    if policy.unreadable is not None:
+        fix = "mend the file, or take [policy] file away; it holds as soon as it is written"
+        yield broken("policy", f"no tool runs: {path} {policy.unreadable}", fix)
+        return
+    people = len(policy.ceiling_for)
+    yield fine("policy", f"{path} holds: {len(policy.disabled)} tools disabled, rules for {people} people")
 
 
 def _room(data_dir: Path) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from bot.keeping import HubKeeping, Keeping
 from bot.parts import build_rules, open_store
 from bot.routine_desk import RoutineActions
 from bot.routines import desks, resting_routines
-from bot.tools import build_tools
+from bot.tools import build_laws, build_tools
 from bot.vault_keys import VaultKeyRing
 from core.clock import Clock, SystemClock
 from core.conversation.judging import EventJudge, HouseRules
@@ -32,7 +32,7 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
     clock, ids = SystemClock(), RandomIds()
     async with open_store(config, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        rules = build_rules(config, owner, ids)
+        rules = build_rules(config, owner, ids, build_laws(config))
         pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
         yield HubDesk(store, RestingInbox(store, rules, clock), pairing, owner, clock, ids)
 

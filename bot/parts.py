@@ -19,6 +19,7 @@ from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
 from core.agent.services import ChatServices, ChatSettings
 from core.clock import Clock
+from core.consent.laws import ConsentLaws
 from core.consent.rules import ApprovalRule, ApprovalRules
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.elsewhere import Elsewhere
@@ -103,7 +104,7 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
     return RetryingModel(model, clock)
 
 
-def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
+def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -> HouseRules:
     """Who may speak where, how fast, and how much may wait."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
@@ -118,7 +119,7 @@ def build_rules(config: Config, owner: Principal, ids: Ids) -> HouseRules:
         },
         sender_per_minute=config.access.sender_per_minute,
     )
-    return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting)
+    return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws)
 
 
 def build_pipeline(

@@ -26,6 +26,7 @@ class Option(StrEnum):
     APPROVE = "approve"
     DENY = "deny"
     ALWAYS = "always"
+    SESSION = "session"
     HAPPENED = "happened"
     RETRY = "retry"
     SKIP = "skip"
@@ -145,6 +146,8 @@ class Prompt:
     def takes(self, answer: Answer) -> bool:
         """Whether this is one of the answers it offers."""
         match answer, self.offer:
+            case Option.SESSION, Options(options):
+                return Option.ALWAYS in options  # the same, for one conversation; it is typed, not shown
             case Option(), Options(options):
                 return answer in options
             case Chose(index, _), Replies():

@@ -10,6 +10,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("stop", "stop what is running here"),
     ("status", "what is going on here"),
     ("approve", "approve a waiting call: /approve ID; the owner lets people in: /approve CHANNEL CODE"),
+    ("approvals", "how much I ask you here: /approvals manual, whitelist, auto_loop or auto"),
+    ("grants", "what I may do without asking; /grants revoke ID takes it back"),
     ("deny", "deny a waiting call: /deny ID"),
     ("pause", "the owner stops all tools at once"),
     ("resume", "the owner lets tools run again"),
@@ -69,6 +71,10 @@ CRASHED = (
     "I set your message aside: working on it made me crash three times in a row. "
     "Please send it again in other words, or tell my operator."
 )
+APPROVALS_NO_THREAD = "There is no conversation here yet. Write to me first, or say /approvals all …"
+NO_GRANTS = "You have granted nothing: I ask you about everything that needs it."
+GRANTS_USAGE = "/grants revoke ID takes one back, /grants revoke all takes back every one."
+NO_SUCH_GRANT = "You have no grant with that id. /grants lists them."
 ALWAYS_NOT_OFFERED = 'This can only be approved one at a time; "always" is not offered.'
 
 MODEL_UNREACHABLE = "The language model cannot be reached right now. Please try again in a moment."
@@ -182,9 +188,13 @@ def answer_in_words(*, choices: bool) -> str:
     return f"{'Choose, or write' if choices else 'Write'} to me: your next message is the answer."
 
 
-def status(state: str, running_s: int | None, waiting: int, open_titles: Sequence[str]) -> str:
-    """What goes on in a thread, for people."""
+def status(
+    state: str, running_s: int | None, waiting: int, open_titles: Sequence[str], progress: str = ""
+) -> str:
+    """What goes on in a thread, for people. `progress`: see loop_progress."""
     lines = [state if running_s is None else f"{state} (for {running_s} s)."]
+    if progress:
+        lines.append(progress)
     if waiting:
         lines.append(f"{waiting} message{'s' if waiting != 1 else ''} waiting.")
     lines += [f"Waiting for you: {title}" for title in open_titles]
@@ -204,6 +214,54 @@ def approval_title(tool: str, reason: str) -> str:
 def unknown_title(tool: str) -> str:
     """Headline when a call's outcome is unknown after a crash."""
     return f"I was interrupted while running {tool} and don't know whether it took effect."
+
+
+def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: int) -> str:
+    """What holds in a conversation; None: no limit."""
+    told = {
+        "manual": "I ask you before every tool.",
+        "whitelist": "I ask you before every tool that is not on the list and that you have not granted.",
+        "auto_loop": "I run tools by myself; I ask about dangerous ones, and whether to go on.",
+        "auto": "I run tools by myself; I ask about dangerous ones, and if it takes long.",
+    }
+    limits = f"{seconds} s" if rounds is None else f"{rounds} rounds, {tools} tools, {seconds} s"
+    return (
+        f"Here it is {preset}: {told[preset]}\nAfter {limits} of one turn I ask whether to go on.\n"
+        "What always needs your word, I ask about in any case."
+    )
+
+
+def approvals_usage(presets: Sequence[str]) -> str:
+    """An answer to settings that do not exist."""
+    return (
+        f"Write /approvals and one of {', '.join(presets)} or default; or a limit, such as"
+        " /approvals rounds 10 (rounds, tools, seconds). /approvals all … holds in all your conversations."
+    )
+
+
+def approvals_ceiling(allowed: object) -> str:
+    """An answer to settings that are looser than the operator allows."""
+    return f"That is more than I am allowed here; {allowed} is the most."
+
+
+def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
+    """One grant in a list."""
+    where = "everywhere" if everywhere else "one conversation"
+    return f"{tool}: {pattern or 'every call'} ({where}), {short_id}"
+
+
+def grants_revoked(count: int) -> str:
+    """Acknowledges that grants were taken back."""
+    return (
+        "Taken back: I will ask again." if count == 1 else f"{count} grants are taken back: I will ask again."
+    )
+
+
+def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: int | None) -> str:
+    """How far a turn's run of tools has come; None: no limit."""
+    of_rounds = "" if max_rounds is None else f" of {max_rounds}"
+    of_tools = "" if max_tools is None else f" of {max_tools}"
+    return f"Round {rounds}{of_rounds}, {tools}{of_tools} tools."
 
 
 def continue_title(reason: str) -> str:
@@ -232,6 +290,7 @@ def outcome_line(option: str, name: str) -> str:
         "approve": f"Approved by {name}",
         "deny": f"Denied by {name}",
         "always": f"Always approved by {name}",
+        "session": f"Approved by {name} for this conversation",
         "happened": f"{name} says: it happened",
         "retry": f"{name} says: run it again",
         "skip": f"{name} says: leave it",
@@ -295,6 +354,7 @@ OPTION_LABELS = {
     "approve": "Approve",
     "deny": "Deny",
     "always": "Always",
+    "session": "In this conversation",
     "happened": "It happened",
     "retry": "Run it again",
     "skip": "Leave it",

@@ -15,6 +15,7 @@ from bot.keeping import Keeping
 from bot.reload_view import Reloading
 from bot.routine_desk import DeskOfRoutines
 from bot.views import StatusView
+from bot.web.approval_policy import ApprovalPolicies
 from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat
 from bot.web.endpoints import Endpoint, routes_of
@@ -32,6 +33,7 @@ from bot.web.threads import Threads
 from bot.web.uploads import FileUploads
 from channels.webchat import WebChannel
 from core.clock import Clock
+from core.consent.laws import ConsentLaws
 from core.hub import Hub
 from core.ids import Ids
 from core.store.base import Store
@@ -56,6 +58,7 @@ class ApiParts:
     status: Callable[[], Awaitable[StatusView]]
     routines: Callable[[Principal], DeskOfRoutines]
     sensitive: SensitiveArguments
+    laws: ConsentLaws
     url: str
     clock: Clock
     ids: Ids
@@ -71,7 +74,7 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     looking = Looking(store, parts.states, dict(parts.platforms))
     keeping = KeepingApi(store, parts.keeping, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *looking.endpoints()]
-    found += keeping.endpoints()
+    found += [*keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
     found += RoutinesApi(parts.routines).endpoints()
     return [*found, openapi_endpoint(found)]
 

@@ -1,6 +1,6 @@
 """What the owner lays down for the time to come: secrets, grants, settings of tools, the configuration."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
 from pydantic import Field, SecretStr
@@ -8,8 +8,10 @@ from pydantic import Field, SecretStr
 from bot.keeping import Keeping
 from bot.reload_view import Reloading, ReloadView
 from bot.views import DecisionView, GrantView, PermissionView
+from bot.web.callers import Caller
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
-from core.prompts import ToolSetting
+from bot.web.errors import not_found
+from core.prompts import Grant, ToolSetting
 from core.store.base import Store
 
 
@@ -54,8 +56,8 @@ class KeepingApi:
             _changing("/secrets", self.keep_secret, NewSecret, tokens_only=True),
             _changing("/secrets/delete", self.drop_secret, SecretOf, tokens_only=True),
             _changing("/secrets/rotate", self.change_vault_key, Given, tokens_only=True),
-            Endpoint("GET", "/grants", self.grants, list[GrantView], owner_only=True),
-            _changing("/grants/revoke", self.revoke_grant, GrantOf),
+            Endpoint("GET", "/grants", self.grants, list[GrantView]),
+            _changing("/grants/revoke", self.revoke_grant, GrantOf, owner_only=False),
             Endpoint("GET", "/permissions", self.permissions, list[PermissionView], owner_only=True),
             _changing("/permissions", self.set_permission, Permission),
             Endpoint(
@@ -87,14 +89,18 @@ class KeepingApi:
         return await self._keeping.change_vault_key()
 
     async def grants(self, call: Call) -> list[GrantView]:
-        """What people allowed once and for all."""
-        del call
-        return [GrantView.of(grant) for grant in await self._store.grants(None)]
+        """What people allowed once and for all; for others than the owner what they allowed themselves."""
+        return [GrantView.of(grant) for grant in await self._of(call.caller)]
 
     async def revoke_grant(self, call: Call) -> DecisionView:
         """Ask again from now on."""
         body: GrantOf = call.body
+        if body.id not in {grant.id for grant in await self._of(call.caller)}:
+            raise not_found("no grant has this id; list the grants")
         return await self._keeping.revoke_grant(body.id)
+
+    async def _of(self, caller: Caller) -> Sequence[Grant]:
+        return await self._store.grants(None if caller.is_owner else caller.principal.user_id)
 
     async def permissions(self, call: Call) -> list[PermissionView]:
         """People's own settings of tools."""
@@ -128,6 +134,7 @@ def _changing(
     body: type[Given],
     *,
     tokens_only: bool = False,
+    owner_only: bool = True,
 ) -> Endpoint:
     return Endpoint(
         "POST",
@@ -136,6 +143,6 @@ def _changing(
         DecisionView,
         body=body,
         refusals=(404, 409, 503),
-        owner_only=True,
+        owner_only=owner_only,
         tokens_only=tokens_only,
     )

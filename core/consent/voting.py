@@ -31,7 +31,8 @@ class VoteCloses:
 
 VoteResult = VoteRefused | VoteCounts | VoteCloses
 
-_AGREEING = frozenset({Option.APPROVE, Option.ALWAYS})
+_GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
+_AGREEING = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
 
 
 def may_decide(view: PromptView, voter: Principal) -> str | None:
@@ -68,7 +69,7 @@ def _not_theirs(prompt: Prompt) -> str:
 def _not_offered(prompt: Prompt, answer: Answer) -> str:
     if prompt.kind is PromptKind.QUESTION:
         return texts.ANSWER_THE_QUESTION
-    return texts.ALWAYS_NOT_OFFERED if answer is Option.ALWAYS else texts.NO_SUCH_PROMPT
+    return texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else texts.NO_SUCH_PROMPT
 
 
 def _entitled(prompt: Prompt, user_id: str, role: Role) -> bool:

@@ -41,6 +41,9 @@ from core.users import Principal
 _NOT_ENTITLED = frozenset({texts.NOT_ALLOWED_HERE, texts.NOT_YOUR_QUESTION})
 
 
+_GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
+
+
 class Decisions:
     """Judges answers to prompts. `now`: microseconds UTC; `edit`: what the event makes of the call, if it
     changes its arguments. Pure but for the ids."""
@@ -110,14 +113,15 @@ class Decisions:
         # A card in another conversation changes where the typing person may not see it.
         if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
             effects = (close, Say(plain(text)))
-        if outcome is Option.ALWAYS and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
+        if outcome in _GRANTING and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
+            here = outcome is Option.SESSION
             grant = Grant(
                 id=self._ids.row_id(),
                 user_id=prompt.requester_id,
                 tool=prompt.tool,
                 pattern=prompt.pattern,
-                scope=GrantScope.USER,
-                thread_id=None,
+                scope=GrantScope.THREAD if here else GrantScope.USER,
+                thread_id=prompt.thread_id if here else None,
                 granted_by=view.principal.user_id,
                 created_at=self._now,
             )
@@ -135,7 +139,7 @@ def _edit_refusal(
     refusal = may_decide(on, editor)
     if refusal is not None:
         return refusal
-    if answer not in {Option.APPROVE, Option.ALWAYS}:
+    if answer not in {Option.APPROVE, *_GRANTING}:
         return texts.EDIT_NEEDS_APPROVAL
     match edit:
         case None:

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, assert_never
 
 from core import texts
 from core.clock import SECOND_US
+from core.consent.laws import ConsentLaws
 from core.conversation.access import Access
 from core.conversation.answering import decided_by_word, notice_while_asked, replied_by_text
 from core.conversation.deciding import Decisions
 from core.conversation.pairing import Claim, ClaimRules
 from core.conversation.sessions import Adopt, Create, Existing, SessionManager
+from core.conversation.standing_orders import approvals, grants, progress
 from core.conversation.strangers import TOO_MANY_MESSAGES, StrangerRules
 from core.conversation.submission import (
     AnswerPrompt,
+    Approvals,
     BareAnswer,
+    Grants,
     Halt,
     Help,
     LetPersonIn,
@@ -70,12 +74,14 @@ EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
 
 @dataclass(frozen=True, slots=True)
 class HouseRules:
-    """What every event is judged with. `max_waiting`: inputs that may wait in one thread."""
+    """What every event is judged with. `max_waiting`: inputs that may wait in one thread; `laws`: what
+    people's own settings may not go beyond."""
 
     access: Access
     sessions: SessionManager
     ids: Ids
     max_waiting: int
+    laws: ConsentLaws
 
 
 class EventJudge:
@@ -122,6 +128,8 @@ class EventJudge:
         submission = self._submission
         if isinstance(admission, Admitted) and isinstance(submission, LetPersonIn):
             return replace(admission, claims=self._claimed(submission, admission.principal))
+        if isinstance(admission, Admitted) and isinstance(submission, Approvals | Grants | Status):
+            return replace(admission, surveys=True)
         return admission
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
@@ -165,9 +173,15 @@ class EventJudge:
                 return self._command(submission, view)
 
     def _command(
-        self, submission: NewThread | Status | Start | Help | UnknownCommand, view: AcceptView
+        self,
+        submission: NewThread | Status | Approvals | Grants | Start | Help | UnknownCommand,
+        view: AcceptView,
     ) -> Verdict:
         match submission:
+            case Approvals(words):
+                return approvals(words, view, self._rules.laws)
+            case Grants(words):
+                return grants(words, view)
             case NewThread():
                 effects = (RebindThread(self._rules.ids.row_id()), Say(plain(texts.NEW_THREAD)))
                 return Verdict("command: /new", effects)
@@ -289,7 +303,8 @@ class EventJudge:
         state = view.thread.active_turn_state if view.thread is not None else None
         if state is TurnState.RUNNING and view.running_since is not None:
             running_s = max(0, self._now - view.running_since) // SECOND_US
-            return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles)
+            used = progress(view, self._rules.laws)
+            return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, used)
         word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
         return texts.status(word, None, view.waiting, titles)
 

@@ -50,7 +50,7 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPrompt:
-    """`/approve ID`, `/approve ID always`, `/deny ID`."""
+    """`/approve ID`, `/approve ID always`, `/approve ID session`, `/deny ID`."""
 
     prompt_id: str
     option: Option
@@ -74,6 +74,20 @@ class Link:
     """`/link` asks for a code for another account, `/link CODE` brings it from there."""
 
     code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """`/approvals`, and what is to hold; see conversation.standing_orders."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """`/grants`, and what is to be done with them."""
+
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +117,8 @@ Submission = (
     | Status
     | Help
     | Halt
+    | Approvals
+    | Grants
     | AnswerPrompt
     | BareAnswer
     | LetPersonIn
@@ -117,6 +133,7 @@ _WORDS = {
     "deny": Option.DENY,
     "always": Option.ALWAYS,
 }
+_FOR_GOOD = {"always": Option.ALWAYS, "session": Option.SESSION}
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 
 
@@ -140,6 +157,10 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
         return _parse_answer(text, name, rest.split())
     if name == "start":
         return Start(rest)
+    if name == "approvals":
+        return Approvals(tuple(rest.lower().split()))
+    if name == "grants":
+        return Grants(tuple(rest.lower().split()))
     if name == "link":
         return Link(normalise_code(rest))
     simple: dict[str, Submission] = {
@@ -166,8 +187,9 @@ def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
         return UnknownCommand(name)
     if len(words) == 1:
         return AnswerPrompt(prompt_id, option)
-    if len(words) == 2 and words[1].lower() == "always" and option is Option.APPROVE:
-        return AnswerPrompt(prompt_id, Option.ALWAYS)
+    for_good = _FOR_GOOD.get(words[1].lower()) if len(words) == 2 else None
+    if for_good is not None and option is Option.APPROVE:
+        return AnswerPrompt(prompt_id, for_good)
     return UnknownCommand(name)
 
 

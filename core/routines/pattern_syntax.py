@@ -149,9 +149,7 @@ class _Reader:
         if self._source.takes("P<"):
             name = self._source.until(">", "a group's name")
             if not name.isidentifier() or name in self._names:
-                raise self._source.refused(
-                    "has no name for a group, or one twice", len(name) + 5, begin
-                )
+                raise self._source.refused("has no name for a group, or one twice", len(name) + 5, begin)
             self._groups += 1
             self._names[name] = self._groups
             return self._group(self._groups, begin, outer)

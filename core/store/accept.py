@@ -6,14 +6,15 @@ transaction, so rules are written once for every database.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from core.approvals import ApprovalSettings
 from core.messages import InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Answer, Grant, Prompt
+from core.prompts import Answer, Grant, Prompt, Standing
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
-from core.store.rows import PromptView, SealedSecret, ThreadRow, TurnStart
+from core.store.rows import LoopUsed, PromptView, SealedSecret, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 if TYPE_CHECKING:  # most events have nothing to do with routines
@@ -35,6 +36,7 @@ class Admitted:
     via: str
     limited: bool = False
     claims: str | None = None
+    surveys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,16 @@ class ShownCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """How things stand for a person and in their conversation. `grants`: all of theirs that hold; `used`: by
+    the turn that is active there."""
+
+    standing: Standing = field(default_factory=Standing)
+    grants: tuple[Grant, ...] = ()
+    used: LoopUsed | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptView:
     """The state an admitted event is judged on.
 
@@ -123,8 +135,8 @@ class AcceptView:
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
     `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds
     UTC), None if none runs; `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
-    `claims`: requests to be let in, where the admission asked for them; `routines`: those the judge asked
-    about; `menu`: of the routine's notice on which the event is a press.
+    `claims`: requests to be let in, and `survey`: how things stand, where the admission asked for them;
+    `routines`: those the judge asked about; `menu`: of the routine's notice on which the event is a press.
     """
 
     principal: Principal
@@ -139,6 +151,7 @@ class AcceptView:
     claims: ClaimView | None = None
     routines: "Sequence[RoutineStanding]" = ()
     menu: "MenuView | None" = None
+    survey: Survey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +256,21 @@ class HaltTools:
 
 
 @dataclass(frozen=True, slots=True)
+class RevokeGrant:
+    """A grant is taken back."""
+
+    grant_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetApprovals:
+    """How a person wants to be asked from now on, in that thread or (None) in all of theirs."""
+
+    thread_id: str | None
+    settings: ApprovalSettings
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A message for the event's own conversation goes to the outbox."""
 
@@ -294,6 +322,8 @@ Effect = (
     | CastVote
     | ClosePrompt
     | RecordGrant
+    | RevokeGrant
+    | SetApprovals
     | KeepSecrets
     | HaltTools
     | Say

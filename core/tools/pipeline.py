@@ -256,7 +256,7 @@ class CallPipeline:
         """Whether a person agreed to this very call: the same arguments, for the same person, here."""
         if call.answer is Option.RETRY and call.state is CallState.UNKNOWN:
             return True
-        if call.answer not in {Option.APPROVE, Option.ALWAYS} or call.binding is None:
+        if call.answer not in {Option.APPROVE, Option.ALWAYS, Option.SESSION} or call.binding is None:
             return False
         return same_binding(call.binding, self._binding(tool, arguments, principal, thread_id))
 

@@ -19,6 +19,7 @@ from core.store.accept import (
     RebindThread,
     ShownCard,
     Stranger,
+    Survey,
     ThreadCandidate,
     TurnedAway,
     Verdict,
@@ -26,13 +27,14 @@ from core.store.accept import (
 from core.store.codec import refs_from_json
 from core.store.pairing import ClaimView
 from core.store.rows import PromptView, ThreadRow, TurnState
-from core.store.sqlite import feed, pairing, people, prompts, strangers
+from core.store.sqlite import feed, pairing, people, prompts, standing, strangers
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.inputs import edit, goes_on
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.moving import move
 from core.store.sqlite.outbox import Cause, enqueue, learn_copy
+from core.store.sqlite.steps import used_of
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
 from core.thread_key import scope_of
@@ -178,6 +180,7 @@ def _view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> A
         claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
         routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
         menu=_menu(tx, event.prompt_id) if named is None and isinstance(event, ChoiceAnswer) else None,
+        survey=_survey(tx, principal, thread) if admitted.surveys else None,
     )
 
 
@@ -191,6 +194,13 @@ def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
     from core.store.sqlite import routine_runs  # most presses are on prompts
 
     return routine_runs.menu(tx, menu_id)
+
+
+def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> Survey:
+    said = standing.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
+    active = None if thread is None else thread.active_turn_id
+    used = None if active is None else used_of(tx, active)
+    return Survey(said, standing.grants_of(tx, principal.user_id), used)
 
 
 def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:

@@ -19,8 +19,10 @@ from core.store.accept import (
     QueueInput,
     RebindThread,
     RecordGrant,
+    RevokeGrant,
     Say,
     SayAtTimes,
+    SetApprovals,
     StopThread,
 )
 from core.store.codec import storable
@@ -89,7 +91,7 @@ class Effects:
                 prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
             case ClosePrompt():
                 self._close_prompt(effect)
-            case RecordGrant() | KeepSecrets() | HaltTools():
+            case RecordGrant() | RevokeGrant() | SetApprovals() | KeepSecrets() | HaltTools():
                 self._keep(effect)
             case Say() | SayAtTimes():
                 self._say(effect)
@@ -111,8 +113,15 @@ class Effects:
             case _:
                 assert_never(effect)
 
-    def _keep(self, effect: RecordGrant | KeepSecrets | HaltTools) -> None:
+    def _keep(self, effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | HaltTools) -> None:
         match effect:
+            case RevokeGrant(grant_id):
+                standing.revoke_grant(self._tx, grant_id)
+            case SetApprovals(thread_id, settings):
+                if thread_id is None:
+                    standing.set_person_approvals(self._tx, self._principal.user_id, settings)
+                else:
+                    standing.set_thread_approvals(self._tx, thread_id, settings)
             case RecordGrant(grant):
                 standing.record_grant(self._tx, grant)
             case KeepSecrets(sealed):

@@ -77,6 +77,17 @@ def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
     return tuple(grant_of(row) for row in rows)
 
 
+def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
+    """All of a person's grants that hold now, wherever."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
+        " ORDER BY id",
+        user_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
 def record_grant(tx: Transaction, grant: Grant) -> None:
     """Keep a grant; it takes the place of one for the same thing, so that revoking it leaves none."""
     tx.run(

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.approvals import LoopLimits, NoPolicy
+from core.consent.facts import Policy
+from core.consent.laws import ConsentLaws
 from core.conversation.access import Access, ChannelAccess
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
@@ -18,6 +21,9 @@ from tests.contracts.store.world import CountingIds, StoppedClock, text_of
 CHANNEL = "chat"
 OWNER = Principal("owner", Role.OWNER, "Olivia")
 OWNER_ACCOUNT = "o"
+
+
+LAWS = ConsentLaws(Policy(), LoopLimits(), NoPolicy())
 
 
 @dataclass
@@ -40,7 +46,13 @@ class Front:
         self.store = store
         self.clock = clock
         self.sent = Sent()
-        self._rules = HouseRules(access, SessionManager(ids), ids, max_waiting=10_000)
+        self._rules = HouseRules(
+            access,
+            SessionManager(ids),
+            ids,
+            max_waiting=10_000,
+            laws=LAWS,
+        )
         self.desk = PairingDesk(store, ClaimRules(access, ids), self.sent)
         self._events = 0
 

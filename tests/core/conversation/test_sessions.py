@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
+from core.consent.facts import Policy
+from core.consent.laws import ConsentLaws
 from core.conversation.access import Access, ChannelAccess, DirectMode
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.sessions import SessionManager
@@ -21,7 +24,14 @@ OWNER = Principal("owner", Role.OWNER, "Olivia")
 IDS = RandomIds()
 CHANNELS = {name: ChannelAccess(DirectMode.OPEN) for name in ("chat", "web")}
 OWNERS = frozenset({("chat", "olivia"), ("web", "olivia")})
-RULES = HouseRules(Access(OWNER, OWNERS, CHANNELS), SessionManager(IDS), IDS, 100)
+LAWS = ConsentLaws(Policy(), LoopLimits(), NoPolicy())
+RULES = HouseRules(
+    Access(OWNER, OWNERS, CHANNELS),
+    SessionManager(IDS),
+    IDS,
+    100,
+    LAWS,
+)
 
 
 class Door:
