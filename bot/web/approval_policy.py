@@ -37,8 +37,8 @@ class SettingsView(Page):
 
 
 class ApprovalPolicyPage(Page):
-    """Who says what, and what holds. `effective`: null where there is no limit; `ceiling`: the loosest that may
-    be said, null for anything."""
+    """Who says what, and what holds. `effective`: null where there is no limit; `ceiling`: the loosest
+    that may be said, null for anything."""
 
     thread: SettingsView
     person: SettingsView

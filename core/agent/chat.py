@@ -106,7 +106,7 @@ class ChatDelegate:
             case Ready():
                 limit = self._budget.no_more_tools(self._services.clock.monotonic_s())
                 if limit is not None:
-                    return _result(call, ResultStatus.SKIPPED, f"Not run: {limit.said}")
+                    return _result(call, ResultStatus.SKIPPED, limit.said)
                 return await self._run(call, prepared)
             case _:
                 assert_never(prepared)
