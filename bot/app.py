@@ -205,7 +205,13 @@ async def _assemble(
     turns = TurnListeners(seams.turns, previews, live, metrics)
     leaks = build_leaks(loaded.config)
     halt = ToolHalt(halted=await store.tools_halted())
-    pipeline = build_pipeline(loaded, store, clock, leaks, halt)
+
+    def notices() -> "Notices":
+        from bot.notices import build_notices  # a hub that only answers does not need it
+
+        return build_notices(store, manager, rules)
+
+    pipeline = build_pipeline(loaded, store, clock, leaks, halt, notices)
     models = MeteredModel(models, metrics)
     rules = build_rules(loaded.config, owner, ids, pipeline.laws)
     elsewhere = Elsewhere(store, rules.access, manager, ids)
@@ -217,11 +223,6 @@ async def _assemble(
     editing = CallEditing(store, pipeline, build_approvals(loaded.config))
     ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     credentials = build_credentials(leaks, ring, clock, ids)
-
-    def notices() -> "Notices":
-        from bot.notices import build_notices  # a hub that only answers does not need it
-
-        return build_notices(store, manager, rules)
 
     routines = build_routines(loaded.config, store, models, notices, clock, ids)
     hub = Hub(

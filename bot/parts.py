@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bot.certificates import Certificates
@@ -39,6 +39,7 @@ from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
 from core.tool import Requirement
+from core.tools.builtin.message import Telling
 from core.tools.halt import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.users import Principal, Role
@@ -123,10 +124,15 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -
 
 
 def build_pipeline(
-    configured: Loaded, store: Store, clock: Clock, leaks: LeakDetector, halt: ToolHalt
+    configured: Loaded,
+    store: Store,
+    clock: Clock,
+    leaks: LeakDetector,
+    halt: ToolHalt,
+    telling: Callable[[], Telling] | None = None,
 ) -> CallPipeline:
     """The one path of every call."""
-    tools = build_tools(configured, store, clock)
+    tools = build_tools(configured, store, clock, telling)
     return CallPipeline(tools, _pipeline_settings(configured.config, leaks), clock, halt)
 
 

@@ -1,6 +1,8 @@
 """The tools of this hub, and who may use them: for the hub itself, and for whoever looks from outside."""
 
 import ssl
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
 
 from bot.config import Loaded
 from bot.policy_file import policy_source
@@ -13,28 +15,63 @@ from core.consent.laws import ConsentLaws
 from core.safety.addresses import Exemption
 from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
+from core.tool import Tool
 from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.clock import time_tool
-from core.tools.builtin.files import file_tools
+from core.tools.builtin.documents import Documents, document_tools
+from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.files import reading_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.memory import Notes, memory_tools
+from core.tools.builtin.message import Telling, Threads, message_tool
+from core.tools.builtin.searching import searching_tools
+from core.tools.builtin.secret_names import Secrets, secret_name_tools
 from core.tools.builtin.shell import shell_tool
+from core.tools.builtin.small import echo_tool, json_tool
+from core.tools.builtin.tool_names import tool_name_tools
+from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry
+from core.users import Principal
 
 
-def build_tools(configured: Loaded, notes: Notes, clock: Clock) -> ToolRegistry:
-    """All of them, in the order models are told."""
+class ToolStore(Notes, Documents, Threads, Secrets, Protocol):
+    """The part of the store that tools need."""
+
+
+def build_tools(
+    configured: Loaded,
+    store: ToolStore | None,
+    clock: Clock,
+    telling: Callable[[], Telling] | None = None,
+) -> ToolRegistry:
+    """All of them, in the order models are told. `store` None: they are named here, not run."""
     config = configured.config
-    return ToolRegistry(
+    kept = store if store is not None else cast("ToolStore", None)
+    guard = _path_guard(configured)
+    laws = build_laws(config)
+
+    def visible(principal: Principal) -> Sequence[Tool]:
+        return registry.visible_tools(principal, INTERACTIVE, laws.policy())
+
+    registry = ToolRegistry(
         [
             time_tool(clock, config.hub.timezone),
+            json_tool(),
+            echo_tool(),
             ask_user_tool(),
-            *memory_tools(notes),
-            *file_tools(_path_guard(configured)),
+            message_tool(kept, telling),
+            *memory_tools(kept),
+            *document_tools(kept),
+            *reading_tools(guard),
+            *searching_tools(guard),
+            *writing_tools(guard),
             http_tool(_network_guard(config), _authorities),
             shell_tool(configured.environment),
+            *tool_name_tools(visible),
+            *secret_name_tools(kept),
         ]
     )
+    return registry
 
 
 def build_policy(config: Config) -> Policy:

@@ -1,6 +1,5 @@
 """`hubbub threads show ID --prompt`: what the model would be told first in a thread's next turn."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from bot.tools import build_laws, build_tools
 from core.agent.prompt import PromptFacts, system_prompt
 from core.clock import SystemClock
 from core.prompts import ToolSetting
-from core.store.rows import MemoryNote
 from core.tools.pipeline import INTERACTIVE
 
 if TYPE_CHECKING:
@@ -29,18 +27,6 @@ class PromptView:
     thread_id: str
     user_id: str
     prompt: str
-
-
-class NamedOnly:
-    """Notes for tools that are named and never run."""
-
-    async def write_memory(self, user_id: str, key: str, text: str) -> None:
-        """Keeps nothing."""
-
-    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
-        """Finds nothing."""
-        del user_id, query, limit
-        return ()
 
 
 def show_prompt(path: Path | None, thread_id: str, *, as_json: bool) -> None:
@@ -63,9 +49,7 @@ async def _prompt(reader: "SqliteReader", loaded: Loaded, thread_id: str) -> Pro
     said = await reader.tool_settings(owner.user_id)
     disabled = frozenset(one.tool for one in said if one.setting is ToolSetting.DISABLED)
     clock, config = SystemClock(), loaded.config
-    tools = build_tools(loaded, NamedOnly(), clock).specs(
-        owner, INTERACTIVE, build_laws(config).policy(), disabled
-    )
+    tools = build_tools(loaded, None, clock).specs(owner, INTERACTIVE, build_laws(config).policy(), disabled)
     facts = PromptFacts(
         configured=config.agent.system_prompt,
         speaker=owner,

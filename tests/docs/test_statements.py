@@ -113,20 +113,10 @@ def decided(
     return type(decide(facts, OWNER, Interactive(), policy))
 
 
-class _NoNotes:
-    """Tools are looked at here, not run."""
-
-    async def write_memory(self, user_id: str, key: str, text: str) -> None:
-        raise NotImplementedError
-
-    async def search_memory(self, user_id: str, query: str, limit: int) -> tuple[()]:
-        raise NotImplementedError
-
-
 def test_every_tool_is_listed_with_what_it_asks(tmp_path: Path) -> None:
     loaded = load(environ={}, cwd=tmp_path)
     policy = build_policy(loaded.config)
-    tools = {tool.name: tool for tool in build_tools(loaded, _NoNotes(), SystemClock()).all()}
+    tools = {tool.name: tool for tool in build_tools(loaded, None, SystemClock()).all()}
     told = {name: row["asks"] for row in rows(SECURITY, "tool") for name in names(row["tool"])}
     assert set(told) == set(tools)
     for name, asks in told.items():
@@ -138,6 +128,8 @@ def says(tool: Tool, policy: Policy) -> str:
     raised = not policy.dangerous_operations.isdisjoint(tool.name.split("_"))
     if tool.requirement is Requirement.NEVER and not raised:
         return "never"
+    if tool.requirement is Requirement.ALWAYS_ASK:
+        return "always"
     return "dangerous" if tool.name in policy.dangerous_tools else "unless something allows it"
 
 

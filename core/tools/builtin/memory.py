@@ -1,4 +1,4 @@
-"""`memory_write` and `memory_search`: notes a person asks the hub to keep, and finding them again."""
+"""`memory_write` and `memory_search`: what a person asks the hub to keep, and finding it again."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -7,15 +7,18 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from core.clock import SECOND_US
+from core.errors import ToolFailed
 from core.tool import CallContext, Data, Effect, Requirement, Tool
+from core.tools.builtin.documents import document_path
 from core.tools.definition import tool
 
 _NOTE_LIMIT_CHARS = 10_000
 _MOST_FOUND = 50
+_MOST_DOCUMENTS = 1_000
 
 
 class Note(Protocol):
-    """A kept note; `created_at` is microseconds UTC."""
+    """A kept note, or a document; `created_at` is microseconds UTC."""
 
     @property
     def text(self) -> str:
@@ -27,12 +30,23 @@ class Note(Protocol):
         """When."""
         ...
 
+    @property
+    def path(self) -> str | None:
+        """A document's path."""
+        ...
+
 
 class Notes(Protocol):
     """Where notes are kept (the part of `core.store.base.Store` these tools need)."""
 
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
         """Keep a note; the same `key` is kept once."""
+        ...
+
+    async def write_document(
+        self, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
+    ) -> object | None:
+        """Keep a text under a path; None where there are `most` already."""
         ...
 
     async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[Note]:
@@ -54,12 +68,27 @@ def _write_tool(notes: Notes) -> Tool:
             "the note, in words that make sense on their own later",
             Field(min_length=1, max_length=_NOTE_LIMIT_CHARS),
         ],
+        path: Annotated[
+            str | None, "keep it as a document under this path, such as projects/garden; left out: as a note"
+        ] = None,
+        append: Annotated[bool, "add to the document instead of replacing it"] = False,
     ) -> str:
-        """Keep a note for the person you are talking to, across conversations."""
+        """Keep something for the person you are talking to, across conversations."""
+        if path is not None:
+            return await _kept(notes, call, document_path(path), text, append=append)
         await notes.write_memory(call.principal.user_id, call.idempotency_key, text)
         return f"Noted: {text}"
 
     return memory_write
+
+
+async def _kept(notes: Notes, call: CallContext, path: str, text: str, *, append: bool) -> str:
+    kept = await notes.write_document(
+        call.principal.user_id, call.idempotency_key, path, text, append=append, most=_MOST_DOCUMENTS
+    )
+    if kept is None:
+        raise ToolFailed(f"There are {_MOST_DOCUMENTS} documents already, which is the limit.")
+    return f"{'Added to' if append else 'Kept under'} {path}."
 
 
 def _search_tool(notes: Notes) -> Tool:
@@ -69,13 +98,18 @@ def _search_tool(notes: Notes) -> Tool:
         query: Annotated[str, "words that all occur in the note; empty: the newest notes"] = "",
         limit: Annotated[int, "how many notes at most", Field(ge=1, le=_MOST_FOUND)] = 10,
     ) -> str:
-        """Find notes kept earlier for the person you are talking to, newest first."""
+        """Find notes and documents kept earlier for the person you are talking to, newest first."""
         found = await notes.search_memory(call.principal.user_id, query, limit)
         if not found:
             return f"No note contains {query!r}." if query else "There are no notes yet."
-        return "\n".join(f"- {_day(note.created_at)}: {note.text}" for note in found)
+        return "\n".join(_line(note) for note in found)
 
     return memory_search
+
+
+def _line(note: Note) -> str:
+    where = "" if note.path is None else f" {note.path}"
+    return f"- {_day(note.created_at)}{where}: {note.text}"
 
 
 def _day(at: int) -> str:

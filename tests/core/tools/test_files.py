@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from core.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed
 from core.safety.paths import PathGuard, Place
 from core.tool import Data, Effect, Requirement, Tool
-from core.tools.builtin import files
-from core.tools.builtin.files import file_tools
+from core.tools.builtin import file_writing, files
+from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.files import reading_tools
 from tests.core.tools.support import Call, run
 
 Tools = dict[str, Tool]
@@ -30,7 +31,8 @@ Tools = dict[str, Tool]
 @pytest.fixture
 def tools(tmp_path: Path) -> Tools:
     (tmp_path / "work").mkdir()
-    return {tool.name: tool for tool in file_tools(PathGuard(tmp_path / "work"))}
+    guard = PathGuard(tmp_path / "work")
+    return {tool.name: tool for tool in (*reading_tools(guard), *writing_tools(guard))}
 
 
 @pytest.fixture
@@ -46,7 +48,9 @@ def test_what_they_say_of_themselves(tools: Tools) -> None:
     assert declared == {
         "read_file": (Requirement.ASK, Effect.NONE, Data.SHARED),
         "list_dir": (Requirement.NEVER, Effect.NONE, Data.SHARED),
-        "write_file": (Requirement.ASK, Effect.EFFECT, Data.SHARED),
+        **dict.fromkeys(
+            ("write_file", "apply_patch", "delete_file"), (Requirement.ASK, Effect.EFFECT, Data.SHARED)
+        ),
     }
 
 
@@ -255,12 +259,12 @@ async def test_what_must_not_be_written_is_left_as_it_is(tools: Tools, work: Pat
 
 
 async def test_content_that_is_no_text_or_too_long_is_refused(tools: Tools, work: Path) -> None:
-    for content in ("\ud800", "é" * (files.WRITE_LIMIT_BYTES // 2) + "x"):
+    for content in ("\ud800", "é" * (file_writing.WRITE_LIMIT_BYTES // 2) + "x"):
         with pytest.raises(InvalidArguments, match="content"):
             await run(tools["write_file"], {"path": "f", "content": content})
     assert everything_in(work) == {}
-    await run(tools["write_file"], {"path": "f", "content": "é" * (files.WRITE_LIMIT_BYTES // 2)})
-    assert (work / "f").stat().st_size == files.WRITE_LIMIT_BYTES
+    await run(tools["write_file"], {"path": "f", "content": "é" * (file_writing.WRITE_LIMIT_BYTES // 2)})
+    assert (work / "f").stat().st_size == file_writing.WRITE_LIMIT_BYTES
 
 
 async def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tools: Tools, work: Path) -> None:
@@ -278,10 +282,10 @@ async def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tools: Tools,
 KILLED_WHILE_WRITING = """
 import asyncio, pathlib, resource, signal, sys
 from core.safety.paths import PathGuard
-from core.tools.builtin.files import file_tools
+from core.tools.builtin.file_writing import writing_tools
 from tests.core.tools.support import Call, run
 
-write = file_tools(PathGuard(pathlib.Path(sys.argv[1])))[2]
+write = writing_tools(PathGuard(pathlib.Path(sys.argv[1])))[0]
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
@@ -316,7 +320,7 @@ class HeldUp(PathGuard):
 
 async def test_a_write_cancelled_before_it_took_place_never_does(work: Path) -> None:
     guard = HeldUp(work)
-    write_file = file_tools(guard)[2]
+    write_file = writing_tools(guard)[0]
     writing = asyncio.create_task(run(write_file, {"path": "f", "content": "x"}))
     assert await asyncio.to_thread(guard.arrived.wait, 20)
     writing.cancel()
@@ -363,7 +367,8 @@ async def test_any_arguments_come_to_a_text_or_a_tool_error(
     (base / "work").mkdir(parents=True)
     (base / "work" / "l").symlink_to("..")
     calls = ({"path": path, "content": content}, {"path": path}, {"path": path, "first_line": first_line})
-    read_file, list_dir, write_file = file_tools(PathGuard(base / "work"))
+    guard = PathGuard(base / "work")
+    (read_file, list_dir), write_file = reading_tools(guard), writing_tools(guard)[0]
     for tool, arguments in zip((write_file, list_dir, read_file), calls, strict=True):
         try:
             assert isinstance(await run(tool, arguments), str)

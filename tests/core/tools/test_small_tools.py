@@ -21,6 +21,7 @@ SUMMER = 1_782_907_200 * SECOND_US  # 2026-07-01 12:00:00 UTC
 class Note:
     text: str
     created_at: int
+    path: str | None = None
 
 
 class Notes:
@@ -32,6 +33,11 @@ class Notes:
 
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
         self.kept.setdefault((user_id, key), Note(text, WINTER + len(self.kept)))
+
+    async def write_document(
+        self, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
+    ) -> object | None:
+        raise NotImplementedError("documents are tried on a whole hub")
 
     async def search_memory(self, user_id: str, query: str, limit: int) -> list[Note]:
         self.limits.append(limit)

@@ -1,0 +1,226 @@
+"""`write_file`, `apply_patch`, `delete_file`: changing the files of the workspace, one at a time.
+
+A change is made whole or not at all. Where a path may lead is core.safety.paths' business.
+"""
+
+import asyncio
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from pydantic import Field
+
+from core.errors import InvalidArguments, ToolFailed
+from core.safety.paths import PathGuard, Place
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
+from core.tools.builtin.files import text_of
+from core.tools.definition import tool
+
+WRITE_LIMIT_BYTES = 5_000_000
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIMITS = use_limits(per_minute=20, per_hour=200)
+
+T = TypeVar("T")
+
+
+def writing_tools(guard: PathGuard) -> tuple[Tool, Tool, Tool]:
+    """The three, in the guarded workspace."""
+    return _write_tool(guard), _patch_tool(guard), _delete_tool(guard)
+
+
+def _write_tool(guard: PathGuard) -> Tool:
+    # Not idempotent: a repetition after a crash would undo what others wrote to the file since.
+    @tool(
+        requirement=Requirement.ASK,
+        effect=Effect.EFFECT,
+        data=Data.SHARED,
+        rate=_write_rating(guard),
+        limits=_LIMITS,
+    )
+    async def write_file(
+        call: CallContext,
+        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
+        content: Annotated[str, "all the text the file will hold"],
+    ) -> str:
+        """Write a text file of the workspace. A file that is there already is replaced as a whole.
+
+        Directories that are missing are made.
+        """
+        data = _encoded(content)
+        draft = _draft_of(call)
+        return await _to_its_end(lambda given_up: _write(guard, path, data, draft, given_up))
+
+    return write_file
+
+
+def _patch_tool(guard: PathGuard) -> Tool:
+    @tool(
+        requirement=Requirement.ASK,
+        effect=Effect.EFFECT,
+        data=Data.SHARED,
+        rate=_write_rating(guard),
+        limits=_LIMITS,
+    )
+    async def apply_patch(
+        call: CallContext,
+        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
+        old: Annotated[str, "the passage as it stands in the file, to the letter", Field(min_length=1)],
+        new: Annotated[str, "what takes its place; empty to take it out"],
+        everywhere: Annotated[bool, "replace each place where the passage stands"] = False,
+    ) -> str:
+        """Replace a passage of a text file of the workspace.
+
+        The passage must be there exactly once, unless it is to be replaced everywhere: give enough of what
+        surrounds it.
+        """
+        _encoded(old)
+        _encoded(new)
+        draft, passage = _draft_of(call), (old, new)
+        return await _to_its_end(lambda given_up: _patch(guard, path, passage, everywhere, draft, given_up))
+
+    return apply_patch
+
+
+def _delete_tool(guard: PathGuard) -> Tool:
+    @tool(
+        requirement=Requirement.ASK,
+        effect=Effect.EFFECT,
+        data=Data.SHARED,
+        rate=_write_rating(guard),
+        limits=_LIMITS,
+    )
+    async def delete_file(
+        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
+    ) -> str:
+        """Delete a file of the workspace, for good. Directories are not deleted."""
+        return await asyncio.to_thread(_delete, guard, path)
+
+    return delete_file
+
+
+def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
+    """An "always" covers the one file. A name that would read as a pattern for others gets none."""
+
+    def rate(arguments: Arguments) -> Risk:
+        path = str(arguments.get("path", ""))
+        blocked = guard.refusal(path)
+        name = None if blocked else guard.name(path)
+        return Risk(Requirement.ASK, pattern=name if name and "*" not in name else None, blocked=blocked)
+
+    return rate
+
+
+# --- writing ---------------------------------------------------------------------------------------------
+
+
+def _encoded(content: str) -> bytes:
+    try:
+        data = content.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArguments("content: contains half a character (a lone surrogate)") from error
+    if len(data) > WRITE_LIMIT_BYTES:
+        raise InvalidArguments(f"content: more than {WRITE_LIMIT_BYTES} bytes")
+    return data
+
+
+def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threading.Event) -> str:
+    """Write to a draft beside the file, then put it in the file's place: others see the old or the new."""
+    with guard.place(path, make_parents=True) as place:
+        old = _replaceable(guard, path, place)
+        mode = stat.S_IMODE(old.st_mode) & 0o777 if old else None
+        try:
+            _write_draft(place.directory, draft, data, mode)
+            if given_up.is_set():
+                raise ToolFailed("The call was given up before anything was written.")
+            os.replace(draft, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
+        except BaseException:
+            _discard(draft, place.directory)
+            raise
+        os.fsync(place.directory)
+    done = f"replaced, it had {old.st_size}" if old else "new"
+    unit = "byte" if len(data) == 1 else "bytes"
+    return f"Wrote {len(data)} {unit} to {guard.name(path)} ({done})."
+
+
+def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | None:
+    """What is there now, None for nothing; raises where it is no file that may be replaced."""
+    try:
+        found = os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    guard.admit(found, path)
+    return found
+
+
+def _write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> None:
+    _discard(draft, directory)  # of an earlier start of the same call, cut short
+    descriptor = os.open(draft, _NEW_FILE, 0o666, dir_fd=directory)
+    with open(descriptor, "wb") as file:
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _discard(name: str, directory: int) -> None:
+    try:
+        os.unlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        pass  # there is none: as it should be
+
+
+async def _to_its_end(work: Callable[[threading.Event], T]) -> T:
+    """Blocking work in a thread. Cancelled, it is told to give up and waited for: nothing of a call goes
+    on after it."""
+    given_up = threading.Event()
+    working = asyncio.ensure_future(asyncio.to_thread(work, given_up))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        given_up.set()
+        await asyncio.wait([working])
+        raise
+
+
+def _draft_of(call: CallContext) -> str:
+    return f".hubbub-{hashlib.sha256(call.idempotency_key.encode()).hexdigest()[:16]}.tmp"
+
+
+def _patch(
+    guard: PathGuard,
+    path: str,
+    passage: tuple[str, str],
+    everywhere: bool,
+    draft: str,
+    given_up: threading.Event,
+) -> str:
+    old, new = passage
+    with guard.reading(path) as file:
+        text, whole = text_of(file, guard.name(path))
+        marked = file.seek(0) == 0 and file.read(3) == b"\xef\xbb\xbf"
+    if not whole:
+        raise ToolFailed(f"{guard.name(path)} holds bytes that are no UTF-8; it is not changed in part.")
+    found = text.count(old)
+    if not found:
+        raise ToolFailed(f"{guard.name(path)} does not hold that passage. Read the file again.")
+    if found > 1 and not everywhere:
+        raise ToolFailed(
+            f"{guard.name(path)} holds that passage {found} times. Give more of its surroundings."
+        )
+    changed = _encoded(text.replace(old, new))
+    _write(guard, path, b"\xef\xbb\xbf" + changed if marked else changed, draft, given_up)
+    return f"Changed {guard.name(path)}: {found} place{'' if found == 1 else 's'}, {len(changed)} bytes now."
+
+
+def _delete(guard: PathGuard, path: str) -> str:
+    with guard.place(path) as place:
+        found = os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
+        guard.admit(found, path)
+        os.unlink(place.name, dir_fd=place.directory)
+        os.fsync(place.directory)
+    return f"Deleted {guard.name(path)}; it had {found.st_size} bytes."

@@ -1,0 +1,78 @@
+"""`message`: something said to the person in another conversation of theirs."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from pydantic import Field
+
+from core.errors import InvalidArguments, NobodyToTell, ToolFailed
+from core.messages import Markdown, Message
+from core.tool import CallContext, Data, Effect, Requirement, Tool
+from core.tools.definition import tool
+
+if TYPE_CHECKING:
+    from core.notices import Recipient
+
+TEXT_LIMIT_CHARS = 10_000
+
+
+class Telling(Protocol):
+    """What brings it there (see core.notices.Notices)."""
+
+    async def send(self, key: str, to: "Recipient", message: Message) -> bool:
+        """Tell it, once for each key. Raises NobodyToTell where there is no such place."""
+        ...
+
+
+class Owned(Protocol):
+    """A conversation."""
+
+    @property
+    def owner_id(self) -> str:
+        """Whose it is."""
+        ...
+
+
+class Threads(Protocol):
+    """Where conversations are (the part of `core.store.base.Store` this tool needs)."""
+
+    async def thread(self, thread_id: str) -> Owned | None:
+        """One of them."""
+        ...
+
+
+def message_tool(threads: Threads, telling: Callable[[], Telling] | None) -> Tool:
+    """The tool. `telling` is asked for when something is to be said; None where nothing can be."""
+
+    # Idempotent: what was told under a call's key is not told again.
+    @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
+    async def message(
+        call: CallContext,
+        text: Annotated[str, "what to say, in Markdown", Field(min_length=1, max_length=TEXT_LIMIT_CHARS)],
+        channel: Annotated[str | None, "the name of a channel where they have an account"] = None,
+        thread: Annotated[str | None, "or the id of another conversation of theirs"] = None,
+    ) -> str:
+        """Say something to the person you are talking to in another conversation of theirs, not here."""
+        if (channel is None) == (thread is None):
+            raise InvalidArguments("channel: name either a channel or a thread")
+        if telling is None:
+            raise ToolFailed("Nothing can be said elsewhere now.")
+        to = await _recipient(threads, call.principal.user_id, channel, thread)
+        try:
+            await telling().send(f"call:{call.idempotency_key}", to, Message((Markdown(text),)))
+        except NobodyToTell as error:
+            raise ToolFailed(f"They cannot be told there: {error}") from error
+        return "It goes out."
+
+    return message
+
+
+async def _recipient(threads: Threads, user_id: str, channel: str | None, thread: str | None) -> "Recipient":
+    from core.notices import ToPerson, ToThread  # a hub that only answers does not need it
+
+    if thread is None:
+        return ToPerson(user_id, channel)
+    found = await threads.thread(thread)
+    if found is None or found.owner_id != user_id:
+        raise ToolFailed("They have no conversation of that id.")
+    return ToThread(thread)
