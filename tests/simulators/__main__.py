@@ -1,8 +1,9 @@
 """Try the hub with no account anywhere: `python -m tests.simulators`.
 
 Starts a simulated Telegram (port 8081) and a simulated model provider (port 8082), writes a `hubbub.toml`
-into the data directory, starts a hub with it and gives you a small chat in the terminal. Without a terminal
-on standard input everything simply runs until SIGINT or SIGTERM.
+into the data directory, starts a hub with it and gives you a small chat in the terminal; `--also slack` and
+`--also discord` bring those platforms too (ports 8083 and 8084). Without a terminal on standard input
+everything simply runs until SIGINT or SIGTERM.
 """
 
 import argparse
@@ -23,6 +24,11 @@ def parse(arguments: list[str] | None = None) -> tuple[Settings, bool]:
     parser.add_argument("--config", type=Path, help="the file to write; default: hubbub.toml in the data")
     parser.add_argument("--telegram-port", type=int, default=8081, help="0 takes a free one")
     parser.add_argument("--model-port", type=int, default=8082, help="0 takes a free one")
+    parser.add_argument(
+        "--also", choices=("slack", "discord"), action="append", default=[], help="may repeat"
+    )
+    parser.add_argument("--slack-port", type=int, default=8083, help="0 takes a free one")
+    parser.add_argument("--discord-port", type=int, default=8084, help="0 takes a free one")
     parser.add_argument("--hub-port", type=int, default=8765, help="0 takes a free one")
     parser.add_argument("--direct", choices=("allowlist", "open", "pairing"), default="allowlist")
     parser.add_argument("--no-hub", action="store_true", help="write the configuration, start no hub")
@@ -34,6 +40,9 @@ def parse(arguments: list[str] | None = None) -> tuple[Settings, bool]:
         model_port=given.model_port,
         hub_port=given.hub_port,
         direct=given.direct,
+        also=tuple(given.also),
+        slack_port=given.slack_port,
+        discord_port=given.discord_port,
     )
     return settings, not given.no_hub
 
@@ -47,6 +56,10 @@ async def run(settings: Settings, with_hub: bool) -> int:
         async with Stage(settings) as stage:
             stage.write_config()
             _say(f"Telegram  {stage.telegram.url}   (control {stage.telegram.control_url})")
+            if stage.slack is not None:
+                _say(f"Slack     {stage.slack.url}   (control {stage.slack.control_url})")
+            if stage.discord is not None:
+                _say(f"Discord   {stage.discord.url}   (control {stage.discord.control_url})")
             _say(f"model     {stage.model.openai_base_url}   (control {stage.model.url}/_control)")
             _say(f"config    {settings.config}")
             if with_hub:
@@ -64,7 +77,7 @@ async def run(settings: Settings, with_hub: bool) -> int:
 
 async def _until_stopped(stage: Stage, stopping: asyncio.Event) -> None:
     """Return when asked to stop; raises HubFailed when the hub ends by itself."""
-    terminal = Terminal(stage.telegram, lambda line: _say(line, terminal)) if sys.stdin.isatty() else None
+    terminal = Terminal(stage.desks, lambda line: _say(line, terminal)) if sys.stdin.isatty() else None
     if terminal is not None:
         _say(HELP)
         _read_lines(terminal, stopping)

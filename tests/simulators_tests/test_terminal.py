@@ -51,6 +51,13 @@ class Screen:
         self.lines.append(line)
         self._changed.set()
 
+    async def until(self, *pieces: str) -> None:
+        """Until a line holds all of them."""
+        async with asyncio.timeout(20):
+            while not any(all(piece in line for piece in pieces) for line in self.lines):
+                self._changed.clear()
+                await self._changed.wait()
+
     async def wait(self, count: int) -> list[str]:
         async with asyncio.timeout(5):
             while len(self.lines) < count:
@@ -61,7 +68,7 @@ class Screen:
 
 async def test_a_conversation_with_buttons(stage: Stage, bot: httpx.AsyncClient) -> None:
     screen = Screen()
-    terminal = Terminal(stage.telegram, screen.show)
+    terminal = Terminal(stage.desks, screen.show)
     watching = asyncio.create_task(terminal.watch())
     assert terminal.take("run it, please\n")
     (update,) = await call(bot, "getUpdates", timeout=5)
@@ -91,7 +98,7 @@ async def test_a_conversation_with_buttons(stage: Stage, bot: httpx.AsyncClient)
 
 async def test_people(stage: Stage, bot: httpx.AsyncClient) -> None:
     screen = Screen()
-    terminal = Terminal(stage.telegram, screen.show)
+    terminal = Terminal(stage.desks, screen.show)
     assert terminal.prompt == "Ann> "
     for name in ("bob", "Zoe"):
         terminal.take(f"/user {name}")
@@ -124,6 +131,30 @@ async def test_a_hub_answers_on_the_stage(stage: Stage) -> None:
     stage.telegram.user_sends_text(OWNER.id, "hello there")
     await stage.telegram.wait_text(OWNER.id, "You said: hello there", timeout_s=20)
     assert [exchange.state for exchange in stage.model.log.all()] == ["answered"]
+
+
+@pytest.mark.slow
+async def test_every_platform_can_be_tried_by_hand(tmp_path: Path) -> None:
+    settings = Settings(
+        tmp_path / "data", tmp_path / "hubbub.toml", 0, 0, 0,
+        also=("slack", "discord"), slack_port=0, discord_port=0,
+    )  # fmt: skip
+    async with Stage(settings) as stage:
+        stage.write_config()
+        await stage.start_hub()
+        screen = Screen()
+        terminal = Terminal(stage.desks, screen.show)
+        watching = asyncio.create_task(terminal.watch())
+        for name in ("telegram", "slack", "discord"):
+            terminal.take(f"/on {name}")
+            assert terminal.prompt == f"Ann on {name}> "
+            terminal.take("please run: echo hello")
+            await screen.until(f"bot to Ann on {name} #", "May I run")
+            terminal.take("!2")
+            await screen.until(f"bot to Ann on {name} #", "denied")
+        terminal.take("/on mars")
+        assert screen.lines[-1] == "  (platforms: telegram, slack, discord)"
+        watching.cancel()
 
 
 async def test_a_hub_that_does_not_start_says_why(stage: Stage) -> None:
