@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from channels.lanes import Held
 from channels.slack.client import Json, SlackClient
-from channels.slack.places import place_of, ts_of
+from channels.slack.places import is_person, place_of, ts_of
 from channels.slack.reading import Reader
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, Unanswered, Unavailable
@@ -82,9 +82,7 @@ class CatchUp:
             logger.warning("%s: the list of conversations is not to be had: %s", self._name, error)
             joined = ()
         found += [channel_id for channel_id in joined if channel_id not in known]
-        return [channel_id for channel_id in found if not channel_id.startswith(("U", "W"))][
-            :MAX_CONVERSATIONS
-        ]
+        return [channel_id for channel_id in found if not is_person(channel_id)][:MAX_CONVERSATIONS]
 
     async def _conversation(self, channel_id: str, there: _Known, oldest_ts: str) -> None:
         since = max(there.newest, oldest_ts)

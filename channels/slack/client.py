@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from channels.slack.errors import Declined, channel_error
 from channels.slack.inbound import Account
-from core.errors import MessageRejected, Unanswered
+from core.errors import MessageRejected, Unanswered, Unavailable
 
 TIMEOUT_S: Final = 20
 CONNECTIONS: Final = 100
@@ -104,6 +104,14 @@ class SlackClient:
             if not cursor:
                 break
         return found[:limit]
+
+    async def open_direct(self, user_id: str) -> str:
+        """conversations.open: the conversation with a person, made if there is none."""
+        try:
+            said = await self.call("conversations.open", users=user_id)
+        except Unanswered as error:  # nothing was said yet, and opening it twice changes nothing
+            raise Unavailable(str(error)) from None
+        return self.read(lambda: str(said["channel"]["id"]))
 
     # --- messages ----------------------------------------------------------------------------------------
     async def post(self, channel: str, thread_ts: str | None, content: Json, nonce: str) -> Sent:

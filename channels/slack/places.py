@@ -28,6 +28,11 @@ class Spot(NamedTuple):
         return self.ts.startswith("F")
 
 
+def is_person(channel: str) -> bool:
+    """Whether a person is meant: their ids begin with U or W."""
+    return channel.startswith(("U", "W"))
+
+
 def address_of(channel: str, thread_ts: str | None = None) -> Address:
     """The address of a conversation or of a thread."""
     return Address(channel if thread_ts is None else f"{channel}:{thread_ts}")

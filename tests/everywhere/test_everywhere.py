@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import NobodyToTell
-from core.messages import Message, plain
+from core.messages import File, Message, plain
 from core.notices import ToPerson
 from tests.everywhere.conversation import CODE, CODE_CHARS, Held, converse, rehearse
 from tests.everywhere.seen import Seen
@@ -177,6 +177,14 @@ async def test_people_are_told_where_they_are(tmp_path: Path) -> None:
         for name in ("slack", "discord"):
             await tell(town, f"first on {name}", name)
             assert (await town.people[name].sees(f"first on {name}")).pings == ()
+        town.slack.fail("drop", method="chat.postMessage", when="after", count=1)
+        await tell(town, "taken, and the answer lost", "slack")
+        (town.directory / "workspace" / "report.txt").write_text("all is well")
+        report = Message((), files=(File("report.txt", "report.txt", "text/plain"),))
+        assert await town.hub.notices().send("a file", ToPerson(OWNER, "slack"), report)
+        await town.people["slack"].sees("[report.txt]")
+        said = [one.text for one in await town.people["slack"].transcript()]
+        assert said == ["first on slack", "taken, and the answer lost", "[report.txt]"]
         await town.people["telegram"].says("hello")
         await town.people["telegram"].sees("You said: hello")
         await tell(town, "where I am")
