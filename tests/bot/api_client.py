@@ -117,9 +117,9 @@ class Stream:
 
 
 @contextlib.asynccontextmanager
-async def client(directory: Path) -> AsyncIterator[Client]:
+async def client(directory: Path, limit_s: float = LIMIT_S) -> AsyncIterator[Client]:
     """The owner, by the file that the hub in this directory wrote."""
     page = json.loads((directory / "data" / "api.json").read_text())
-    limit = aiohttp.ClientTimeout(total=LIMIT_S)
+    limit = aiohttp.ClientTimeout(total=limit_s)
     async with aiohttp.ClientSession(timeout=limit) as http:
         yield Client(http, page["url"], page["token"])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.messages import Markdown, Message
 from core.notices import Recipient, ToPerson, ToThread
-from tests.everywhere.people import Console, Person
+from tests.everywhere.people import LIMIT_S, Console, Person
 from tests.everywhere.seen import Seen
 from tests.everywhere.town import OWNER, Town
 from tests.simulators.model import text
@@ -80,7 +80,7 @@ async def converse(town: Town, name: str) -> Held:
     await person.presses("Approve")
     await person.sees("Built.")
     await person.says(f"slow 60: too late on {name}")
-    await town.model.wait_requests(match=f"too late on {name}", timeout_s=20)
+    await town.model.wait_requests(match=f"too late on {name}", timeout_s=LIMIT_S)
     await person.stops()
     await person.sees("Stopped.")
     notice = Message((Markdown(NOTICE),))

@@ -14,7 +14,7 @@ from bot.app import App, Seams, serve
 from bot.config import load
 from channels.supervisor import Phase
 from tests.bot.api_client import client
-from tests.everywhere.people import Console, InDiscord, InSlack, InTelegram, Person
+from tests.everywhere.people import LIMIT_S, Console, InDiscord, InSlack, InTelegram, Person
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
@@ -29,7 +29,6 @@ OWNER = "owner"
 OLIVIA = {"telegram": 7, "slack": "U0OLIVIA", "discord": 100_000_000_000_000_007}
 """The owner's accounts."""
 PLATFORMS = tuple(OLIVIA)
-LIMIT_S = 20.0
 
 CONFIG = """
 [hub]
@@ -145,7 +144,7 @@ async def open_town(directory: Path) -> AsyncIterator[Town]:
         town.write_config()
         try:
             await town.start()
-            async with client(directory) as api:
+            async with client(directory, LIMIT_S) as api:
                 town.people = {
                     "telegram": InTelegram(telegram, 7),
                     "slack": InSlack(slack, "U0OLIVIA"),
