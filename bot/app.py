@@ -69,6 +69,7 @@ from core.users import Principal, Role
 
 if TYPE_CHECKING:
     from core.notices import Notices
+    from core.routines.chatting import RoutinesInWords
 
 logger = logging.getLogger(__name__)
 
@@ -211,7 +212,12 @@ async def _assemble(
 
         return build_notices(store, manager, rules)
 
-    pipeline = build_pipeline(loaded, store, clock, leaks, halt, notices)
+    def in_words() -> "RoutinesInWords":
+        from bot.routines import build_words  # the first such tool that is used needs it
+
+        return build_words(loaded.config, store, routines, clock, ids)
+
+    pipeline = build_pipeline(loaded, store, clock, leaks, halt, notices, in_words)
     models = MeteredModel(models, metrics)
     rules = build_rules(loaded.config, owner, ids, pipeline.laws)
     elsewhere = Elsewhere(store, rules.access, manager, ids)

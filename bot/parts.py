@@ -40,6 +40,7 @@ from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
 from core.tool import Requirement
 from core.tools.builtin.message import Telling
+from core.tools.builtin.routines import Told
 from core.tools.halt import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.users import Principal, Role
@@ -129,10 +130,11 @@ def build_pipeline(
     clock: Clock,
     leaks: LeakDetector,
     halt: ToolHalt,
-    telling: Callable[[], Telling] | None = None,
+    telling: Callable[[], Telling],
+    routines: Callable[[], Told],
 ) -> CallPipeline:
     """The one path of every call."""
-    tools = build_tools(configured, store, clock, telling)
+    tools = build_tools(configured, store, clock, telling, routines)
     return CallPipeline(tools, _pipeline_settings(configured.config, leaks), clock, halt)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bot.routine_desk import DeskOfRoutines
     from core.notices import Notices, Recipient
     from core.routine_run import Match
+    from core.routines.chatting import RoutinesInWords
     from core.routines.desk import RoutineDesk
 
 
@@ -59,6 +60,15 @@ def build_desk(
         timezone=config.hub.timezone,
         cooldown_s=config.routines.default_cooldown_s,
     )
+
+
+def build_words(
+    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids
+) -> "RoutinesInWords":
+    """What people do with routines by talking."""
+    from core.routines.chatting import RoutinesInWords
+
+    return RoutinesInWords(build_desk(config, store, service, clock, ids))
 
 
 def desks(

@@ -24,6 +24,7 @@ from core.tools.builtin.files import reading_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.memory import Notes, memory_tools
 from core.tools.builtin.message import Telling, Threads, message_tool
+from core.tools.builtin.routines import Told, routine_tools
 from core.tools.builtin.searching import searching_tools
 from core.tools.builtin.secret_names import Secrets, secret_name_tools
 from core.tools.builtin.shell import shell_tool
@@ -38,11 +39,17 @@ class ToolStore(Notes, Documents, Threads, Secrets, Protocol):
     """The part of the store that tools need."""
 
 
+def no_routines() -> Told:
+    """For those who only look at the tools."""
+    raise LookupError("routines are not at hand here")
+
+
 def build_tools(
     configured: Loaded,
     store: ToolStore | None,
     clock: Clock,
     telling: Callable[[], Telling] | None = None,
+    routines: Callable[[], Told] = no_routines,
 ) -> ToolRegistry:
     """All of them, in the order models are told. `store` None: they are named here, not run."""
     config = configured.config
@@ -67,6 +74,7 @@ def build_tools(
             *writing_tools(guard),
             http_tool(_network_guard(config), _authorities),
             shell_tool(configured.environment),
+            *routine_tools(routines),
             *tool_name_tools(visible),
             *secret_name_tools(kept),
         ]

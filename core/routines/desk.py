@@ -230,6 +230,8 @@ def _judged(found: Definition | tuple[Problem, ...], by: Principal) -> Definitio
         raise RoutineRefused(*found)
     if by.role is Role.GUEST:
         raise RoutineRefused(Problem("", "guests have no routines"))
+    if getattr(found.action, "use_tools", False):
+        raise RoutineRefused(Problem("action.use_tools", "is not there yet: runs have no tools"))
     paths = getattr(found.action, "context_paths", ())
     if paths and by.role is not Role.OWNER:
         raise RoutineRefused(Problem("action.context_paths", "is for the owner, whose workspace it is"))

@@ -16,7 +16,8 @@ from bot.errors import ConfigError
 from bot.keys import KEY_NAME
 from bot.log_file import LOG_NAME
 from bot.parts import SPILL_NAME
-from bot.settings import DATABASE_NAME, Config
+from bot.places import DATABASE_NAME
+from bot.settings import Config
 from bot.tools import build_policy, build_tools
 from bot.vault_keys import VAULT_KEY_NAME
 from bot.web.uploads import UPLOADS_NAME
@@ -125,6 +126,8 @@ def test_every_tool_is_listed_with_what_it_asks(tmp_path: Path) -> None:
 
 def says(tool: Tool, policy: Policy) -> str:
     """How the page puts it."""
+    if tool.requirement is Requirement.ALWAYS_ASK:
+        return "always"
     raised = not policy.dangerous_operations.isdisjoint(tool.name.split("_"))
     if tool.requirement is Requirement.NEVER and not raised:
         return "never"

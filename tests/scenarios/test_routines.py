@@ -1,5 +1,6 @@
 """Routines as their owner meets them: what fires them, the notice, its buttons."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,16 @@ async def test_routines_survive_a_restart(house: House) -> None:
     await house.telegram.wait_text(OWNER, "Routine “watch”", timeout_s=LIMIT_S)
     (run,) = await runs_of(house, row)
     assert run.state is RunStatus.ATTENTION
+
+
+async def test_a_routine_is_made_by_talking_once_its_owner_agrees(house: House) -> None:
+    made = {"name": "watch", "prompt": "Look into it.", "kind": "event", "pattern": "deploy", "cooldown_s": 0}
+    house.telegram.user_sends_text(OWNER, f"please call: routine_create {json.dumps(made)}")
+    card = await house.card(OWNER)
+    assert not await desk_of(house).listed(OLIVIA)
+    await house.pressed(OWNER, card, 0)
+    await house.telegram.wait_text(OWNER, "Made: watch, event, on")
+    house.telegram.user_sends_text(OWNER, "deploy it")
+    await house.telegram.wait_text(OWNER, "Routine “watch” has something for you")
+    house.telegram.user_sends_text(OWNER, "please call: routine_list {}")
+    await house.telegram.wait_text(OWNER, "watch, event, on")
