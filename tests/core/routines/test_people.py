@@ -25,30 +25,22 @@ def test_of_a_hundred_patterns_at_least_ninety_are_taken() -> None:
     assert sum(accepted(pattern) for pattern, _ in PATTERNS) >= LEAST_ACCEPTED
 
 
-@pytest.mark.parametrize("pattern,text", PATTERNS, ids=[pattern for pattern, _ in PATTERNS])
-def test_they_find_what_re_finds(pattern: str, text: str) -> None:
-    if not accepted(pattern):
-        return
-    taken = Pattern(pattern)
-    around = (
-        text,
-        f"{text}\n",
-        f"x{text}",
-        f"{text}é",
-        f"é {text}",
-        f"я{text}部",
-        f"部 {text} 部",
-        f"{text} x",
-    )
-    for message in (*around, *(other for _, other in PATTERNS)):
-        expected = re.search(pattern, message)
-        found = taken.search(Subject(message))
-        if expected is None:
-            assert found is None, message
+def test_they_find_what_re_finds() -> None:
+    others = [text for _, text in PATTERNS[::5]]
+    for pattern, text in PATTERNS:
+        if not accepted(pattern):
             continue
-        assert found is not None, message
-        assert (found.text, found.groups) == (expected.group(), expected.groups()), message
-        assert dict(found.names) == expected.groupdict()
+        taken = Pattern(pattern)
+        around = (text, f"{text}\n", f"x{text}", f"{text}é", f"é {text}", f"я{text}部", f"部 {text} 部")
+        for message in (*around, *others):
+            expected = re.search(pattern, message)
+            found = taken.search(Subject(message))
+            if expected is None:
+                assert found is None, (pattern, message)
+                continue
+            assert found is not None, (pattern, message)
+            assert (found.text, found.groups) == (expected.group(), expected.groups()), (pattern, message)
+            assert dict(found.names) == expected.groupdict()
 
 
 REFUSED = [
