@@ -96,7 +96,11 @@ SWITCHES: list[tuple[str, str, str, str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("schedule,zone,begin,end,expected", SWITCHES)
+@pytest.mark.parametrize(
+    "schedule,zone,begin,end,expected",
+    SWITCHES,
+    ids=[" in ".join((row[0], row[1], row[2][:10])) for row in SWITCHES],
+)
 def test_days_on_which_clocks_change(
     schedule: str, zone: str, begin: str, end: str, expected: list[str]
 ) -> None:
@@ -128,6 +132,7 @@ def test_enough_instants_were_computed_by_hand() -> None:
         ("every hour", ["2026-03-01T00:15:00+00:00", "2026-03-01T01:15:00+00:00"]),
         ("every 3 days", ["2026-03-02T12:15:00+00:00", "2026-03-05T12:15:00+00:00"]),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_can_be_said(schedule: str, expected: list[str]) -> None:
     said = Schedule(schedule, UTC, us("2026-02-27T12:15:59Z"))
