@@ -15,6 +15,7 @@ from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Reply
 
+AT_ONCE = 4
 TIMES = 10
 ANSWER = "\n\n".join(f"Paragraph {number} of what I found." for number in range(60)) + "\n\nThe end."
 STREAM_POINTS: tuple[Point, ...] = (
@@ -37,7 +38,7 @@ def below(town: SlackTown, thread_ts: str) -> list[str]:
 
 async def play(town: SlackTown, point: Point) -> str:
     """The owner asks in a thread and is answered; the hub is killed on the way. The thread."""
-    town.model.rule("look", Reply(text=ANSWER, chunk_chars=40, delay_s=0.02), on="any")
+    town.model.rule("look", Reply(text=ANSWER, chunk_chars=40, delay_s=0.06), on="any")
     (town.directory / SPEED).write_text(str(TIMES))
     await town.start(point if isinstance(point, AtCommit) else None)
     if isinstance(point, InSlack):
@@ -76,11 +77,14 @@ async def test_killed_while_an_answer_grows_it_ends_in_one_message(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = STREAM_POINTS[: profile.pick(test=4, proof=len(STREAM_POINTS))]
+    at_once = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int, point: Point) -> str | None:
+        async with at_once:
+            return await strike(nursery, tmp_path / str(number), point)
+
     async with asyncio.TaskGroup() as group:
-        strikes = [
-            group.create_task(strike(nursery, tmp_path / str(number), point))
-            for number, point in enumerate(points)
-        ]
+        strikes = [group.create_task(one(number, point)) for number, point in enumerate(points)]
     failures = [failure for task in strikes if (failure := task.result()) is not None]
     proof_record("crash-slack", stream_kill_points=len(points))
     assert not failures, "\n".join(failures)
