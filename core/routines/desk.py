@@ -11,7 +11,7 @@ from core.clock import Clock
 from core.errors import HubError
 from core.forms import Problem
 from core.ids import Ids
-from core.routine import Cron, Definition, SystemEvent
+from core.routine import Cron, Definition, SystemEvent, Webhook
 from core.routine_run import ManualInput, SystemInput, claim_key, kept
 from core.routine_run_json import input_to_json
 from core.routines.filtering import passes
@@ -230,6 +230,8 @@ def _judged(found: Definition | tuple[Problem, ...], by: Principal) -> Definitio
         raise RoutineRefused(*found)
     if by.role is Role.GUEST:
         raise RoutineRefused(Problem("", "guests have no routines"))
+    if isinstance(found.trigger, Webhook):
+        raise RoutineRefused(Problem("trigger.type", "cannot be webhook yet: no request would reach it"))
     if getattr(found.action, "use_tools", False):
         raise RoutineRefused(Problem("action.use_tools", "is not there yet: runs have no tools"))
     paths = getattr(found.action, "context_paths", ())
