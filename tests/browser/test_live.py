@@ -12,7 +12,7 @@ from tests.browser.console import Console
 from tests.browser.cutting import Way, way_to
 from tests.browser.hub import Hub, running_hub
 from tests.plugins.profile import Profile
-from tests.simulators.model import Hold, ModelSimulator, text
+from tests.simulators.model import Hold, ModelSimulator, ToolCall, text, tools
 
 pytestmark = [
     pytest.mark.chromium,
@@ -85,6 +85,24 @@ async def test_a_reply_is_seen_as_it_is_written_in_two_tabs_and_after_a_reload(
         await expect(other.outcome()).to_contain_text("Approved by owner")
         await console.sees("Done:")
         assert await in_order(other) == await in_order(console)
+    assert complaints.lines == []
+
+
+async def test_how_far_a_run_of_tools_has_come_is_seen_while_it_runs(
+    console: Console, model: ModelSimulator, complaints: Complaints
+) -> None:
+    look = tools(ToolCall("list_dir", {"path": "."}), ToolCall("time", {}))
+    model.enqueue(look)
+    model.enqueue(look)
+    model.enqueue(text("that is all"), fault=Hold())
+    await console.say_in_a_new_thread("look around")
+    live = console.page.locator(".message.live")
+    await expect(live).to_contain_text("Round 2 of 5, 4 of 20 tools.")
+    await console.reload()
+    await expect(live).to_contain_text("Round 2 of 5, 4 of 20 tools.")
+    model.release()
+    await console.sees("that is all")
+    await expect(live).to_be_hidden()
     assert complaints.lines == []
 
 

@@ -17,6 +17,7 @@ export class Feed {
   /** @type {Map<string, import("./types.js").Step>} */ steps = new Map();
   /** @type {import("./types.js").Thread} */ thread;
   /** @type {{turn: string, text: string, length: number} | null} */ live = null;
+  /** How far the turn's run of tools has come. @type {import("./types.js").Loop | null} */ loop = null;
   lastSeq = 0;
   more = false;
   /** Counts what was heard of turns: an answer that was asked for before is then out of date. */
@@ -79,6 +80,14 @@ export class Feed {
           ...this.#turn(data.turn, data.state === "waiting" ? "waiting" : "running"),
           { type: "step", step: data },
         ];
+      case "auto_loop_started":
+      case "auto_loop_progress":
+        this.loop = data;
+        return [{ type: "live" }];
+      case "auto_loop_finished":
+      case "auto_loop_cancelled":
+        this.loop = null;
+        return [{ type: "live" }];
       case "turn_finished":
       case "turn_rested":
         return this.#ended(event.type);
@@ -143,7 +152,7 @@ export class Feed {
   /** @param {string} how @returns {Change[]} */
   #ended(how) {
     this.heard++;
-    this.live = null;
+    this.live = this.loop = null;
     const waits = how === "turn_rested" && this.waiting().length > 0;
     this.thread.turn = waits && this.thread.turn ? { id: this.thread.turn.id, state: "waiting" } : null;
     return [{ type: "live" }, { type: "turn" }];

@@ -195,10 +195,10 @@ export class FeedView {
   }
 
   #showLive() {
-    const { live, state } = this.feed;
+    const { live, loop, state } = this.feed;
     const busy = state === "running" || state === "stopping";
     this.live.hidden = !live && !busy;
-    const words = live?.text ?? (state === "stopping" ? "Stopping…" : "Working…");
+    const words = live?.text ?? (state === "stopping" ? "Stopping…" : `Working…${counted(loop)}`);
     let text = /** @type {HTMLElement | null} */ (this.live.querySelector("p"));
     if (!text) {
       text = h("p");
@@ -244,4 +244,11 @@ function setText(node, text) {
   const old = node.firstChild;
   if (old instanceof Text && text.startsWith(old.data)) old.appendData(text.slice(old.data.length));
   else node.textContent = text;
+}
+
+/** What a run of tools has used so far. @param {import("./types.js").Loop | null} loop */
+function counted(loop) {
+  if (!loop) return "";
+  const of = (/** @type {number | null} */ most) => (most === null ? "" : ` of ${most}`);
+  return ` Round ${loop.depth}${of(loop.max_rounds)}, ${loop.executed}${of(loop.max_tools)} tools.`;
 }

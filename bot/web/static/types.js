@@ -30,6 +30,8 @@
  *   votes: string[]}} Approval
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
+ * @typedef {{turn: string, tool: string, depth: number, executed: number, max_rounds: number | null,
+ *   max_tools: number | null, reason: string | null}} Loop
  * @typedef {{turn: string, offset: number, text: string, steps?: Step[]}} Live
  * @typedef {{thread: Thread, items: Item[], first_seq: number | null, last_seq: number, more: boolean,
  *   live: Live | null, approvals: Approval[]}} Conversation

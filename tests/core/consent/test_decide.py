@@ -437,3 +437,8 @@ def test_a_hundred_thousand_calls_are_judged_in_far_less_than_a_minute() -> None
     for _ in range(10_000):
         decide(call, OWNER, mode, policy)
     assert time.process_time() - started < 1
+
+
+def test_a_dangerous_operation_never_lowers_what_is_required() -> None:
+    granted = (grant("delete_note"),)
+    assert word(judge(tool("always_ask", "delete_note"), operation="write", grants=granted)) == "ask"

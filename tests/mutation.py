@@ -1,0 +1,197 @@
+"""Small faults in the rules of consent, one at a time; the tests must notice.
+
+    python -m tests.mutation [--workers 2] [--slice I/N] [--json FILE]
+
+Each mutant is one change of one expression (a comparison, `and`/`or`, `not`, a choice, a number, a truth
+value) in one of MODULES. It is judged by TESTS in a process of its own, forked from one that has everything
+else loaded. Killed: a test fails, or they do not end in time. Exits 1 where fewer than 90 % are killed, or
+where one survives that EXPLAINED does not name.
+"""
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.tree import ROOT
+
+MODULES = ("core.consent.decide", "core.consent.grants", "core.consent.voting", "core.consent.access")
+TESTS = tuple(
+    f"tests/core/consent/{name}.py" for name in ("test_decide", "test_matrix", "test_grants", "test_voting")
+)
+LIMIT_S = 120
+GATE = 0.9
+_RANKS = "_ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}"
+EXPLAINED = {
+    f"core.consent.decide: {_RANKS} [2 -> 3]": "ranks are only compared: the order is the same",
+}
+"""Mutants no test can tell from the product, by their name, and why."""
+
+_SWAPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change. `name`: module, line as it was written, and what it became."""
+
+    module: str
+    name: str
+    source: str
+
+
+def mutants_of(module: str) -> Iterator[Mutant]:
+    """Every change of a module."""
+    path = ROOT / f"{module.replace('.', '/')}.py"
+    text = path.read_text()
+    tree = ast.parse(text)
+    lines = text.splitlines()
+    for number, node in enumerate(ast.walk(tree)):
+        for kind in range(2):
+            if not isinstance(node, ast.expr) or not _change(copy.deepcopy(node), kind):
+                continue
+            changed = copy.deepcopy(tree)
+            place = next(one for at, one in enumerate(ast.walk(changed)) if at == number)
+            _change(place, kind)
+            line = lines[node.lineno - 1].strip()
+            name = f"{module}: {line} [{ast.unparse(node)} -> {ast.unparse(place)}]"
+            yield Mutant(module, name, ast.unparse(changed))
+
+
+def _change(node: ast.AST, kind: int) -> bool:
+    """Change the node in place in one of its ways; False if there is no such way."""
+    match node:
+        case ast.Compare(ops=[operator]) if kind == 0 and type(operator) in _SWAPS:
+            node.ops = [_SWAPS[type(operator)]()]
+        case ast.BoolOp(op=ast.And()) if kind == 0:
+            node.op = ast.Or()
+        case ast.BoolOp(op=ast.Or()) if kind == 0:
+            node.op = ast.And()
+        case ast.BoolOp(values=[_, *rest]) if kind == 1:
+            node.values = [*rest, *rest] if len(rest) == 1 else rest
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if kind == 0:
+            node.operand = ast.UnaryOp(ast.Not(), operand)
+        case ast.IfExp() if kind == 0:
+            node.body, node.orelse = node.orelse, node.body
+        case ast.Constant(value=bool(value)) if kind == 0:
+            node.value = not value
+        case ast.Constant(value=int(value)) if kind == 0 and not isinstance(value, bool):
+            node.value = value + 1
+        case _:
+            return False
+    return True
+
+
+class _Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module as the mutant says."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> object:
+        if fullname != self._mutant.module:
+            return None
+        return importlib.util.spec_from_loader(fullname, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._mutant.source, module.__name__, "exec"), module.__dict__)  # noqa: S102
+
+
+def killed(pid: int, status: int) -> bool:
+    """Whether the tests noticed; anything but green is noticing."""
+    return not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0)
+
+
+def start(mutant: Mutant | None) -> int:
+    """Judge a mutant (None: the product) in a new process; its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    signal.alarm(LIMIT_S)
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    if mutant is not None:
+        sys.meta_path.insert(0, _Planted(mutant))  # type: ignore[arg-type]
+    code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS])
+    os._exit(int(code))
+
+
+def judge(mutants: Sequence[Mutant], workers: int) -> list[Mutant]:
+    """Those that survive."""
+    survivors: list[Mutant] = []
+    running: dict[int, Mutant] = {}
+    waiting = list(mutants)
+    while waiting or running:
+        while waiting and len(running) < workers:
+            mutant = waiting.pop(0)
+            running[start(mutant)] = mutant
+        pid, status = os.wait()
+        mutant = running.pop(pid)
+        if not killed(pid, status):
+            survivors.append(mutant)
+            print(f"survived: {mutant.name}", flush=True)
+    return survivors
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make them, judge them, say how it went."""
+    parser = argparse.ArgumentParser(prog="tests.mutation", description="Mutants of the rules of consent.")
+    parser.add_argument("--workers", type=int, default=2, help="how many are judged side by side")
+    parser.add_argument("--slice", default="1/1", metavar="I/N", help="every N-th, beginning with the I-th")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what came of it there, too")
+    options = parser.parse_args(arguments)
+    index, _, count = options.slice.partition("/")
+    os.chdir(ROOT)
+    everything = [mutant for module in MODULES for mutant in mutants_of(module)]
+    chosen = everything[int(index) - 1 :: int(count)]
+    pid = start(None)
+    if killed(*os.waitpid(pid, 0)):
+        print("without a fault the tests are not green")
+        return 1
+    began_s = time.monotonic()
+    survivors = judge(chosen, options.workers)
+    share = 1 - len(survivors) / len(chosen)
+    print(f"{len(chosen)} mutants, {len(survivors)} survived, {share:.1%} killed")
+    unexplained = sorted({mutant.name for mutant in survivors} - EXPLAINED.keys())
+    if options.json is not None:
+        page = {
+            "mutants": len(chosen),
+            "killed": len(chosen) - len(survivors),
+            "killed_share": round(share, 4),
+            "by_module": {one: sum(1 for mutant in chosen if mutant.module == one) for one in MODULES},
+            "survivors": {mutant.name: EXPLAINED.get(mutant.name, "unexplained") for mutant in survivors},
+            "took_s": round(time.monotonic() - began_s),
+        }
+        options.json.write_text(json.dumps(page, indent=2) + "\n")
+    return 0 if share >= GATE and not unexplained else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
