@@ -442,3 +442,9 @@ def test_a_hundred_thousand_calls_are_judged_in_far_less_than_a_minute() -> None
 def test_a_dangerous_operation_never_lowers_what_is_required() -> None:
     granted = (grant("delete_note"),)
     assert word(judge(tool("always_ask", "delete_note"), operation="write", grants=granted)) == "ask"
+
+
+def test_what_is_out_of_scope_is_refused_for_that_whatever_else_it_needs() -> None:
+    decision = judge(tool("always_ask"), mode=Autonomous((OUT,)))
+    assert isinstance(decision, Deny)
+    assert decision.text.endswith("it is not in the run's scope.")
