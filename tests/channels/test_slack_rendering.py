@@ -94,7 +94,7 @@ def test_any_markdown_is_shown_whole_and_safe() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(3 * 3600)
 def test_much_more_markdown_is_shown_whole_and_safe(profile: Profile, proof_record: ProofRecord) -> None:
     count = profile.pick(test=80, ci=200, proof=1500)
     shares = check_documents(check, 3000, FEW, count, Phase.shrink)
