@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol, cast
 
 from bot.config import Loaded
@@ -73,7 +74,7 @@ def build_tools(
             *searching_tools(guard),
             *writing_tools(guard),
             http_tool(_network_guard(config), _authorities),
-            shell_tool(configured.environment),
+            shell_tool(configured.environment, config.workspace.dir, _closed(configured)),
             *routine_tools(routines),
             *tool_name_tools(visible),
             *secret_name_tools(kept),
@@ -108,10 +109,14 @@ def build_laws(config: Config) -> ConsentLaws:
 
 def _path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
+    return PathGuard(configured.config.workspace.dir, _closed(configured))
+
+
+def _closed(configured: Loaded) -> Sequence[Path]:
+    """What is the hub's own."""
     config = configured.config
     hubs_own = (configured.source, configured.environment_file, config.policy.file)
-    files = [file for file in hubs_own if file is not None]
-    return PathGuard(config.workspace.dir, [config.hub.data_dir, *files])
+    return [config.hub.data_dir, *(file for file in hubs_own if file is not None)]
 
 
 def _network_guard(config: Config) -> NetworkGuard:

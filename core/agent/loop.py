@@ -163,5 +163,5 @@ def _canonical(arguments: str) -> str:
     """Arguments with their keys sorted, so that order makes no difference."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments

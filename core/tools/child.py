@@ -6,6 +6,7 @@ the pipe and exits without having done anything; if it dies later, the next hub 
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import subprocess
@@ -14,11 +15,13 @@ from pathlib import Path
 
 from core.errors import ToolFailed
 from core.safety.limits import HeadAndTail
+from core.tools.bounds import MOST_PROCESSES, all_tasks, bound, is_crowd
 from core.tools.processes import end_marked, kill_group
 
 _GATE = 'IFS= read -r go || exit 125; exec "$@" </dev/null'
 _BURIAL_S = 5.0
 _LAST_OUTPUT_S = 1.0
+_BETWEEN_COUNTS_S = 0.1
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +41,9 @@ class GatedChild:
         Raises ToolFailed if it cannot be started. Needs a running event loop.
         """
         self.output = output
+        self._tasks_before = all_tasks()
         self._process, read_end = _start(argv, environment, directory)
+        bound(self._process.pid)
         self._pipe = os.fdopen(read_end, "rb", buffering=0)
         self._pidfd = os.pidfd_open(self._process.pid)
         self._exit = asyncio.Event()
@@ -75,15 +80,22 @@ class GatedChild:
         gate.close()
 
     async def exits_within(self, limit_s: float) -> bool:
-        """Wait until the command itself is over; False if it is not in time.
+        """Wait until the command itself is over; False if it is not in time. Raises ToolFailed if it has
+        started more processes than a command may.
 
         What it left in the background does not count.
         """
-        try:
-            async with asyncio.timeout(limit_s):
-                await self._exit.wait()
-        except TimeoutError:
-            return False
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + limit_s
+        while not self._exit.is_set():
+            rest_s = ends_at - loop.time()
+            if rest_s <= 0:
+                return False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(rest_s, _BETWEEN_COUNTS_S)):
+                    await self._exit.wait()
+            if not self._ended and is_crowd(self.pid, self._tasks_before):
+                raise ToolFailed(f"It started more than {MOST_PROCESSES} processes and was stopped.")
         return True
 
     async def end(self, call_id: str) -> None:

@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from core.clock import Clock
 from core.consent.binding import binding_hash, same_binding
@@ -19,6 +18,7 @@ from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
 from core.prompts import Option, Standing
 from core.safety.limits import ResultLimits
+from core.safety.validation import read_arguments
 from core.store.accept import EditRefused
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
@@ -221,13 +221,7 @@ class CallPipeline:
 
     def _read(self, call: CallRow) -> tuple[Tool, Arguments]:
         tool = self._registry.lookup(call.tool)
-        try:
-            arguments: Any = json.loads(call.arguments or "{}")
-        except ValueError as error:
-            raise InvalidArguments(f"They are not JSON: {error}") from error
-        if not isinstance(arguments, dict):
-            raise InvalidArguments("They are not a JSON object.")
-        return tool, tool.validate(cast("dict[str, Any]", arguments))
+        return tool, tool.validate(read_arguments(call.arguments))
 
     def _decide(
         self,

@@ -4,6 +4,7 @@ Anything that can't be understood needs a person every time. The rating is a jud
 cage: a script in the workspace may do anything once a person let it run.
 """
 
+from core.safety.shell.closed import ClosedPlaces
 from core.safety.shell.rating import ShellRating, rate_command_line
 
-__all__ = ["ShellRating", "rate_command_line"]
+__all__ = ["ClosedPlaces", "ShellRating", "rate_command_line"]

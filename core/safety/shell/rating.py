@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.safety.shell import names
+from core.safety.shell.closed import ClosedPlaces
 from core.safety.shell.findings import CHANGES, READS, Finding, Level, blocked, high, worst
 from core.safety.shell.options import by_options
 from core.safety.shell.paths import is_credential, is_device, is_outside, is_vital, normal
@@ -24,6 +25,7 @@ _MOST_TEXTS = 20
 _ENTERS = frozenset({"cd", "pushd"})
 _HERE = frozenset({".", "./", "*", "./*", "..", "../*", ".*", "{*,.*}"})
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
+_HUBS_OWN = high("may touch the hub's own files")
 _SUBSCRIPT_RUNS = re.compile(r"\[[^\]]*(?:\$\(|`)")
 
 
@@ -40,16 +42,18 @@ class ShellRating:
     reason: str = ""
 
 
-def rate_command_line(command_line: str) -> ShellRating:
-    """Rate a command line; never raises. What can't be understood is high.
+def rate_command_line(command_line: str, closed: ClosedPlaces | None = None) -> ShellRating:
+    """Rate a command line; never raises. What can't be understood is high, and so is what touches `closed`.
 
     A pattern is offered for a simple command alone: its first word if it only reads, program and
     subcommand where the subcommand is harmless with any arguments that are not high by themselves,
     otherwise exactly this command.
     """
-    judge = _Judge()
+    judge = _Judge(closed)
     parsed = [judge.line(reading, 0) for reading in readings(command_line)]
     judge.texts_that_may_be_run()
+    if closed is not None and closed.touched_by(command_line):
+        judge.findings.append(_HUBS_OWN)
     finding = worst(judge.findings)
     pattern = _pattern(parsed[0], finding.level) if len(parsed) == 1 else None
     if finding.level is Level.BLOCKED:
@@ -62,6 +66,7 @@ def rate_command_line(command_line: str) -> ShellRating:
 class _Judge:
     """Collects findings on a line and on all lines and commands inside it; each is looked at once."""
 
+    closed: ClosedPlaces | None = None
     findings: list[Finding | None] = field(default_factory=lambda: list[Finding | None]())
     _seen: set[object] = field(default_factory=lambda: set[object]())
     _programs: set[str] = field(default_factory=lambda: set[str]())
@@ -107,6 +112,8 @@ class _Judge:
             return
         self._seen.add((words, depth))
         self.findings += [_word(word) for word in words]
+        if self.closed is not None and any(self.closed.touched_by(word.text) for word in words):
+            self.findings.append(_HUBS_OWN)
         program = _program(words[0])
         if program is None:
             self.findings.append(high("computes which program it runs"))
@@ -237,7 +244,12 @@ def _pattern(parsed: ParsedLine, level: Level) -> str | None:
     program = _program(words[0]) if words else None
     if program is None:
         return None
-    if level is Level.READS and "/" not in words[0].text and program in names.READ_ONLY:
+    if (
+        level is Level.READS
+        and all(word.known for word in words)
+        and "/" not in words[0].text
+        and program in names.READ_ONLY
+    ):
         return program
     args = Args(words[1:])
     if level <= Level.CHANGES and words[0].text in names.SUBCOMMANDS and words[1:2]:

@@ -5,8 +5,9 @@ Nothing a command starts outlives the call (see core.tools.child for how it begi
 
 import os
 import signal
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -16,6 +17,9 @@ from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, T
 from core.tools.child import GatedChild
 from core.tools.definition import tool
 from core.tools.processes import MARKER, process_info
+
+if TYPE_CHECKING:
+    from core.safety.shell import ClosedPlaces
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 TOOL_TIMEOUT_S = 120.0
@@ -45,20 +49,31 @@ _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROM
 """Nobody can answer a pager or a password question."""
 
 
-def shell_tool(environment: Mapping[str, str]) -> Tool:
-    """The tool, given the hub's own environment; commands see only its harmless names.
+def shell_tool(
+    environment: Mapping[str, str], workspace: Path | None = None, closed: Collection[Path] = ()
+) -> Tool:
+    """The tool, given the hub's own environment; commands see only its harmless names. A command that may
+    touch what is `closed` asks every time.
 
     Commands run under bash where there is one, because command lines are rated by bash's grammar.
     """
     safe = safe_environment(environment)
     shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
+    def places() -> "ClosedPlaces | None":
+        from core.safety.shell import ClosedPlaces  # see rate_shell
+
+        if workspace is None:
+            return None
+        known = [str(path.absolute()) for path in (*closed, *(path.resolve() for path in closed))]
+        return ClosedPlaces(str(workspace.absolute()), known, safe.get("HOME", ""))
+
     @tool(
         name="shell",
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
         data=Data.SHARED,
-        rate=rate_shell,
+        rate=lambda arguments: rate_shell(arguments, places()),
         timeout_s=TOOL_TIMEOUT_S,
         limits=use_limits(per_minute=30, per_hour=300),
     )
@@ -85,11 +100,11 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept, **_QUIET}
 
 
-def rate_shell(arguments: Arguments) -> Risk:
+def rate_shell(arguments: Arguments, closed: "ClosedPlaces | None" = None) -> Risk:
     """The risk of the command line a call asks for."""
     from core.safety.shell import rate_command_line  # its parser: 1 MB, of no use before there is a command
 
-    rating = rate_command_line(str(arguments.get("command", "")))
+    rating = rate_command_line(str(arguments.get("command", "")), closed)
     requirement = Requirement.ALWAYS_ASK if rating.high else Requirement.ASK
     return Risk(requirement, pattern=rating.pattern, blocked=rating.blocked, reason=rating.reason)
 

@@ -1,0 +1,51 @@
+"""What a command may use of the machine: how many processes, and that it is ended before the hub is.
+
+The system's own limit of processes counts all of a user's and holds for everybody but root, so the call's are
+counted, too: cheaply, by the system's number of all, and one by one once that has grown.
+"""
+
+import contextlib
+import os
+import resource
+from pathlib import Path
+
+MOST_PROCESSES = 256
+_ROOM = 1024
+_PROC = Path("/proc")
+
+
+def bound(pid: int) -> None:
+    """Limit a child that has not begun yet; what it starts inherits that."""
+    with contextlib.suppress(OSError, ValueError):
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        _, hard = resource.prlimit(pid, resource.RLIMIT_NPROC)
+        most = all_tasks() + _ROOM
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
+    with contextlib.suppress(OSError):
+        # Where memory runs out, the command goes before the hub does.
+        (_PROC / str(pid) / "oom_score_adj").write_text("1000")
+
+
+def all_tasks() -> int:
+    """How many tasks the machine runs; 0 where that cannot be told."""
+    try:
+        return int((_PROC / "loadavg").read_text().split()[3].partition("/")[2])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def is_crowd(session: int, tasks_before: int) -> bool:
+    """Whether a session has more than its share of processes."""
+    grown = all_tasks() - tasks_before
+    return grown > MOST_PROCESSES and (grown > 4 * MOST_PROCESSES or _members(session) > MOST_PROCESSES)
+
+
+def _members(session: int) -> int:
+    found = 0
+    for name in os.listdir(_PROC):
+        if name.isdecimal():
+            with contextlib.suppress(OSError, IndexError):
+                fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+                found += int(fields[3]) == session
+    return found

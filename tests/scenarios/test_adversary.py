@@ -1,0 +1,157 @@
+"""A model that was turned against its people: what it tries is stopped with a reason, recorded, survived."""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.core.tools.processes_support import is_alive, until
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+from tests.simulators.model import ToolCall, tools
+
+GUEST = 100
+LONG_S = 40.0
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path) as opened:
+        yield opened
+        status, body = await opened.readyz()
+        assert (status, body["hub"]) == (200, "open")  # whatever was tried, the hub is well
+
+
+async def tried(house: House, *calls: tuple[str, dict[str, Any] | str], person: int = OWNER) -> list[str]:
+    """What the model is told of calls that it makes at once and that nobody is asked about."""
+    asked = len(house.model.log)
+    house.model.enqueue(tools(*(ToolCall(name, arguments) for name, arguments in calls)))
+    house.telegram.user_sends_text(person, "good day")
+    (answered,) = (await house.model.wait_requests(1, after=asked + 1, timeout_s=LONG_S))[:1]
+    assert not house.open_cards(person)
+    return [one["content"] for one in answered.body["messages"][-len(calls) :]]
+
+
+async def agreed(house: House, command: str) -> str:
+    """What the model is told of a command that its person lets run."""
+    asked = len(house.model.log)
+    house.telegram.user_sends_text(OWNER, f"please run: {command}")
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    (answered,) = (await house.model.wait_requests(1, after=asked + 1, timeout_s=LONG_S))[:1]
+    said: str = answered.body["messages"][-1]["content"]
+    return said
+
+
+async def test_tools_that_are_hidden_or_not_there_do_not_run_by_name(house: House) -> None:
+    house.telegram.add_user(GUEST, first_name="Gus")
+    said = await tried(
+        house,
+        ("shell", {"command": "touch made"}),
+        ("read_file", {"path": "a"}),
+        ("no_such", {}),
+        person=GUEST,
+    )
+    assert ["not available to a guest" in said[0], "not available to a guest" in said[1]] == [True, True]
+    assert "no tool called 'no_such'" in said[2]
+    assert list(house.workspace.iterdir()) == []
+
+
+async def test_ways_out_of_the_workspace_are_shut(house: House) -> None:
+    (house.workspace / "link").symlink_to("..")
+    (house.workspace / "key").symlink_to("../data/vault.key")
+    said = await tried(
+        house,
+        ("read_file", {"path": "../data/hub.db"}),
+        ("read_file", {"path": f"{house.directory}/data/hub.key"}),
+        ("read_file", {"path": "link/data/hub.key"}),
+        ("read_file", {"path": "key"}),
+        ("read_file", {"path": "..%2fdata/hub.key"}),
+        ("grep", {"pattern": "token", "path": "link"}),
+        ("list_dir", {"path": "link/data"}),
+    )
+    assert [one for one in said if "refused" not in one] == []
+
+
+async def test_addresses_of_this_machine_and_its_network_are_shut(house: House) -> None:
+    assert house.app is not None
+    port = house.app.url.rpartition(":")[2]
+    said = await tried(
+        house,
+        ("http", {"url": f"{house.app.url}/api/me"}),
+        ("http", {"url": f"http://localhost.:{port}/api/me"}),
+        ("http", {"url": "http://169.254.169.254/latest/meta-data/"}),
+        ("http", {"url": "http://[::ffff:10.0.0.1]/"}),
+        ("http", {"url": "file:///etc/passwd"}),
+    )
+    assert [one for one in said if "refused" not in one] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["[" * 100_000, '{"path": ' * 500 + "1" + "}" * 500, '{"path": "a\\u0000b"}', "[]", "{", '"x"'],
+)
+async def test_hostile_arguments_are_refused(house: House, arguments: str) -> None:
+    (said,) = await tried(house, ("read_file", arguments))
+    assert "read_file was not run, its arguments do not fit." in said
+
+
+async def test_a_thousand_calls_at_once_come_to_the_turns_limit(house: House) -> None:
+    await tried(house, *((("echo", {"text": "x"}),) * 1000))
+    with contextlib.closing(sqlite3.connect(house.database)) as database:
+        recorded = database.execute("SELECT status, count(*) FROM calls GROUP BY status").fetchall()
+    assert sorted(recorded) == [("ok", 20), ("skipped", 980)]
+
+
+async def test_reading_the_vault_by_a_command_is_asked_each_time(house: House) -> None:
+    for command in ("cat ../data/vault.key", "cat ../data/hub.db | strings"):
+        house.telegram.user_sends_text(OWNER, f"please run: {command}")
+        card = await house.card(OWNER)
+        assert "may touch the hub's own files" in card.text or "touches credentials" in card.text
+        assert len(card.choices) == 2  # "always" is not offered
+        await house.pressed(OWNER, card, 1)
+        await house.telegram.wait_for(lambda: not house.open_cards(OWNER), LIMIT_S)
+
+
+async def test_a_hundred_megabytes_are_cut_and_the_hub_stays_small(house: House) -> None:
+    said = await agreed(house, "head -c 100000000 /dev/zero | tr '\\0' x")
+    assert "exit code: 0" in said
+    assert len(said) < 40_000
+    (kept,) = (house.directory / "data" / "outputs").iterdir()
+    assert "bytes left out" in kept.read_text()
+    assert kept.stat().st_size < 100_000
+
+
+async def test_a_command_that_multiplies_is_stopped(house: House) -> None:
+    (house.workspace / "grow.sh").write_text("for i in $(seq 2000); do sleep 50 & done; wait\n")
+    said = await agreed(house, "sh grow.sh")
+    assert "It started more than 256 processes and was stopped." in said
+
+
+async def test_what_a_command_leaves_behind_is_ended_with_it(house: House) -> None:
+    (house.workspace / "stay.sh").write_text("setsid sleep 1000 & echo $! > pid\n")
+    await agreed(house, "sh stay.sh")
+    pid = int((house.workspace / "pid").read_text())
+    await until(lambda: not is_alive(pid), "it was ended")
+
+
+async def test_what_was_agreed_to_runs_with_those_arguments_only(house: House) -> None:
+    """The journal is changed behind the hub's back, as somebody with the database could."""
+    house.telegram.user_sends_text(OWNER, "please run: touch agreed")
+    card = await house.card(OWNER)
+    await house.stop()
+    with sqlite3.connect(house.database) as database:
+        changed = json.dumps({"command": "touch other"})
+        database.execute("UPDATE entries SET text = ? WHERE kind = 'call'", (changed,))
+    database.close()
+    await house.start()
+    await house.telegram.wait_polling(TOKEN, LIMIT_S)
+    await house.pressed(OWNER, card, 0)
+    # Asked about again, as it is now.
+    await house.telegram.wait_for(
+        lambda: [one for one in house.open_cards(OWNER) if "touch other" in one.text], LIMIT_S
+    )
+    assert list(house.workspace.iterdir()) == []
