@@ -99,14 +99,13 @@ async def test_hostile_arguments_are_refused(house: House, arguments: str) -> No
     assert "read_file was not run, its arguments do not fit." in said
 
 
-async def test_a_thousand_calls_at_once_come_to_the_turns_limit(house: House) -> None:
-    house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 1000)))
-    house.telegram.user_sends_text(OWNER, "good day")  # more than a reply may hold: it is asked for again
-    await house.telegram.wait_text(OWNER, "You said: good day")
-    await tried(house, *((("echo", {"text": "x"}),) * 128))
+async def test_a_hundred_calls_at_once_come_to_the_turns_limit(house: House) -> None:
+    house.model.enqueue(tools(*([ToolCall("echo", {"text": "x"})] * 100)))
+    house.telegram.user_sends_text(OWNER, "good day")
+    assert "I have run 20 tools on this. Shall I go on?" in (await house.card(OWNER)).text
     with contextlib.closing(sqlite3.connect(house.database)) as database:
         recorded = database.execute("SELECT status, count(*) FROM calls GROUP BY status").fetchall()
-    assert sorted(recorded) == [("ok", 20), ("skipped", 108)]
+    assert sorted(recorded) == [("ok", 20), ("skipped", 80)]
 
 
 async def test_reading_the_vault_by_a_command_is_asked_each_time(house: House) -> None:
