@@ -8,13 +8,23 @@ from core import texts
 from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.clock import SECOND_US, Clock
+from core.consent.forms import looks_like_a_form
 from core.conversation.credentials import CredentialJudge, InboundCredentials
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Markdown, Message, Unreadable
+from core.messages import (
+    EDIT,
+    ChoiceAnswer,
+    InboundEvent,
+    InboundMessage,
+    Markdown,
+    Message,
+    MessageRef,
+    Unreadable,
+)
 from core.ports import Acceptance, OutboxListener, Seen
-from core.store.accept import WAITING, Accepted, EditedCall, EditRefused, Judge
+from core.store.accept import WAITING, Accepted, EditedCall, EditForm, EditRefused, Judge
 from core.store.base import Store
 from core.store.units import committed
 from core.tools.editing import CallEditing
@@ -92,7 +102,7 @@ class Hub:
         taken = await self._credentials.take_out(event) if self._credentials is not None else None
         if taken is not None:
             event = taken.event
-        edit = await self._edit_of(event) if isinstance(event, ChoiceAnswer) else None
+        edit = await self._edit_of(event)
         # What is matched is claimed in the transaction that keeps the event: neither can be lost alone.
         matches: Sequence[Match] = ()
         if self._routines is not None and isinstance(event, InboundMessage):
@@ -115,11 +125,19 @@ class Hub:
             self._acknowledgements.expect(event)
         return _acceptance(accepted)
 
-    async def _edit_of(self, event: ChoiceAnswer) -> EditedCall | EditRefused | None:
-        if event.form is None or self._editing is None:
+    async def _edit_of(self, event: InboundEvent) -> EditedCall | EditRefused | EditForm | None:
+        if self._editing is None:
             return None
         try:
-            return await self._editing.prepare(event.prompt_id, event.form)
+            match event:
+                case ChoiceAnswer(prompt_id=prompt_id, form=str(form)):
+                    return await self._editing.prepare(prompt_id, form)
+                case ChoiceAnswer(prompt_id=prompt_id, choice=choice) if choice == EDIT:
+                    return await self._editing.form(prompt_id)
+                case InboundMessage(reply_to=str(ref)) if looks_like_a_form(event.text):
+                    return await self._editing.read_reply(event.channel, MessageRef(ref), event.text)
+                case _:
+                    return None
         except StoreUnavailable as error:
             raise InboxUnavailable(str(error)) from error
 
@@ -170,5 +188,10 @@ class Hub:
 
 def _acceptance(accepted: Accepted) -> Acceptance:
     return Acceptance(
-        accepted.outcome, accepted.answer, accepted.duplicate, accepted.thread_id, accepted.plain
+        accepted.outcome,
+        accepted.answer,
+        accepted.duplicate,
+        accepted.thread_id,
+        accepted.plain,
+        accepted.form,
     )

@@ -74,9 +74,22 @@ class InboundMessage:
     continues: bool = False
 
 
+EDIT = -1
+"""The choice of who wants to change a call's arguments; with a form: to agree to the call as changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """Something to be filled in; `value` stands there before."""
+
+    name: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class ChoiceAnswer:
-    """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices.
+    """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices, or
+    `EDIT`; `opens_form`: a form can be shown for that at once, otherwise it is asked for in a message.
 
     `ref`: the message it was pressed on; it may be a copy whose sending was never answered. `form`: what was
     filled in with it: a call's arguments as JSON, changed before they are agreed to; or words for a question.
@@ -92,6 +105,7 @@ class ChoiceAnswer:
     direct: bool = True
     ref: MessageRef | None = None
     form: str | None = None
+    opens_form: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +184,8 @@ class Message:
 
     `reply_to`: the message it answers, quoted where others write in between.
 
-    `choices` belong to `prompt_id`. `outcome` is set when a prompt is settled: the choices disappear and
+    `choices` belong to `prompt_id`; `editable`: the arguments of the call they are about can be changed.
+    `outcome` is set when a prompt is settled: the choices disappear and
     the outcome line is shown instead.
     """
 
@@ -180,6 +195,7 @@ class Message:
     outcome: str | None = None
     files: tuple[File, ...] = field(default=())
     reply_to: MessageRef | None = None
+    editable: bool = False
 
 
 def plain(text: str) -> Message:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from core.messages import Address, InboundEvent, Message, MessageRef
+from core.messages import Address, FormField, InboundEvent, Message, MessageRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +13,20 @@ class Acceptance:
     """What became of an inbound event. `outcome` is its recorded reason (P11), `answer` a short word to the
     person where the platform shows one beside a press; `duplicate`: it had been accepted before; `thread_id`:
     where it belongs, if anywhere; `plain`: what was pressed says so itself from now on, so that a platform
-    whose answers stay there need not say it again."""
+    whose answers stay there need not say it again; `form`: what they are to
+    fill in."""
 
     outcome: str
     answer: str | None = None
     duplicate: bool = False
     thread_id: str | None = None
     plain: bool = False
+    form: tuple[FormField, ...] | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether an answer to a prompt counts."""
+        return self.outcome.startswith("answer: ")
 
 
 @dataclass(frozen=True, slots=True)

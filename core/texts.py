@@ -58,6 +58,13 @@ NOT_NOW = "I cannot take this right now. Please try again in a moment."
 COMMAND_TAKEN = "Understood."
 REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
 EDIT_NEEDS_APPROVAL = "Arguments can be changed by who agrees to them only."
+EDIT_LABEL = "Edit…"
+FILL_IN = (
+    "Reply to this message with what is to be changed, a line for each argument (name: value), or with all "
+    "of it as JSON. Your reply approves the call as it is then."
+)
+NOT_SHOWN = "It has arguments that are not shown, so they cannot be changed here."
+REPLY_TO_CHANGE = "Reply to my message with what you want changed."
 EDIT_NEEDS_OTHERS = (
     "Changed like this, it is for others to decide. Deny it, and have it asked for as it should be."
 )

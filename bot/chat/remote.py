@@ -229,6 +229,9 @@ class RemoteTalk:
             self._feed.put(Stepped(call_id, tool, state, "" if call is None else detail_of(call.arguments)))
 
     def _take_approval(self, approval: ApprovalPage) -> None:
+        call = self._calls.get(approval.call_id or "")
+        if call is not None and approval.arguments is not None:  # they may have been changed on the card
+            self._calls[call.call_id] = call.model_copy(update={"arguments": approval.arguments})
         if approval.state == "open":
             self._asked.add(approval.prompt_id)
             self._feed.put(Asked(card_in(approval)))

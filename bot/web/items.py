@@ -95,7 +95,7 @@ class NoticeItem(Line):
 
 
 class CallItem(Line):
-    """The model asked for a tool; `arguments` as it gave them."""
+    """The model asked for a tool; `arguments` as it gave them, or as a person changed them."""
 
     kind: Literal["call"] = "call"
     call_id: str
@@ -214,6 +214,7 @@ class ApprovalPage(Page):
     has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
 
     prompt_id: str
+    call_id: str | None
     kind: str
     thread_id: str
     channel: str
@@ -314,6 +315,7 @@ class Presenter:
         voted = any(vote.user_id == reader.user_id for vote in glance.votes)
         return ApprovalPage(
             prompt_id=prompt.id,
+            call_id=prompt.call_id,
             kind=prompt.kind.value,
             thread_id=prompt.thread_id,
             channel=glance.thread.channel,

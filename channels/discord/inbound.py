@@ -14,8 +14,10 @@ from pydantic import ValidationError
 
 from channels.blocks import showable
 from channels.discord import wire
+from channels.discord.forms import form_of
 from channels.discord.places import micros_of, order_key_of, ref_of
 from core.messages import (
+    EDIT,
     Address,
     Attachment,
     ChoiceAnswer,
@@ -26,7 +28,7 @@ from core.messages import (
     Unreadable,
 )
 
-COMMAND, COMPONENT = 2, 3
+COMMAND, COMPONENT, MODAL_SUBMIT = 2, 3, 5
 """Interaction types."""
 
 OPTION = "text"
@@ -35,7 +37,7 @@ OPTION = "text"
 _SPOKEN = frozenset({0, 19})
 """Message types that a person writes: a message and a reply; the others tell of joins, pins and the like."""
 
-_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3}|e)")
 _ANGLE = re.compile(r"<(?:(@!?|@&|#)([0-9]{1,20})|a?(:\w{1,32}:)[0-9]{1,20}|(/[^<>:\n]{1,100}):[0-9]{1,20})>")
 
 
@@ -125,9 +127,9 @@ def read_interaction(payload: object) -> wire.Interaction | None:
 
 
 def read_press(pressed: wire.Interaction, account: Account, channel: str) -> ChoiceAnswer | None:
-    """The answer that a pressed button gives; None for presses of anything but choices."""
+    """The answer that a pressed button gives, or a modal handed in; None for anything but choices."""
     chosen, user = _CHOICE.fullmatch(pressed.data.custom_id), _person(pressed)
-    if pressed.type != COMPONENT or chosen is None or user is None:
+    if pressed.type not in (COMPONENT, MODAL_SUBMIT) or chosen is None or user is None:
         return None
     if pressed.channel_id is None or pressed.message is None:
         return None
@@ -137,10 +139,12 @@ def read_press(pressed: wire.Interaction, account: Account, channel: str) -> Cho
         address=Address(pressed.channel_id),
         sender=_sender(user, pressed.member),
         prompt_id=chosen[1],
-        choice=int(chosen[2]),
+        choice=EDIT if chosen[2] == "e" else int(chosen[2]),
         sent_at=micros_of(pressed.id),
         direct=pressed.guild_id is None,
         ref=ref_of(pressed.channel_id, pressed.message.id),
+        form=form_of(pressed.data) if pressed.type == MODAL_SUBMIT else None,
+        opens_form=True,
     )
 
 

@@ -1,13 +1,13 @@
 """What the hub says as the bodies of Create Message and Edit Message. Pure and deterministic."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from channels.channel import Payload
 from channels.discord.places import spot_of
 from channels.discord.rendering import MAX_TEXT_UNITS, render_plain
 from channels.discord.rendering import render as render_blocks
-from core.messages import Choice, File, Message, MessageRef
+from core.messages import File, Message, MessageRef
+from core.texts import EDIT_LABEL
 
 OUTCOME_UNITS = 300
 """Kept free on every part of a card, so that its outcome never moves its text into another part."""
@@ -48,7 +48,7 @@ def render(message: Message) -> tuple[Payload, ...]:
         texts[-1:] = [_with_outcome(texts[-1] if texts else "", message.outcome)]
     payloads = [_body(text) for text in texts]
     if message.choices and message.outcome is None and payloads:
-        payloads[-1]["components"] = _rows(message.prompt_id, message.choices)
+        payloads[-1]["components"] = _rows(message)
     files: list[dict[str, object]] = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # of a card the last part changes
     if message.reply_to is not None and parts:
@@ -83,7 +83,8 @@ def _with_outcome(text: str, outcome: str) -> str:
     return f"{text}{_GAP}{line}" if text else line
 
 
-def _rows(prompt_id: str | None, choices: Sequence[Choice]) -> list[dict[str, object]]:
+def _rows(message: Message) -> list[dict[str, object]]:
+    prompt_id, choices = message.prompt_id, message.choices
     if prompt_id is None:
         raise ValueError("choices without a prompt cannot be answered")
     if len(choices) > BUTTONS_PER_ROW * MAX_ROWS:
@@ -97,6 +98,11 @@ def _rows(prompt_id: str | None, choices: Sequence[Choice]) -> list[dict[str, ob
         }
         for index, choice in enumerate(choices)
     ]
+    if message.editable and len(buttons) < BUTTONS_PER_ROW * MAX_ROWS:
+        edit = f"p:{prompt_id}:e"
+        buttons.append(
+            {"type": _BUTTON, "style": _SECONDARY, "label": EDIT_LABEL, "custom_id": edit},
+        )
     starts = range(0, len(buttons), BUTTONS_PER_ROW)
     return [{"type": _ACTION_ROW, "components": buttons[at : at + BUTTONS_PER_ROW]} for at in starts]
 

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Mapping
 
 from channels.discord.client import DiscordClient
+from channels.discord.forms import TOO_LONG, modal_of
 from channels.discord.inbound import (
     COMMAND,
     COMPONENT,
+    MODAL_SUBMIT,
     Account,
     Where,
     read_change,
@@ -25,7 +27,7 @@ from channels.lanes import Gate, Held, Lane, Lanes
 from core import texts
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable
-from core.messages import ChoiceAnswer, InboundMessage
+from core.messages import InboundMessage
 from core.ports import Acceptance, Inbox
 
 logger = logging.getLogger(__name__)
@@ -35,8 +37,8 @@ Json = Mapping[str, object]
 PATIENCE_S = 1.5
 """So long a command waits for what was missed before it."""
 
-_SAY, _DEFER_UPDATE = 4, 6
-"""Interaction callback types: a message, and none (the message with the button stays as it is)."""
+_SAY, _DEFER_UPDATE, _MODAL = 4, 6, 9
+"""Interaction callback types: a message; none (the message with the button stays as it is); a modal."""
 
 
 class Reader:
@@ -116,23 +118,30 @@ class Reader:
         if interaction is None:
             logger.warning("%s: an interaction cannot be read", self._name)
             return
-        if interaction.type == COMPONENT:
+        if interaction.type in (COMPONENT, MODAL_SUBMIT):
             await self._press(interaction)
         elif interaction.type == COMMAND:
             await self._command(interaction)
 
     async def _press(self, pressed: Interaction) -> None:
         event = read_press(pressed, self._account, self._name)
-        said = await self._said_to(event) if event is not None else None
-        await self._answer(pressed, said)
-
-    async def _said_to(self, event: ChoiceAnswer) -> str | None:
+        if event is None:
+            await self._answer(pressed, None)
+            return
         try:
-            accepted = await self._inbox.accept(event)
+            acceptance = await self._inbox.accept(event)
         except InboxUnavailable as error:
             logger.warning("%s: a press was not accepted: %s", self._name, error)
-            return texts.NOT_NOW
-        return None if accepted.plain else accepted.answer
+            await self._answer(pressed, texts.NOT_NOW)
+            return
+        if acceptance.form is None:
+            await self._answer(pressed, None if acceptance.plain else acceptance.answer)
+            return
+        modal = modal_of(event.prompt_id, acceptance.form)
+        if modal is None:
+            await self._answer(pressed, TOO_LONG)
+        else:
+            await self._respond(pressed, {"type": _MODAL, "data": modal})
 
     async def _command(self, used: Interaction) -> None:
         event = read_command(used, self._account, self._name)
@@ -152,6 +161,9 @@ class Reader:
         body: dict[str, object] = (
             {"type": _DEFER_UPDATE} if said is None else {"type": _SAY, "data": aside(said)}
         )
+        await self._respond(interaction, body)
+
+    async def _respond(self, interaction: Interaction, body: dict[str, object]) -> None:
         try:
             await self._client.answer(interaction.id, interaction.token, body)
         except ChannelError as error:  # too late, or answered before: what was decided stays decided

@@ -90,12 +90,26 @@ class Option(_Part):
     value: Any = None
 
 
+class Input(_Part):
+    """A text input of a modal, as it was filled in."""
+
+    custom_id: str = ""
+    value: str = ""
+
+
+class Row(_Part):
+    """An action row of a modal."""
+
+    components: tuple[Input, ...] = ()
+
+
 class InteractionData(_Part):
     """What was pressed, or which command was used."""
 
     name: str = ""
     custom_id: str = ""
     options: tuple[Option, ...] = ()
+    components: tuple[Row, ...] = ()
 
 
 class Named(_Part):

@@ -141,6 +141,10 @@ class SlackClient:
             return False
         return True
 
+    async def open_view(self, trigger_id: str, view: Json) -> None:
+        """views.open: a trigger is good once, for 3 s."""
+        await self.call("views.open", trigger_id=trigger_id, view=dict(view))
+
     async def whisper(self, channel: str, thread_ts: str | None, user_id: str, text: str) -> None:
         """chat.postEphemeral: seen by that person alone, until they reload."""
         await self.call(

@@ -59,8 +59,10 @@ class HttpReceiver:
             payload = _object(_form(body).get("payload", "").encode())
             if payload is None:
                 return HttpResponse(400, b"no payload\n")
-            await reader.press(payload)
-            return HttpResponse(200)
+            answer = await reader.press(payload)
+            if answer is None:
+                return HttpResponse(200)
+            return HttpResponse(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
 
         return await self._believed(request, take)
 

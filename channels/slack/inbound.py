@@ -3,7 +3,8 @@ not raise.
 
 Event keys: `sl:<team>:m:<channel>:<ts>` for a message (a mention of the bot and the message that holds it
 are one), with `:e<ts>` for a changed text, `sl:<team>:i:<channel>:<ts>:<user>:<action ts>` for a pressed
-button, `sl:<team>:c:<trigger>` for a slash command, `sl:<team>:u:<event>` for what cannot be made out.
+button, `sl:<team>:v:<view>:<what was filled in>` for a form, `sl:<team>:c:<trigger>` for a slash command,
+`sl:<team>:u:<event>` for what cannot be made out.
 """
 
 import re
@@ -18,6 +19,7 @@ from channels.slack.wire import Command, EventPayload, File, Interaction, Messag
 from core import texts
 from core.clock import SECOND_US
 from core.messages import (
+    EDIT,
     Attachment,
     ChoiceAnswer,
     InboundEvent,
@@ -29,7 +31,7 @@ from core.messages import (
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that a person wrote; the others tell of joins, topics, bots and the like."""
 
-_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3}|e)")
 _ANGLE = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 
@@ -123,10 +125,11 @@ def read_press(payload: object, account: Account, channel: str, now: int) -> Inb
         address=address_of(place, where.thread_ts),
         sender=Sender(user.id, showable(user.name or user.username or user.id), user.username),
         prompt_id=chosen[1],
-        choice=int(chosen[2]),
+        choice=EDIT if chosen[2] == "e" else int(chosen[2]),
         sent_at=now,
         direct=direct,
         ref=ref_of(place, where.message_ts),
+        opens_form=True,
     )
 
 

@@ -1,12 +1,12 @@
 """What the hub says as the arguments of chat.postMessage and chat.update. Pure and deterministic."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from channels.channel import Payload
 from channels.slack.rendering import SlackText, escaped, render_plain
 from channels.slack.rendering import render as render_blocks
-from core.messages import Choice, File, Message
+from core.messages import File, Message
+from core.texts import EDIT_LABEL
 
 OUTCOME_CHARS = 300
 MAX_BUTTON_CHARS = 75
@@ -35,7 +35,7 @@ def render(message: Message) -> tuple[Payload, ...]:
     if message.outcome is not None:
         payloads[-1] = _with_outcome(texts[-1], message.outcome)
     elif message.choices and payloads:
-        payloads[-1] = _with_choices(texts[-1], message.prompt_id, message.choices)
+        payloads[-1] = _with_choices(texts[-1], message)
     files = [_upload(file) for file in message.files]
     is_card = message.prompt_id is not None or message.outcome is not None
     return tuple([*files, *payloads] if is_card else [*payloads, *files])  # of a card the last part changes
@@ -64,7 +64,8 @@ def _with_outcome(text: SlackText, outcome: str) -> dict[str, object]:
     return payload
 
 
-def _with_choices(text: SlackText, prompt_id: str | None, choices: Sequence[Choice]) -> dict[str, object]:
+def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
+    prompt_id, choices = message.prompt_id, message.choices
     if prompt_id is None:
         raise ValueError("choices without a prompt cannot be answered")
     if len(choices) > MAX_ACTIONS:
@@ -78,6 +79,15 @@ def _with_choices(text: SlackText, prompt_id: str | None, choices: Sequence[Choi
         }
         for index, choice in enumerate(choices)
     ]
+    if message.editable and len(buttons) < MAX_ACTIONS:
+        buttons.append(
+            {
+                "type": "button",
+                "action_id": "edit",
+                "value": f"p:{prompt_id}:e",
+                "text": {"type": "plain_text", "text": EDIT_LABEL, "emoji": False},
+            }
+        )
     return _payload(text, {"type": "actions", "elements": buttons})
 
 

@@ -4,17 +4,19 @@ time."""
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from channels.lanes import Gate, Held, Lane, Lanes
 from channels.slack.client import SlackClient
+from channels.slack.forms import TOO_LONG, errors_of, read_submission, view_of
 from channels.slack.inbound import Account, read_command, read_event, read_message, read_press
 from channels.slack.places import place_of
 from channels.slack.wire import MessageEvent
 from core.clock import Clock
 from core.errors import ChannelError
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage
+from core.messages import ChoiceAnswer, FormField, InboundEvent, InboundMessage
 from core.ports import Acceptance, Inbox
 
 logger = logging.getLogger(__name__)
@@ -89,14 +91,27 @@ class Reader:
         """A slash command."""
         return await self._accept(read_command(form, self._account, self._name, self._clock.now()))
 
-    async def press(self, payload: Mapping[str, object]) -> None:
-        """A pressed button; whoever pressed it is told what became of it where that is not plain to see."""
+    async def press(self, payload: Mapping[str, object]) -> dict[str, object] | None:
+        """A pressed button or a form handed in; whoever did is told what became of it where that is not plain
+        to see. Returns what the request is to be answered with, if anything."""
+        if payload.get("type") == "view_submission":
+            return await self._submission(payload)
         event = read_press(payload, self._account, self._name, self._clock.now())
         acceptance = await self._accept(event)
-        if acceptance is None or acceptance.plain or not isinstance(event, ChoiceAnswer):
-            return
-        if acceptance.answer:
-            self._whisper(event, acceptance.answer)
+        if acceptance is None or not isinstance(event, ChoiceAnswer):
+            return None
+        if acceptance.form is not None:
+            self._aside(self._show_form(event, acceptance.form, str(payload.get("trigger_id", ""))), event)
+        elif acceptance.answer and not acceptance.plain:
+            self._aside(self._say_aside(event, acceptance.answer), event)
+        return None
+
+    async def _submission(self, payload: Mapping[str, object]) -> dict[str, object] | None:
+        event = read_submission(payload, self._account, self._name, self._clock.now())
+        acceptance = await self._accept(event)
+        if acceptance is None or acceptance.answers:
+            return None
+        return errors_of(payload, acceptance.answer or acceptance.outcome)
 
     async def missed(self, channel_id: str, message: Mapping[str, object]) -> None:
         """A message of the history; the caller holds the conversation's lane."""
@@ -132,10 +147,21 @@ class Reader:
         name = await self._people.name(event.sender.platform_user_id)
         return replace(event, sender=replace(event.sender, name=name))
 
-    def _whisper(self, event: ChoiceAnswer, text: str) -> None:
-        task = asyncio.create_task(self._say_aside(event, text), name=f"answer to {event.key}")
+    def _aside(self, saying: Coroutine[Any, Any, None], event: ChoiceAnswer) -> None:
+        task = asyncio.create_task(saying, name=f"answer to {event.key}")
         self._whispers.add(task)
         task.add_done_callback(self._whispers.discard)
+
+    async def _show_form(self, event: ChoiceAnswer, fields: Sequence[FormField], trigger_id: str) -> None:
+        view = view_of(event, fields)
+        if view is None:
+            await self._say_aside(event, TOO_LONG)
+            return
+        try:
+            async with asyncio.timeout(WHISPER_TIMEOUT_S):
+                await self._client.open_view(trigger_id, view)
+        except (ChannelError, TimeoutError) as error:  # pressed once more, it is asked for once more
+            logger.info("the form for %s was not shown: %s", event.key, error)
 
     async def _say_aside(self, event: ChoiceAnswer, text: str) -> None:
         place = place_of(event.address)

@@ -136,7 +136,7 @@ async def _handled(reader: Reader, request: SocketModeRequest) -> Answer:
         case "events_api":
             await reader.event(payload)
         case "interactive":
-            await reader.press(payload)
+            return await reader.press(payload)
         case "slash_commands":
             acceptance = await reader.command({key: str(value) for key, value in payload.items()})
             return {"text": acceptance.answer} if acceptance is not None and acceptance.answer else None

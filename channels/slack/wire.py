@@ -1,6 +1,6 @@
 """What the hub reads of Slack's payloads (https://docs.slack.dev/reference/events); the rest is ignored."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -90,6 +90,36 @@ class Interaction(_Part):
     channel: Named | None = None
     container: Container = Container()
     actions: tuple[Action, ...] = ()
+    trigger_id: str = ""
+
+
+class Filled(_Part):
+    """What stands in an input."""
+
+    value: str | None = None
+
+
+class ViewState(_Part):
+    """By block and action."""
+
+    values: dict[str, dict[str, Filled]] = Field(default_factory=dict)
+
+
+class View(_Part):
+    """A modal as it was handed in."""
+
+    id: Id
+    callback_id: str = ""
+    private_metadata: str = ""
+    state: ViewState = ViewState()
+
+
+class Submission(_Part):
+    """`view_submission`: somebody handed a modal in."""
+
+    type: Literal["view_submission"]
+    user: Named
+    view: View
 
 
 class Command(_Part):

@@ -19,6 +19,7 @@ from channels.telegram.privacy import AS_NEW_BOTS, GroupRights
 from channels.telegram.wire import CallbackQuery, Entity, Media, Message, Update, User
 from core.clock import SECOND_US
 from core.messages import (
+    EDIT,
     Attachment,
     ChoiceAnswer,
     InboundEvent,
@@ -34,7 +35,7 @@ ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
 DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
 """Bot API, getFile: "bots can download files of up to 20MB in size"."""
 
-_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3})")
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3}|e)")
 
 _NOT_UNDERSTOOD = (
     "animation", "checklist", "contact", "dice", "game", "giveaway", "invoice", "live_photo", "location",
@@ -217,7 +218,7 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
         address=address_of(pressed.chat.id, topic_id),
         sender=_sender(query.sender),
         prompt_id=choice[1],
-        choice=int(choice[2]),
+        choice=EDIT if choice[2] == "e" else int(choice[2]),
         sent_at=now,
         direct=pressed.chat.type == "private",
         ref=ref_of(pressed.chat.id, pressed.message_id),

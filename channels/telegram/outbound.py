@@ -1,7 +1,6 @@
 """What the hub says as the parameters of sendMessage, editMessageText and sendDocument. Pure and
 deterministic."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +9,8 @@ from channels.telegram.entities import TelegramEntity, TelegramText
 from channels.telegram.files import PHOTO_TYPES, Upload
 from channels.telegram.places import spot_of
 from channels.telegram.rendering import MAX_TEXT_UNITS, render_blocks, render_plain
-from core.messages import Choice, File, Message
+from core import texts
+from core.messages import File, Message
 
 OUTCOME_UNITS = 300
 """Kept free on every part of a card, so that its outcome never moves its text into another part."""
@@ -20,6 +20,9 @@ ROW_CHARS = 36
 """A row holds as many choices as can be read on a phone: so many characters in all, shared out evenly."""
 MAX_CALLBACK_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton: "callback_data … 1-64 bytes"."""
+
+EDIT_CHOICE = "e"
+"""In place of a choice's position: the call's arguments are to be changed."""
 
 FILE = "file"
 """The key under which a part that is a file has its Upload."""
@@ -48,7 +51,7 @@ def render(message: Message) -> tuple[Payload, ...]:
         texts[-1:] = [_with_outcome(texts[-1] if texts else None, message.outcome)]
     payloads = [_payload(text) for text in texts]
     if message.choices and message.outcome is None and payloads:
-        payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message.prompt_id, message.choices)}
+        payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message)}
     files = [_upload(file) for file in message.files]
     parts = [*files, *payloads] if is_card else [*payloads, *files]  # of a card the last part changes
     if message.reply_to is not None and parts:
@@ -84,22 +87,25 @@ def _entity(entity: TelegramEntity) -> dict[str, object]:
     return body
 
 
-def _keyboard(prompt_id: str | None, choices: Sequence[Choice]) -> list[list[dict[str, str]]]:
+def _keyboard(message: Message) -> list[list[dict[str, str]]]:
+    prompt_id, choices = message.prompt_id, message.choices
     if prompt_id is None:
         raise ValueError("choices without a prompt cannot be answered")
     buttons = [
         {"text": choice.label, "callback_data": _callback_data(prompt_id, index)}
         for index, choice in enumerate(choices)
     ]
+    edit = {"text": texts.EDIT_LABEL, "callback_data": _callback_data(prompt_id, EDIT_CHOICE)}
+    more = [[edit]] if message.editable else []
     per_row = _per_row(max((len(choice.label) for choice in choices), default=1))
-    return [buttons[start : start + per_row] for start in range(0, len(buttons), per_row)]
+    return [*(buttons[start : start + per_row] for start in range(0, len(buttons), per_row)), *more]
 
 
 def _per_row(longest_chars: int) -> int:
     return min(CHOICES_PER_ROW, max(1, ROW_CHARS // max(1, longest_chars)))
 
 
-def _callback_data(prompt_id: str, index: int) -> str:
+def _callback_data(prompt_id: str, index: int | str) -> str:
     data = f"p:{prompt_id}:{index}"
     if len(data.encode()) > MAX_CALLBACK_DATA_BYTES:
         raise ValueError(f"callback data of {len(data.encode())} bytes: {data}")

@@ -41,8 +41,11 @@ class Asking:
             pattern=ask.pattern,
             escalate_at=rule.escalates_at(prompt.created_at),
         )
-        copies = await self._services.elsewhere.cards(prompt, rule.place(requester.user_id), self._thread)
-        await self._open(prompt, copies)
+        editable = bool(asked.detail) and not asked.tool.sensitive
+        copies = await self._services.elsewhere.cards(
+            prompt, rule.place(requester.user_id), self._thread, editable=editable
+        )
+        await self._open(prompt, copies, editable=editable)
         self._tell(Step(call.call_id, asked.tool.name, StepState.WAITING))
 
     async def put(self, call: CallRow, puts: PutsQuestion) -> None:
@@ -89,17 +92,19 @@ class Asking:
             remind_at=reminded_at(now, expires_at),
         )
 
-    async def _open(self, prompt: Prompt, copies: Sequence[Draft] = ()) -> None:
+    async def _open(self, prompt: Prompt, copies: Sequence[Draft] = (), *, editable: bool = False) -> None:
         services = self._services
 
         async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.ask_person(prompt, [self._card(prompt), *copies])
+            return await services.store.ask_person(prompt, [self._card(prompt, editable=editable), *copies])
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 
-    def _card(self, prompt: Prompt) -> Draft:
+    def _card(self, prompt: Prompt, *, editable: bool = False) -> Draft:
         thread, nonce = self._thread, self._services.ids.row_id()
-        return Draft(thread.channel, thread.address, open_card(prompt), nonce, prompt_id=prompt.id)
+        return Draft(
+            thread.channel, thread.address, open_card(prompt, editable=editable), nonce, prompt_id=prompt.id
+        )
 
     def _tell(self, event: Step) -> None:
         self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)

@@ -1,24 +1,35 @@
 """Prompts as messages: what a person is shown while a prompt is open, and once it is settled."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from core import texts
 from core.clock import SECOND_US
-from core.messages import Block, Choice, Code, Message, Plain, plain
+from core.consent.forms import lines_of
+from core.messages import Block, Choice, Code, FormField, Message, Plain, plain
 from core.prompts import Option, Options, Prompt, PromptKind, Replies
 
 DETAIL_LIMIT_CHARS = 2_000
 """Longer details are cut on the card: it must fit one message of every platform with its buttons."""
 
 
-def open_card(prompt: Prompt) -> Message:
-    """The card with one choice for each answer it shows, in order."""
+def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
+    """The card with one choice for each answer it shows, in order. `editable`: the call's arguments can be
+    changed on it."""
     quorum = prompt.rule.quorum
     lines = [texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
     lines += [typed] if (typed := _typed(prompt)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in _labels(prompt))
-    return Message(blocks=(*_body(prompt), *footer), choices=choices, prompt_id=prompt.id)
+    return Message(blocks=(*_body(prompt), *footer), choices=choices, prompt_id=prompt.id, editable=editable)
+
+
+def form_message(prompt: Prompt, fields: Sequence[FormField]) -> Message:
+    """Asks for a call's arguments, where no form can be shown."""
+    return Message(
+        blocks=(Plain(texts.FILL_IN), Code(lines_of(fields))),
+        prompt_id=prompt.id,
+    )
 
 
 def reminder(prompt: Prompt, now: int) -> Message:

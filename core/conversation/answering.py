@@ -77,7 +77,10 @@ def outcome_line(answer: Answer, name: str) -> str:
 
 
 def _asked_before(event: InboundMessage, view: AcceptView) -> PromptView | None:
-    """The only prompt that is open here, if the writer may decide it and had been shown it."""
+    """The prompt whose card is replied to, else the only one that is open here, if the writer may decide it
+    and had been shown it."""
+    if view.replied is not None:
+        return view.replied if may_decide(view.replied, view.principal) is None else None
     if len(view.open_prompts) != 1:
         return None
     on = view.open_prompts[0]

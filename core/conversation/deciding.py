@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from core import texts
-from core.consent.cards import open_card, settled_card
+from core.consent.cards import form_message, open_card, settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.answering import outcome_line
 from core.ids import Ids
-from core.messages import ChoiceAnswer, plain
+from core.messages import EDIT, ChoiceAnswer, plain
 from core.prompts import (
     Answer,
     Grant,
@@ -29,6 +29,7 @@ from core.store.accept import (
     ClosePrompt,
     EditCall,
     EditedCall,
+    EditForm,
     EditRefused,
     Effect,
     RecordGrant,
@@ -48,32 +49,51 @@ class Decisions:
     """Judges answers to prompts. `now`: microseconds UTC; `edit`: what the event makes of the call, if it
     changes its arguments. Pure but for the ids."""
 
-    def __init__(self, ids: Ids, now: int, edit: EditedCall | EditRefused | None) -> None:
+    def __init__(self, ids: Ids, now: int, edit: EditedCall | EditRefused | EditForm | None) -> None:
         self._ids = ids
         self._now = now
         self._edit = edit
 
     def press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
         """A choice was pressed, or a form handed in."""
+        if view.prompt is not None and event.choice == EDIT and event.form is None:
+            return self._form(event, view.prompt, view)
         answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
         if view.prompt is None or answer is None:
             return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
         if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
-            return self._edited(view.prompt, view, answer)
+            return self._edited(view.prompt, view, answer, by_text=False)
         return self.vote(view.prompt, view, answer, by_text=False)
 
-    def _edited(self, on: PromptView, view: AcceptView, answer: Answer) -> Verdict:
+    def replied(self, on: PromptView, view: AcceptView) -> Verdict | None:
+        """A text replies to a card; None if it is not about the call's arguments."""
+        if self._edit is None or isinstance(self._edit, EditForm):
+            return None
+        return self._edited(on, view, Option.APPROVE, by_text=True)
+
+    def _form(self, event: ChoiceAnswer, on: PromptView, view: AcceptView) -> Verdict:
+        """Somebody wants to change the call: they are given what to fill in."""
+        refusal = _edit_refusal(on, view.principal, Option.APPROVE, self._edit)
+        if refusal is not None or not isinstance(self._edit, EditForm):
+            return Verdict(f"refused: change of {on.prompt.id}", answer=refusal)
+        outcome, fields = f"form: {on.prompt.id}", self._edit.fields
+        if event.opens_form:
+            return Verdict(outcome, form=fields)
+        return Verdict(outcome, (Say(form_message(on.prompt, fields)),), answer=texts.REPLY_TO_CHANGE)
+
+    def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
         """The call is changed, and agreed to as it is then: answers so far were to something else."""
         edit = self._edit
         refusal = _edit_refusal(on, view.principal, answer, edit)
         if refusal is not None or not isinstance(edit, EditedCall):
-            return Verdict(f"refused: answer to {on.prompt.id}", answer=refusal)
+            said = (Say(plain(refusal)),) if by_text and refusal is not None else ()
+            return Verdict(f"refused: answer to {on.prompt.id}", said, answer=refusal)
         changed = PromptView(edit.prompt, (), on.thread)
-        verdict = self.vote(changed, view, answer, by_text=False, edited=True)
+        verdict = self.vote(changed, view, answer, by_text=by_text, edited=True)
         closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
-        if not verdict.effects:
+        if verdict.outcome.startswith("refused"):
             return verdict
-        change = EditCall(edit, None if closes else open_card(edit.prompt))
+        change = EditCall(edit, None if closes else open_card(edit.prompt, editable=True))
         return replace(verdict, effects=(change, *verdict.effects))
 
     def named(self, view: AcceptView, option: Option) -> Verdict:
@@ -130,7 +150,7 @@ class Decisions:
 
 
 def _edit_refusal(
-    on: PromptView, editor: Principal, answer: Answer, edit: EditedCall | EditRefused | None
+    on: PromptView, editor: Principal, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
 ) -> str | None:
     """Why the call is not changed; None if it is."""
     prompt = on.prompt
@@ -146,6 +166,8 @@ def _edit_refusal(
             return texts.NOTHING_TO_EDIT
         case EditRefused(reason):
             return reason
+        case EditForm():
+            return None
         case EditedCall():
             return None if edit.based_on == prompt.binding else texts.CHANGED_MEANWHILE
 
@@ -154,6 +176,8 @@ def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
     """The choice, or the words that a question takes instead of one."""
     if event.form is not None and isinstance(prompt.offer, Replies):
         return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
+    if event.choice == EDIT and event.form is not None:
+        return Option.APPROVE
     return prompt.answer_at(event.choice)
 
 

@@ -22,22 +22,27 @@ class Elsewhere:
         self._directory = directory
         self._ids = ids
 
-    async def cards(self, prompt: Prompt, place: str, thread: ThreadRow) -> Sequence[Draft]:
+    async def cards(
+        self, prompt: Prompt, place: str, thread: ThreadRow, *, editable: bool
+    ) -> Sequence[Draft]:
         """A prompt's copies beside the one in its thread; `place`: see core.consent.rules."""
         if place == HERE:
             return ()
         if place == DIRECT:
-            return await self.direct(prompt, prompt.rule.approvers or (self._access.owner.user_id,), thread)
+            people = prompt.rule.approvers or (self._access.owner.user_id,)
+            return await self.direct(prompt, people, thread, editable=editable)
         channel, _, address = place.partition(":")
-        return self._drafts(prompt, [(channel, Address(address))], thread)
+        return self._drafts(prompt, [(channel, Address(address))], thread, editable=editable)
 
-    async def direct(self, prompt: Prompt, people: Iterable[str], thread: ThreadRow) -> Sequence[Draft]:
+    async def direct(
+        self, prompt: Prompt, people: Iterable[str], thread: ThreadRow, *, editable: bool = False
+    ) -> Sequence[Draft]:
         """A copy for each account of these people, but not of the requester, who has it before them."""
         places: list[tuple[str, Address]] = []
         for person in people:
             if person != prompt.requester_id:
                 places += await self._places(person)
-        return self._drafts(prompt, places, thread)
+        return self._drafts(prompt, places, thread, editable=editable)
 
     async def _places(self, user_id: str) -> Sequence[tuple[str, Address]]:
         reach = await self._store.reach(user_id)
@@ -55,9 +60,9 @@ class Elsewhere:
         return found
 
     def _drafts(
-        self, prompt: Prompt, places: Sequence[tuple[str, Address]], thread: ThreadRow
+        self, prompt: Prompt, places: Sequence[tuple[str, Address]], thread: ThreadRow, *, editable: bool
     ) -> Sequence[Draft]:
-        card = open_card(prompt)
+        card = open_card(prompt, editable=editable)
         return [
             Draft(channel, address, card, self._ids.row_id(), prompt_id=prompt.id)
             for channel, address in dict.fromkeys(places)

@@ -46,6 +46,7 @@ from core.store.accept import (
     Admission,
     Admitted,
     EditedCall,
+    EditForm,
     EditRefused,
     Effect,
     HaltTools,
@@ -92,7 +93,7 @@ class EventJudge:
         rules: HouseRules,
         event: InboundEvent,
         now: int,
-        edit: EditedCall | EditRefused | None = None,
+        edit: EditedCall | EditRefused | EditForm | None = None,
         matches: "Sequence[Match]" = (),
     ) -> None:
         self._rules = rules
@@ -199,6 +200,8 @@ class EventJudge:
                 assert_never(submission)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        if view.replied is not None and (edited := self._decisions.replied(view.replied, view)) is not None:
+            return edited
         replied = replied_by_text(event, view)
         if replied is not None:
             return self._decisions.vote(replied.on, view, replied.answer, by_text=True)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from core.approvals import ApprovalSettings
-from core.messages import InboundEvent, Message, MessageRef
+from core.messages import ApprovalSettings, FormField, InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Answer, Grant, Prompt, Standing
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
@@ -137,6 +136,11 @@ class AcceptView:
     UTC), None if none runs; `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
     `claims`: requests to be let in, and `survey`: how things stand, where the admission asked for them;
     `routines`: those the judge asked about; `menu`: of the routine's notice on which the event is a press.
+    `replied`: the open one whose card the event replies to; `candidate`: see ThreadCandidate;
+    `running_since`: when the running turn was started (microseconds UTC), None if none runs;
+    `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
+    `claims`: requests to be let in, where the admission asked for them; `routines`: those the judge asked
+    about; `menu`: of the routine's notice on which the event is a press.
     """
 
     principal: Principal
@@ -149,6 +153,7 @@ class AcceptView:
     cards: tuple[ShownCard, ...]
     recent: int = 0
     claims: ClaimView | None = None
+    replied: PromptView | None = None
     routines: "Sequence[RoutineStanding]" = ()
     menu: "MenuView | None" = None
     survey: Survey | None = None
@@ -215,6 +220,13 @@ class EditedCall:
     prompt: Prompt
     based_on: str
     arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditForm:
+    """What can be changed of a prompt's call."""
+
+    fields: tuple[FormField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +353,7 @@ class Verdict:
     """What follows from an admitted event. `outcome` is its recorded reason; `answer` and `plain` see
     Acceptance.
 
-    `counts`: against the sender's limit, if there is one.
+    `counts`: against the sender's limit, if there is one; `form`: see Acceptance.
     """
 
     outcome: str
@@ -349,6 +361,7 @@ class Verdict:
     answer: str | None = None
     counts: bool = True
     plain: bool = False
+    form: tuple[FormField, ...] | None = None
 
 
 class Judge(Protocol):
@@ -391,6 +404,7 @@ class Accepted:
     stopped_turn_id: str | None = None
     outbox: tuple[OutboxRow, ...] = ()
     wait_until: int | None = None
+    form: tuple[FormField, ...] | None = None
     routines: tuple[str, ...] = ()
     halted: bool | None = None
     plain: bool = False

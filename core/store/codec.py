@@ -67,6 +67,8 @@ def message_to_json(message: Message) -> str:
         stored["files"] = [[file.path, file.name, file.media_type] for file in message.files]
     if message.reply_to is not None:
         stored["reply_to"] = message.reply_to
+    if message.editable:
+        stored["editable"] = True
     return storable(_encode(stored))
 
 
@@ -80,6 +82,7 @@ def message_from_json(text: str) -> Message:
         outcome=stored.get("outcome"),
         files=tuple(File(*file) for file in stored.get("files", ())),
         reply_to=stored.get("reply_to"),
+        editable=stored.get("editable", False),
     )
 
 

@@ -28,7 +28,7 @@ class PersonSaid:
 
 @dataclass(frozen=True, slots=True)
 class CallShown:
-    """A call the model asked for, and how far it is now."""
+    """A call the model asked for, its arguments as a person may have changed them, and how far it is now."""
 
     call: ToolCalled
     state: CallState

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from core.messages import Message
+from core.messages import Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Prompt
 from core.store.rows import Draft, PromptView
@@ -11,6 +11,10 @@ from core.store.rows import Draft, PromptView
 
 class Tending(Protocol):
     """Units and views as in core.store.base; times are microseconds UTC."""
+
+    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> str | None:
+        """The id of the open prompt that a message on a channel is a card of."""
+        ...
 
     async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
         """Say `reminder`, once, wherever a card of an open prompt stands whose `remind_at` has come."""

@@ -7,14 +7,17 @@ asks about the very same call.
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from core import texts
+from core.consent.forms import as_before, changed_by, fields_of, looks_like_a_form
 from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
+from core.messages import MessageRef
 from core.prompts import Options, Prompt, PromptKind, PromptState
-from core.store.accept import EditedCall, EditRefused
+from core.store.accept import EditedCall, EditForm, EditRefused
 from core.store.base import Store
 from core.store.rows import CallRow, CallState
 from core.tools.pipeline import CallPipeline, NeedsPerson
@@ -31,18 +34,36 @@ class CallEditing:
         self._pipeline = pipeline
         self._approvals = approvals
 
+    async def form(self, prompt_id: str) -> EditForm | EditRefused | None:
+        """What can be changed of the prompt's call; None where nothing waits that has arguments."""
+        glance = await self._store.prompt_glance(prompt_id)
+        if glance is None or not _has_arguments(glance.prompt):
+            return None
+        if self._pipeline.sensitive(glance.prompt.tool or ""):
+            return EditRefused(texts.NOT_SHOWN)
+        return EditForm(fields_of(_arguments(glance.arguments)))
+
+    async def read_reply(self, channel: str, ref: MessageRef, text: str) -> EditedCall | EditRefused | None:
+        """What a text in reply to a card makes of its call; None where it is none about arguments."""
+        prompt_id = await self._store.prompt_shown_as(channel, ref)
+        return None if prompt_id is None else await self.prepare(prompt_id, text)
+
     async def prepare(self, prompt_id: str, form: str) -> EditedCall | EditRefused | None:
-        """The prompt's call with these arguments (a JSON object as text); None where nothing waits that has
-        arguments."""
+        """The prompt's call with these arguments: all of them as a JSON object, or `name: value` lines that
+        change some. None where nothing waits that has arguments, or these are none."""
         glance = await self._store.prompt_glance(prompt_id)
         if glance is None or glance.prompt.state is PromptState.CLOSED:
             return None
         prompt = glance.prompt
         requester = await self._store.user(prompt.requester_id)
-        if prompt.kind is not PromptKind.APPROVAL or prompt.call_id is None or requester is None:
+        if not _has_arguments(prompt) or requester is None:
             return None
+        before = _arguments(glance.arguments)
         try:
-            call = self._call(prompt, _object(form))
+            given = self._given(prompt, form, before)
+            if given is None:
+                return None
+            call = self._call(prompt, as_before(given, before))
         except InvalidArguments as error:
             return _refused(error)
         standing = await self._store.standing(requester.user_id, prompt.thread_id)
@@ -53,6 +74,15 @@ class CallEditing:
         except InvalidArguments as error:
             return _refused(error)
         return asked if isinstance(asked, EditRefused) else self._edited(prompt, call, asked, requester)
+
+    def _given(self, prompt: Prompt, form: str, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        if form.lstrip().startswith("{"):
+            return _object(form)
+        names = {*before, *self._pipeline.argument_names(prompt.tool or "")}
+        changed = changed_by(form, before, names)
+        if changed is None and not looks_like_a_form(form):
+            raise InvalidArguments("They are not JSON.")
+        return changed
 
     def _call(self, prompt: Prompt, arguments: dict[str, Any]) -> CallRow:
         text = json.dumps(arguments, ensure_ascii=False)
@@ -83,6 +113,20 @@ class CallEditing:
             pattern=asked.ask.pattern,
         )
         return EditedCall(changed, prompt.binding, call.arguments)
+
+
+def _has_arguments(prompt: Prompt) -> bool:
+    return (
+        prompt.kind is PromptKind.APPROVAL and prompt.state is PromptState.OPEN and prompt.call_id is not None
+    )
+
+
+def _arguments(text: str | None) -> Mapping[str, Any]:
+    """As the model gave them; none where they cannot be read."""
+    try:
+        return _object(text or "{}")
+    except InvalidArguments:
+        return {}
 
 
 def _object(form: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ back from a person.
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from core.clock import Clock
@@ -134,6 +134,13 @@ class CallPipeline:
             return self._registry.lookup(name).sensitive
         except ToolNotFound:
             return frozenset()
+
+    def argument_names(self, name: str) -> Collection[str]:
+        """What the tool of this name takes."""
+        try:
+            return self._registry.lookup(name).parameters.get("properties", {}).keys()
+        except ToolNotFound:
+            return ()
 
     def prepare(self, call: CallRow, principal: Principal, thread_id: str, standing: Standing) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""

@@ -86,6 +86,7 @@ READS = frozenset(
         "pairing_requests",
         "open_prompts",
         "prompts_to_escalate",
+        "prompt_shown_as",
         "grants",
         "last_seen",
         "standing",

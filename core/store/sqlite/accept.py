@@ -137,6 +137,7 @@ def _keep(
         routines=tuple(effects.routines),
         halted=effects.halted,
         plain=verdict.plain,
+        form=verdict.form,
     )
 
 
@@ -176,6 +177,7 @@ def _view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> A
         open_prompts=open_prompts,
         prompt=named,
         cards=_cards(tx, event, open_prompts) if open_prompts else (),
+        replied=_replied(tx, event),
         recent=strangers.recent(tx, event) if admitted.limited else 0,
         claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
         routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
@@ -249,6 +251,12 @@ def _thread_id_in(scope: str | None) -> str | None:
         return str(uuid.UUID(scope))
     except ValueError:
         return None
+
+
+def _replied(tx: Transaction, event: Person) -> PromptView | None:
+    if not isinstance(event, InboundMessage) or event.reply_to is None:
+        return None
+    return prompts.shown_as(tx, event.channel, event.reply_to)
 
 
 def _cards(tx: Transaction, event: Person, open_prompts: tuple[PromptView, ...]) -> tuple[ShownCard, ...]:

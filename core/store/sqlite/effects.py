@@ -138,7 +138,10 @@ class Effects:
             self._tx, event.channel, event.sender, effect.reason, effect.again_after_us
         ):
             return
-        self.said.append(Draft(event.channel, event.address, effect.message, self._tx.ids.row_id()))
+        message = effect.message
+        self.said.append(
+            Draft(event.channel, event.address, message, self._tx.ids.row_id(), message.prompt_id)
+        )
 
     def _admit_others(self, effect: OfferLink | NoteWrongCode | LetIn) -> None:
         event = self._event

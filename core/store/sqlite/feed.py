@@ -7,6 +7,7 @@ visible only once all before it are.
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from core.ports import OutboxRow
@@ -100,7 +101,7 @@ def _put(
 
 _ENTRIES = (
     "SELECT e.seq, e.at, e.turn_id, e.kind, e.text, e.call_id, e.name, e.extra, u.name, u.role, t.channel,"
-    " c.state FROM entries e JOIN threads t ON t.id = e.thread_id"
+    " c.state, c.edited FROM entries e JOIN threads t ON t.id = e.thread_id"
     " LEFT JOIN turns tn ON tn.id = e.turn_id LEFT JOIN users u ON u.id = tn.principal_id"
     " LEFT JOIN calls c ON e.kind = 'call' AND c.id = e.call_id"
     " WHERE e.thread_id = ? AND e.kind <> 'note' AND (e.text <> '' OR e.kind <> 'assistant')"
@@ -147,7 +148,8 @@ def _of_entry(row: Row) -> Shown:
             role = None if row[9] is None else Role(row[9])
             return PersonSaid(text, sender or row[8] or "", role, attachments, row[10])
         case ToolCalled():
-            return CallShown(said, CallState.ENDED if row[11] is None else CallState(row[11]))
+            as_run = said if row[12] is None else replace(said, arguments=row[12])
+            return CallShown(as_run, CallState.ENDED if row[11] is None else CallState(row[11]))
         case AssistantSaid() | OperatorSaid() | ToolResult() | Summary():
             return said
         case Note():

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from core.errors import StaleTurn
-from core.messages import Message
+from core.messages import Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Answer, Chose, Offer, Option, Options, Prompt, PromptKind, Replies, Wrote
 from core.store.accept import EditCall
-from core.store.codec import answer_to_text, storable, strings_to_json
+from core.store.codec import answer_to_text, refs_from_json, storable, strings_to_json
 from core.store.rows import Draft, Expired, PromptView, TurnStart
 from core.store.sqlite.feed import put_card, put_outcome
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
@@ -145,6 +145,18 @@ def view(tx: Transaction, prompt_id: str) -> PromptView | None:
     """A prompt by id, open or not."""
     found = _views(tx, "p.id = ? ORDER BY p.id", prompt_id)
     return found[0] if found else None
+
+
+def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> PromptView | None:
+    """The open prompt that a message on a channel is a card of."""
+    rows = tx.all(
+        "SELECT o.prompt_id, o.refs FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
+        " WHERE p.state = 'open' AND o.channel = ? AND o.edit_of IS NULL",
+        channel,
+    )
+    found = (prompt_id for prompt_id, refs in rows if ref in refs_from_json(refs))
+    prompt_id = next(found, None)
+    return None if prompt_id is None else view(tx, prompt_id)
 
 
 def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[PromptView, ...]:

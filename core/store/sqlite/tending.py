@@ -10,7 +10,7 @@ from core.ports import OutboxRow
 from core.prompts import Prompt
 from core.store.codec import refs_from_json
 from core.store.rows import Draft, PromptView
-from core.store.sqlite import feed
+from core.store.sqlite import feed, prompts
 from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.reader import ReaderThread
@@ -23,6 +23,11 @@ class PromptTending:
 
     _writer: Writer
     _reader: ReaderThread
+
+    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> str | None:
+        """See Tending."""
+        found = await self._reader.run(lambda tx: prompts.shown_as(tx, channel, ref))
+        return None if found is None else found.prompt.id
 
     async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
         """See Tending."""

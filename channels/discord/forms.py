@@ -1,0 +1,54 @@
+"""Changing a call's arguments in a modal (documentation, Component Reference, Text Input): what it shows, and
+what is handed in. Pure.
+"""
+
+import json
+from collections.abc import Sequence
+
+from channels.discord.wire import InteractionData
+from core.messages import FormField
+
+MAX_INPUTS = 5
+"""A modal has up to five rows of one input; more fields are one input of JSON."""
+MAX_VALUE_CHARS = 4_000
+MAX_LABEL_CHARS = 45
+MAX_ID_CHARS = 100
+WHOLE = "(JSON)"
+"""The one input in place of too many."""
+TOO_LONG = "The arguments are too long for a form here. Change them in the console."
+
+_ACTION_ROW, _TEXT_INPUT, _PARAGRAPH = 1, 4, 2
+
+
+def modal_of(prompt_id: str, fields: Sequence[FormField]) -> dict[str, object] | None:
+    """The modal in which these fields are filled in; None where Discord cannot hold them."""
+    if len(fields) > MAX_INPUTS:
+        whole = {field.name: field.value for field in fields}
+        fields = [FormField(WHOLE, json.dumps(whole, ensure_ascii=False, indent=1))]
+    if any(len(field.value) > MAX_VALUE_CHARS or len(field.name) > MAX_ID_CHARS for field in fields):
+        return None
+    return {
+        "custom_id": f"p:{prompt_id}:e",
+        "title": "Change the call",
+        "components": [{"type": _ACTION_ROW, "components": [_input(field)]} for field in fields],
+    }
+
+
+def form_of(data: InteractionData) -> str:
+    """What was handed in, as JSON."""
+    values = {one.custom_id: one.value for row in data.components for one in row.components}
+    return values.get(WHOLE) or json.dumps(values, ensure_ascii=False)
+
+
+def _input(field: FormField) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "type": _TEXT_INPUT,
+        "custom_id": field.name,
+        "style": _PARAGRAPH,
+        "label": field.name[:MAX_LABEL_CHARS],
+        "required": False,
+        "max_length": MAX_VALUE_CHARS,
+    }
+    if field.value:
+        shown["value"] = field.value
+    return shown

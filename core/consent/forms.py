@@ -1,0 +1,57 @@
+"""A call's arguments as people fill them in: fields of a form, `name: value` lines, or the whole as JSON."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from core.messages import FormField
+
+_LINE = re.compile(r"\s*([A-Za-z_]\w*)[ \t]*:[ \t]?(.*)")
+
+
+def fields_of(arguments: Mapping[str, Any]) -> tuple[FormField, ...]:
+    """One field for each argument that is set, in order; what is no text is shown as JSON."""
+    return tuple(FormField(name, _shown(value)) for name, value in arguments.items() if value is not None)
+
+
+def lines_of(fields: Collection[FormField]) -> str:
+    """The fields as lines that `changed_by` reads."""
+    return "\n".join(f"{field.name}: {field.value}" for field in fields)
+
+
+def looks_like_a_form(text: str) -> bool:
+    """Whether a text may be meant as arguments: JSON, or a line that names something."""
+    return text.lstrip().startswith("{") or _LINE.match(text) is not None
+
+
+def changed_by(text: str, arguments: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any] | None:
+    """The arguments with what `name: value` lines change; None if the first line names none of `names`.
+
+    A line that names none goes on with the value before it. Values are texts; whoever validates them reads
+    numbers and the like in them.
+    """
+    given: dict[str, str] = {}
+    current: str | None = None
+    for line in text.strip().split("\n"):
+        named = _LINE.fullmatch(line)
+        if named is not None and named[1] in names:
+            current = str(named[1])
+            given[current] = named[2]
+        elif current is None:
+            return None
+        else:
+            given[current] += f"\n{line}"
+    return {**arguments, **given}
+
+
+def as_before(given: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What was filled in, with the values of fields that were left as they were shown."""
+    return {
+        name: arguments[name] if name in arguments and value == _shown(arguments[name]) else value
+        for name, value in given.items()
+    }
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,68 @@
+"""Arguments as people fill them in."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.consent.forms import as_before, changed_by, fields_of, lines_of, looks_like_a_form
+
+CALL = {"command": "ls", "timeout_s": 5, "deep": True, "none": None}
+
+
+def test_a_field_for_each_argument_that_is_set() -> None:
+    assert [(field.name, field.value) for field in fields_of(CALL)] == [
+        ("command", "ls"),
+        ("timeout_s", "5"),
+        ("deep", "true"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, changed",
+    [
+        ("command: ls -l", {"command": "ls -l"}),
+        ("command:ls", {"command": "ls"}),
+        ("  timeout_s: 7\ncommand: a: b", {"timeout_s": "7", "command": "a: b"}),
+        ("command: echo a\necho b\nnote: c", {"command": "echo a\necho b\nnote: c"}),
+        ("command:", {"command": ""}),
+    ],
+)
+def test_lines_change_what_they_name(text: str, changed: dict[str, Any]) -> None:
+    assert changed_by(text, CALL, CALL) == {**CALL, **changed}
+
+
+@pytest.mark.parametrize("text", ["note: buy milk", "please ls", "", "command\n: x"])
+def test_other_texts_are_no_arguments(text: str) -> None:
+    assert changed_by(text, CALL, CALL) is None
+
+
+def test_what_is_left_as_it_was_shown_keeps_its_kind() -> None:
+    assert as_before({"timeout_s": "5", "deep": "false", "new": "x"}, CALL) == {
+        "timeout_s": 5,
+        "deep": "false",
+        "new": "x",
+    }
+
+
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
+TEXTS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)
+
+
+@given(st.dictionaries(NAMES, TEXTS | st.integers() | st.booleans(), min_size=1))
+def test_what_is_shown_and_sent_back_changes_nothing(call: dict[str, Any]) -> None:
+    text = lines_of(fields_of(call))
+    assert looks_like_a_form(text)
+    back = changed_by(text, call, call)
+    assert back is not None
+    stripped = {name: value.strip() if isinstance(value, str) else value for name, value in call.items()}
+    read = as_before(back, call)
+    assert {n: v.strip() if isinstance(v, str) else v for n, v in read.items()} == stripped
+
+
+@given(st.text())
+def test_reading_never_fails(text: str) -> None:
+    changed = changed_by(text, CALL, CALL)
+    assert changed is None or json.dumps(dict(changed))
