@@ -12,6 +12,7 @@ from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 
 RUN = "please run: echo line >> out.txt"
 CHANGED = "echo changed >> out.txt"
+MENTION = "@sim123456_bot"
 
 
 @pytest_asyncio.fixture
@@ -29,7 +30,7 @@ async def is_known(house: House) -> None:
     """The hub has heard where its card is shown."""
     assert house.app is not None
     async with asyncio.timeout(LIMIT_S):
-        while await house.app.store.pending_outbox("telegram"):
+        while await house.app.store.pending_outbox("telegram"):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.01)
 
 
@@ -115,7 +116,7 @@ async def test_a_strangers_reply_changes_nothing(tmp_path: Path) -> None:
     async with open_house(tmp_path, extra=extra) as house:
         house.telegram.add_user(100, first_name="Gus")
         group = house.telegram.create_group("room", [OWNER, 100]).id
-        house.telegram.user_sends_text(OWNER, RUN, chat_id=group)
+        house.telegram.user_sends_text(OWNER, f"{MENTION} {RUN}", chat_id=group)
         await house.telegram.wait_for(lambda: house.open_cards(group), LIMIT_S)
         await is_known(house)
         (card,) = house.open_cards(group)
