@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from core.messages import ApprovalSettings, FormField, InboundEvent, Message, MessageRef
+from core.approvals import ApprovalSettings
+from core.messages import FormField, InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Answer, Grant, Prompt, Standing
 from core.store.pairing import ClaimView, LetIn, LinkOffer, PairingRequest, StrangerView
@@ -132,15 +133,11 @@ class AcceptView:
     `thread` is the one the event's key leads to, None where it does not exist yet; `waiting`: inputs
     queued there; `open_prompts`: the open ones of that thread; `prompt`: the one the event names by id
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
-    `candidate`: see ThreadCandidate; `running_since`: when the running turn was started (microseconds
-    UTC), None if none runs; `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
-    `claims`: requests to be let in, and `survey`: how things stand, where the admission asked for them;
-    `routines`: those the judge asked about; `menu`: of the routine's notice on which the event is a press.
     `replied`: the open one whose card the event replies to; `candidate`: see ThreadCandidate;
     `running_since`: when the running turn was started (microseconds UTC), None if none runs;
     `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
-    `claims`: requests to be let in, where the admission asked for them; `routines`: those the judge asked
-    about; `menu`: of the routine's notice on which the event is a press.
+    `claims`: requests to be let in, and `survey`: how things stand, where the admission asked for them;
+    `routines`: those the judge asked about; `menu`: of the routine's notice on which the event is a press.
     """
 
     principal: Principal

@@ -12,7 +12,6 @@ from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 
 RUN = "please run: echo line >> out.txt"
 CHANGED = "echo changed >> out.txt"
-MENTION = "@sim123456_bot"
 
 
 @pytest_asyncio.fixture
@@ -109,20 +108,3 @@ async def test_a_form_on_discord(tmp_path: Path) -> None:
         await place.hears(place.direct(), "Done:")
         assert lines(place.files) == ["changed"]
         assert any("edited" in text for text in place.says(place.direct()))
-
-
-async def test_a_strangers_reply_changes_nothing(tmp_path: Path) -> None:
-    extra = 'groups = "all"\n[roles.guest]\ntools = ["shell"]'
-    async with open_house(tmp_path, extra=extra) as house:
-        house.telegram.add_user(100, first_name="Gus")
-        group = house.telegram.create_group("room", [OWNER, 100]).id
-        house.telegram.user_sends_text(OWNER, f"{MENTION} {RUN}", chat_id=group)
-        await house.telegram.wait_for(lambda: house.open_cards(group), LIMIT_S)
-        await is_known(house)
-        (card,) = house.open_cards(group)
-        house.telegram.user_sends_text(100, f"command: {CHANGED}", chat_id=group, reply_to=card.id)
-        await house.telegram.wait_text(group, "You are not allowed to decide this.")
-        assert lines(house.workspace) == []
-        house.telegram.user_presses_button(OWNER, card.id, data=card.choices[1])
-        await house.telegram.wait_text(group, "Done:")
-        assert lines(house.workspace) == []
