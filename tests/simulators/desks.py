@@ -23,7 +23,11 @@ class Desk(Protocol):
     """One platform. `name`: of it; `identities`: how it calls people, by their names."""
 
     name: str
-    identities: Mapping[str, str]
+
+    @property
+    def identities(self) -> Mapping[str, str]:
+        """Platform ids by names."""
+        ...
 
     def meet(self, name: str) -> None:
         """Somebody new."""
