@@ -25,6 +25,7 @@ class Queueing:
     """Everything is input of the one thread."""
 
     prompt_id = None
+    routine_ids = ()
 
     def __init__(self) -> None:
         self._ids = RandomIds()
