@@ -1,5 +1,6 @@
 """Keeps one channel receiving, and knows how it is doing."""
 
+import asyncio
 import logging
 import random
 from collections.abc import Callable
@@ -67,6 +68,7 @@ class Supervisor:
                 except AuthRejected as error:
                     self.fail(str(error))
                     return
+                _heed_cancellation()
                 lasted_s = self._clock.monotonic_s() - began_s
                 self._failures = 1 if lasted_s > LONGEST_PAUSE_S else self._failures + 1
                 await self._pause(self._failures, reason, least_s)
@@ -109,3 +111,11 @@ class Supervisor:
         link = ", but" if phase is Phase.RUNNING else " because"
         logger.log(level, "channel %s: %s%s", self._channel.name, phase, f"{link} {reason}" if reason else "")
         self._entered()
+
+
+def _heed_cancellation() -> None:
+    """Stop where that was asked for: a group of tasks that fails while it is cancelled tells of the failure
+    alone."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -1,7 +1,7 @@
 """Channels beside each other: their states, their independence, their end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -65,6 +65,25 @@ async def test_a_failing_channel_pauses_with_a_reason_and_comes_back() -> None:
         clock.advance(await clock.someone_waits())
         await channel.until(lambda: phase(manager) is Phase.RUNNING)
         assert manager.may_send_now("tg", Address("a"))
+
+
+class LastWord(LoopbackChannel):
+    """Fails in the moment it is stopped."""
+
+    async def run(self, inbox: Inbox, connected: Callable[[], None]) -> None:
+        connected()
+        self.changed()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise InboxUnavailable("stopping")
+
+
+async def test_a_channel_that_fails_while_it_is_stopped_is_stopped() -> None:
+    channel = LastWord()
+    async with running([channel], MemoryOutbox(), ManualClock()) as manager:
+        await channel.until(lambda: phase(manager) is Phase.RUNNING)
+    assert phase(manager) is Phase.STOPPED
 
 
 async def test_a_platform_that_names_a_pause_gets_it() -> None:
