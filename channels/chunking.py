@@ -12,18 +12,26 @@ Only whitespace is ever lost, and only at a cut:
   its indentation.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 from channels.text_layout import FlatSpan, FlatText, Preformatted
 
-_GRAPHEME = regex.compile(r"\X")
-_SPACE = regex.compile(r"\s")
-_LAST_SPACE = regex.compile(r"(?r)\s")
-_LAST_BREAK_BEFORE_UNINDENTED = regex.compile(r"(?r)\n(?=\S)")
+_SPACE = re.compile(r"\s")
+
+
+@cache
+def _graphemes() -> "regex.Pattern[str]":
+    import regex  # 1 MB, for texts that are longer than a message and have no space in them
+
+    return regex.compile(r"\X")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +121,32 @@ class _Cutter:
         """
         cut = self._text.rfind("\n", start + 1, furthest + 1)
         if cut >= 0 and self._in_code(cut):
-            middle = (start + furthest) // 2
-            unindented = _LAST_BREAK_BEFORE_UNINDENTED.search(self._text, middle, furthest + 2)
-            cut = unindented.start() if unindented else cut
+            unindented = self._unindented(cut, (start + furthest) // 2)
+            cut = cut if unindented is None else unindented
         end = self._text.find("\n", cut + 1, furthest + self._max_chars + 1)
         return cut, cut + 1, len(self._text) if end < 0 else end
 
+    def _unindented(self, last: int, first: int) -> int | None:
+        """The last line break up to `last`, not before `first`, that a line at the margin follows."""
+        at = last
+        while at >= first:
+            if at + 1 < len(self._text) and not self._text[at + 1].isspace():
+                return at
+            at = self._text.rfind("\n", 0, at)
+        return None
+
     def _word_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
         """The last whitespace, and the word after it."""
-        space = _LAST_SPACE.search(self._text, start + 1, furthest + 1)
-        if space is None:
+        positions = range(min(furthest, len(self._text) - 1), start, -1)
+        cut = next((at for at in positions if self._text[at].isspace()), start)
+        if cut == start:
             return start, start, start
-        cut = space.start()
         end = _SPACE.search(self._text, cut + 1, furthest + self._max_chars + 1)
         return cut, cut + 1, end.start() if end else len(self._text)
 
     def _grapheme_cut(self, start: int, furthest: int) -> int:
         cut = start
-        for grapheme in _GRAPHEME.finditer(self._text, start):
+        for grapheme in _graphemes().finditer(self._text, start):
             if grapheme.end() > furthest:
                 break
             cut = grapheme.end()

@@ -2,7 +2,6 @@
 could make use of."""
 
 import hashlib
-import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +22,13 @@ SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-mimetypes.add_type("text/javascript", ".js")
-mimetypes.add_type("text/javascript", ".mjs")
+MEDIA_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+"""Of all that the console is made of; the machine's own list of types may say something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def _read(directory: Path) -> dict[str, _Asset]:
     for path in sorted(directory.rglob("*")):
         if path.is_file():
             content = path.read_bytes()
-            media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            media_type = MEDIA_TYPES[path.suffix]
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
             assets[path.relative_to(directory).as_posix()] = _Asset(content, media_type, etag)
     return assets

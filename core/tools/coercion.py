@@ -49,9 +49,9 @@ def _without_titles(node: Any, *, names: bool = False) -> Any:
 class ArgumentReader:
     """Validates the arguments of one tool against the model built from its signature."""
 
-    def __init__(self, model: type[BaseModel]) -> None:
+    def __init__(self, model: type[BaseModel], schema: Mapping[str, Any]) -> None:
+        """`schema`: the model's, see `object_schema`."""
         self._model = model
-        schema = object_schema(model)
         required = set(schema.get("required", ()))
         self._blank_means_absent = frozenset(
             name

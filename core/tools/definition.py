@@ -51,7 +51,8 @@ def tool(
         unknown = sensitive - {str(field.alias) for field in model.model_fields.values()}
         if unknown:
             raise TypeError(f"tool {tool_name}: no parameter named {', '.join(sorted(unknown))}")
-        reader = ArgumentReader(model)
+        schema = object_schema(model)
+        reader = ArgumentReader(model, schema)
 
         async def run(call: CallContext, arguments: Arguments) -> str:
             typed: Callable[..., Awaitable[str]] = function
@@ -60,7 +61,7 @@ def tool(
         return Tool(
             name=tool_name,
             description=_description(tool_name, function),
-            parameters=object_schema(model),
+            parameters=schema,
             validate=reader.read,
             run=run,
             requirement=requirement,

@@ -8,7 +8,10 @@ from core.errors import ToolNotFound
 from core.model.base import ToolSpec
 from core.prompts import ToolSetting
 from core.tool import Tool
-from core.users import Principal
+from core.users import Principal, Role
+
+OFFERS_KEPT = 256
+_Asked = tuple[str, Role, Mode, frozenset[str]]
 
 
 class ToolRegistry:
@@ -19,6 +22,7 @@ class ToolRegistry:
         self._specs: dict[str, ToolSpec] = {}
         self._facts: dict[str, ToolFacts] = {}
         self._folded: dict[str, Tool] = {}
+        self._offers: dict[_Asked, tuple[Policy, Sequence[ToolSpec]]] = {}
         for tool in tools:
             other = self._folded.setdefault(_fold(tool.name), tool)
             if other is not tool:
@@ -70,9 +74,19 @@ class ToolRegistry:
     def specs(
         self, principal: Principal, mode: Mode, policy: Policy, disabled: Collection[str] = frozenset()
     ) -> Sequence[ToolSpec]:
-        """`visible_tools` as a model is told about them; the same objects every time."""
-        visible = self.visible_tools(principal, mode, policy, disabled)
-        return tuple(self._specs[tool.name] for tool in visible)
+        """`visible_tools` as a model is told about them; the same objects every time.
+
+        Asked for at each model call, so what was found is kept for as long as the policy is the same object.
+        """
+        asked = (principal.user_id, principal.role, mode, frozenset(disabled))
+        under, found = self._offers.get(asked, (None, ()))
+        if under is not policy:
+            visible = self.visible_tools(principal, mode, policy, disabled)
+            found = tuple(self._specs[tool.name] for tool in visible)
+            if len(self._offers) >= OFFERS_KEPT:
+                self._offers.clear()
+            self._offers[asked] = policy, found
+        return found
 
 
 def facts_of(tool: Tool) -> ToolFacts:
