@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-WORKERS ?= 2
+WORKERS ?= 3
 
 # A stamp carries the checksum of what it was made from, so that a changed lock makes a new environment
 # whatever the files' times say.

@@ -43,12 +43,6 @@ class Metrics:
         """Show these, too, whenever somebody looks."""
         self.gauges = gauges
 
-    def page(self) -> bytes:
-        """All of it, in Prometheus's text format."""
-        from bot.metrics_page import page  # Prometheus's library: of no use before somebody looks
-
-        return page(self)
-
     def accepted(self, channel: str, outcome: str) -> None:
         """An event was taken; of its outcome only the kind is counted."""
         kind = outcome.partition(" ")[0].rstrip(":")

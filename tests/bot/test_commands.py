@@ -90,7 +90,9 @@ async def test_the_prompt_of_the_next_turn_is_the_one_the_model_gets(house: Hous
     assert without_time(plain.out.rstrip("\n")) == without_time(pages[0]["prompt"])
     assert (none.code, none.complaint.split(";")[0]) == (1, "No thread has the id x")
     assert "shell" in prompts["owner"]
-    assert all("Tools on offer: time, ask_user." in text for user, text in prompts.items() if user != "owner")
+    assert all(
+        "Tools on offer: time, json, ask_user." in text for user, text in prompts.items() if user != "owner"
+    )
     told = {without_time(request.body["messages"][0]["content"]) for request in house.model.log}
     assert {without_time(text) for text in prompts.values()} == told
 

@@ -120,7 +120,8 @@ def test_the_laws_of_a_hub_follow_its_file(file: Path) -> None:
 def test_a_path_starts_where_the_configuration_is(tmp_path: Path) -> None:
     (tmp_path / "hubbub.toml").write_text('[policy]\nfile = "./mine.toml"')
     assert load(environ={}, cwd=tmp_path).config.policy.file == tmp_path / "mine.toml"
-    assert load(environ={}, cwd=tmp_path / "..").config.policy.file is None
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    assert load(environ={}, cwd=elsewhere).config.policy.file is None
 
 
 def test_settings_over_and_within_one_another() -> None:

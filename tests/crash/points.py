@@ -39,6 +39,10 @@ COMMITS = frozenset(
         "keep_secrets",
         "drop_secret",
         "write_memory",
+        "write_document",
+        "set_person_approvals",
+        "set_thread_approvals",
+        "halt_tools",
         "add_notice",
         # routines
         "save_routine",
@@ -69,6 +73,10 @@ COMMITS = frozenset(
 READS = frozenset(
     {
         "load_turn",
+        "document",
+        "documents",
+        "executions",
+        "tools_halted",
         "reach",
         "active_thread",
         "explain_matching",

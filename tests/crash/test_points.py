@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
 from tests.crash.story import judge, play
@@ -73,6 +75,7 @@ async def test_every_point_is_struck_and_every_promise_kept(
     assert {type(point) for point in points} == {AtCommit, InTelegram, InModel, InTool}
 
 
+@pytest.mark.slow
 async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:

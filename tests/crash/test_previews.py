@@ -209,6 +209,7 @@ async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 async def test_killed_anywhere_by_webhook_in_a_topic_with_previews_too(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:

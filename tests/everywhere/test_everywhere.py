@@ -151,13 +151,14 @@ def _the_card(name: str, held: Held) -> None:
     (settled,) = [one for one in held.said if "May I run" in one.text]
     card = CARD.format(name=name).replace("\n\n", gap(name))
     labels, values = zip(*held.card.buttons, strict=True)
-    assert labels == ("Approve", "Deny")
     if name == "web":
+        assert labels == ("Approve", "Deny")
         assert values == ("approve", "deny")
         assert held.card.text == card
     else:
         prompt_id = values[0].split(":")[1]
-        assert values == (f"p:{prompt_id}:0", f"p:{prompt_id}:1")
+        assert labels == ("Approve", "Deny", "Edit…")
+        assert values == (f"p:{prompt_id}:0", f"p:{prompt_id}:1", f"p:{prompt_id}:e")
         assert visible(held.card) == f"{card}{gap(name)}or type /approve {prompt_id} or /deny {prompt_id}"
     assert settled.buttons == ()
     asides = [one.text for one in held.transcript if one.aside]

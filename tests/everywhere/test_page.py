@@ -80,7 +80,7 @@ async def test_the_page_draws_every_platform(tmp_path: Path, profile: Profile) -
                 drawn = page.locator(f".{name} .message")
                 await expect(drawn).to_have_count(len(places[name]["messages"]))
                 buttons = page.locator(f".{name} button")
-                assert await buttons.all_text_contents() == ["Approve", "Deny"]
+                assert await buttons.all_text_contents() == ["Approve", "Deny", "Edit…"]
                 (log,) = await page.locator(f".{name} a[href^='https://ci.example.com/run/42?']").all()
                 assert await log.text_content() == "the log"
             assert await misfits(page) == []

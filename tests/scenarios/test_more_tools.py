@@ -65,6 +65,6 @@ async def test_something_is_said_in_another_conversation_of_the_same_person(hous
 async def test_a_secret_is_forgotten_after_a_yes_each_time(house: House) -> None:
     house.telegram.user_sends_text(OWNER, 'please call: secret_delete {"name": "none"}')
     card = await house.card(OWNER)
-    assert len(card.choices) == 2  # "always" is not offered
+    assert [data.rpartition(":")[2] for data in card.choices] == ["0", "1", "e"]  # "always" is not offered
     await house.pressed(OWNER, card, 0)
     await house.telegram.wait_text(OWNER, "There is no secret called 'none'.")

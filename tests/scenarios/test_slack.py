@@ -224,6 +224,7 @@ async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_orde
             assert whole.count(text) == 1, text
 
 
+@pytest.mark.slow
 async def test_a_broken_socket_is_opened_again_and_nothing_is_lost(tmp_path: Path) -> None:
     async with open_workspace(tmp_path) as place:
         place.slack.user_sends_text(OWNER, "before")

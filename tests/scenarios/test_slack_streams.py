@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.scenarios.workspace import LIMIT_S, OWNER, Workspace, open_workspace
 from tests.simulators.model import Hold, Reply, ToolCall
 
@@ -67,6 +69,7 @@ async def test_in_a_thread_an_answer_grows_in_a_stream_and_ends_as_rendered(tmp_
             assert not any(sign in text for sign in ("<!", "@here"))
 
 
+@pytest.mark.slow
 async def test_in_a_channel_a_stream_is_for_whoever_asked(tmp_path: Path) -> None:
     async with open_workspace(tmp_path, speed=SPEED, extra='groups = "addressed"') as place:
         place.model.rule("story", story())
@@ -81,6 +84,7 @@ async def test_in_a_channel_a_stream_is_for_whoever_asked(tmp_path: Path) -> Non
         assert "chat.stopStream" in methods(place)
 
 
+@pytest.mark.slow
 async def test_where_there_are_no_streams_slack_is_asked_once(tmp_path: Path) -> None:
     async with open_workspace(tmp_path, speed=SPEED) as place:
         place.slack.configure(stream_kinds=[])
@@ -93,6 +97,7 @@ async def test_where_there_are_no_streams_slack_is_asked_once(tmp_path: Path) ->
         assert shows.count("chat.update") > 4
 
 
+@pytest.mark.slow
 async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_path: Path) -> None:
     async with open_workspace(tmp_path, speed=SPEED) as place:
         place.slack.fail("error", method="chat.startStream", error="not_allowed_token_type")
@@ -102,6 +107,7 @@ async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_pa
         assert (await place.readyz())["channels"]["slack"]["state"] == "running"
 
 
+@pytest.mark.slow
 async def test_a_stream_that_slack_closed_goes_on_as_a_message_that_is_changed(tmp_path: Path) -> None:
     async with open_workspace(tmp_path, speed=SPEED) as place:
         place.slack.configure(stream_ttl_s=0.5)
@@ -113,6 +119,7 @@ async def test_a_stream_that_slack_closed_goes_on_as_a_message_that_is_changed(t
         assert len([r for r in place.slack.requests() if r.method == "chat.postMessage"]) == 1  # /status
 
 
+@pytest.mark.slow
 async def test_words_before_a_tool_make_way_for_what_comes_after_it(tmp_path: Path) -> None:
     async with open_workspace(tmp_path, speed=SPEED, extra="") as place:
         words = "I will have a look at that. " * 8

@@ -24,6 +24,7 @@ from core.prompts import (
 from core.store.accept import AcceptView, CastVote, ClosePrompt, RecordGrant, Verdict
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
+from core.users import Role
 from tests.contracts.store.test_turns import go
 from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World, admit
 
@@ -124,7 +125,7 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
     assert view is not None
     assert (view.prompt.state, view.prompt.outcome) == (PromptState.CLOSED, option)
     assert view.prompt.outcome_text == f"{option.value} by Ada"
-    assert view.votes == (Vote("ada", "Ada", option, world.clock.now()),)
+    assert view.votes == (Vote("ada", "Ada", option, world.clock.now(), Role.OWNER),)
     assert not await world.store.open_prompts()
     if state is CallState.APPROVED:
         assert await world.store.mark_running(start.turn_id, call_id, go) is None
