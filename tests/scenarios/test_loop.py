@@ -102,7 +102,7 @@ async def test_the_twenty_first_tool_of_a_turn_is_not_run(tmp_path: Path) -> Non
 async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: Path) -> None:
     extra = f"{FREE}loop_timeout_s = 1"
     async with place(tmp_path, extra) as (house, _, _, stream):
-        # A command is stopped when nine tenths of its time are over; a tenth of a tenth is no time for another.
+        # A command is stopped when nine tenths of its time are over: then there is none for another.
         house.model.enqueue(tools(SLEEP, SLEEP, SLEEP, LOOK))
         house.telegram.user_sends_text(OWNER, "rest a while")
         told = await loop_events(stream, "cancelled")
