@@ -140,7 +140,7 @@ def start(mutant: Mutant | None) -> int:
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     if mutant is not None:
-        sys.meta_path.insert(0, _Planted(mutant))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Planted(mutant))
     code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS])
     os._exit(int(code))
 
