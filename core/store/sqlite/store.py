@@ -286,7 +286,9 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnit
 
     async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
         """See Outbox."""
-        await self._writer.run(lambda tx: outbox.record_part_sent(tx, row_id, posted, last=last))
+        await self._writer.run(
+            lambda tx: outbox.record_part_sent(tx, row_id, posted, last=last), unhurried=last
+        )
 
     async def record_sent(self, row_id: int) -> None:
         """See Outbox."""

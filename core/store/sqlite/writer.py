@@ -29,6 +29,9 @@ GROUP_LIMIT = 256
 """Units in one commit: bounds how long the first of them waits for the last."""
 QUEUE_LIMIT = 1024
 """Units handed in and not yet answered; further callers wait."""
+LINGER_S = 0.005
+"""How long a unit that nobody waits for may wait for company, so that one sync serves both: a receipt of
+what was sent, and the next message. Killed meanwhile, the hub finds it as one that may or may not be sent."""
 
 
 @dataclass(slots=True)
@@ -37,6 +40,7 @@ class _Handed:
 
     unit: Unit[Any]
     caller: asyncio.Future[Any]
+    unhurried: bool = False
     result: Any = None
     error: BaseException | None = None
 
@@ -44,7 +48,10 @@ class _Handed:
 class Writer:
     """Runs units one after the other, in the order they were handed in."""
 
-    def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], Transaction]) -> None:
+    def __init__(
+        self, path: Path, begin: Callable[[sqlite3.Connection], Transaction], linger_s: float = LINGER_S
+    ) -> None:
+        self._linger_s = linger_s
         self._path = path
         self._begin = begin
         self._loop = asyncio.get_running_loop()
@@ -71,8 +78,8 @@ class Writer:
         self._thread.start()
         await asyncio.shield(self._opened)
 
-    async def run(self, unit: Unit[T]) -> T:
-        """The unit's result, once it is on disk.
+    async def run(self, unit: Unit[T], *, unhurried: bool = False) -> T:
+        """The unit's result, once it is on disk; `unhurried`: up to LINGER_S later than could be.
 
         Raises what the unit raised, with nothing of it kept; StoreUnavailable if the commit failed. The
         unit is carried out even if this call is cancelled once it was handed in.
@@ -81,7 +88,7 @@ class Writer:
         if self._closing:
             self._slots.release()
             raise StoreUnavailable("the store is closed")
-        handed = _Handed(unit, self._loop.create_future())
+        handed = _Handed(unit, self._loop.create_future(), unhurried)
         self._queue.put(handed)
         return await handed.caller
 
@@ -136,8 +143,9 @@ class Writer:
     def _group(self, first: _Handed) -> tuple[list[_Handed], bool]:
         group = [first]
         while len(group) < GROUP_LIMIT:
+            alone = len(group) == 1 and first.unhurried
             try:
-                handed = self._queue.get_nowait()
+                handed = self._queue.get(timeout=self._linger_s) if alone else self._queue.get_nowait()
             except Empty:
                 break
             if handed is None:

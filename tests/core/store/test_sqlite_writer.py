@@ -13,7 +13,7 @@ from core.clock import SystemClock
 from core.errors import StoreUnavailable
 from core.ids import RandomIds
 from core.store.sqlite.transaction import Policy, Transaction, Unit
-from core.store.sqlite.writer import GROUP_LIMIT, QUEUE_LIMIT, Writer
+from core.store.sqlite.writer import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
 
 WAIT_S = 20
 
@@ -40,14 +40,20 @@ class Watched:
 
 
 @pytest.fixture
-async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
+def linger_s() -> float:
+    """Overridden by tests of units that nobody waits for."""
+    return LINGER_S
+
+
+@pytest.fixture
+async def watched(tmp_path: Path, linger_s: float) -> AsyncIterator[Watched]:
     statements: list[str] = []
 
     def begin(connection: sqlite3.Connection) -> Transaction:
         connection.set_trace_callback(statements.append)
         return Transaction(connection, SystemClock(), RandomIds(), Policy())
 
-    made = Watched(tmp_path / "hub.db", Writer(tmp_path / "hub.db", begin), statements)
+    made = Watched(tmp_path / "hub.db", Writer(tmp_path / "hub.db", begin, linger_s), statements)
     await made.writer.open()
     await made.writer.run(lambda tx: tx.run("CREATE TABLE kept (number INTEGER UNIQUE) STRICT"))
     statements.clear()
@@ -73,6 +79,30 @@ class Gate:
     def unit(self, tx: Transaction) -> None:
         self.entered.set()
         assert self.open.wait(WAIT_S)
+
+
+@pytest.mark.parametrize("linger_s", [WAIT_S])
+async def test_a_unit_that_nobody_waits_for_is_committed_with_the_next(watched: Watched) -> None:
+    receipt = asyncio.create_task(watched.writer.run(keep(1), unhurried=True))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(WAIT_S / 2):
+        assert await watched.writer.run(keep(2)) == 2
+        assert await receipt == 1
+    assert (watched.commits, watched.kept()) == (1, [1, 2])
+
+
+async def test_a_unit_that_nobody_waits_for_is_committed_alone_if_none_follows(watched: Watched) -> None:
+    assert await watched.writer.run(keep(1), unhurried=True) == 1
+    assert watched.kept() == [1]
+
+
+@pytest.mark.parametrize("linger_s", [WAIT_S])
+async def test_closing_does_not_wait_for_company(watched: Watched) -> None:
+    receipt = asyncio.create_task(watched.writer.run(keep(1), unhurried=True))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(WAIT_S / 2):
+        await watched.writer.close()
+    assert (await receipt, watched.kept()) == (1, [1])
 
 
 async def test_units_that_gathered_are_committed_together(watched: Watched) -> None:
