@@ -53,7 +53,6 @@ def kept(house: House) -> str:
         return "\n".join(row for (row,) in database.execute("SELECT message FROM outbox"))
 
 
-@pytest.mark.slow
 async def test_a_long_answer_is_shown_once_a_second_and_ends_as_stored(tmp_path: Path) -> None:
     async with open_house(tmp_path, speed=SPEED) as house:
         house.model.rule("story", story())

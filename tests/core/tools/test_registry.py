@@ -118,6 +118,8 @@ def test_a_run_without_a_person_sees_what_its_scopes_hold() -> None:
     ]
     narrow = Autonomous((everything,)).child(frozenset({"time", "shell", "other"}))
     assert visible(Role.OWNER, RolePolicy(), mode=narrow) == ["time"]
+    wishful = Autonomous((frozenset({"time"}),)).child(frozenset({"time", "memory_write"}))
+    assert visible(Role.OWNER, RolePolicy(), mode=wishful) == ["time"]
     assert visible(Role.OWNER, RolePolicy(), mode=Autonomous()) == []
     asking = RolePolicy(member=("time",), member_asks_owner=True)
     assert visible(Role.MEMBER, asking, mode=Autonomous((everything,))) == ["time"]
