@@ -1,17 +1,14 @@
 """What commands print: JSON for programs, tables and lines for people."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import typer
 
 from core.clock import SECOND_US
-
-if TYPE_CHECKING:
-    from rich.table import Column
 
 NOT_SHOWN = "\ufffd"
 
@@ -29,22 +26,38 @@ def _plain(page: object) -> object:
     return page
 
 
-def print_table(columns: "Sequence[str | Column]", rows: Iterable[Sequence[str]]) -> None:
-    """A table as wide as the terminal; cells that do not fit are wrapped, never cut."""
+class Whole(str):
+    """The title of a column whose cells people copy: never wrapped."""
+
+    __slots__ = ()
+
+
+def whole(title: str) -> Whole:
+    """See Whole."""
+    return Whole(title)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """In a terminal a table as wide as it: cells that do not fit are wrapped, never cut. Elsewhere one line
+    a row, however long, its cells below one another."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _draw(columns, cells)
+        return
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    for row in (columns, *cells):
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(padded).rstrip())
+
+
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(*columns)
+    table = Table(*(Column(title, no_wrap=isinstance(title, Whole)) for title in columns))
     for row in rows:
-        table.add_row(*(printable(cell) for cell in row))
+        table.add_row(*row)
     Console(markup=False, emoji=False, highlight=False).print(table)
-
-
-def whole(title: str) -> "Column":
-    """A column whose cells people copy: never wrapped."""
-    from rich.table import Column
-
-    return Column(title, no_wrap=True)
 
 
 def when(at: int) -> str:
