@@ -11,16 +11,17 @@ from core.clock import Clock
 from core.errors import HubError
 from core.forms import Problem
 from core.ids import Ids
-from core.routine import Cron, Definition, SystemEvent, Webhook
+from core.routine import Cron, Definition, SystemEvent
 from core.routine_run import ManualInput, SystemInput, claim_key, kept
 from core.routine_run_json import input_to_json
 from core.routines.filtering import passes
+from core.routines.permitted import not_permitted
 from core.routines.slots import next_slot
 from core.routines.stored import definition_of, text_of
 from core.routines.validation import change, validate
 from core.store.base import Store
 from core.store.routines import NewRun, RoutineRow, RoutineRunRow
-from core.users import Principal, Role
+from core.users import Principal
 
 MOST_ROUTINES = 10_000
 """Of one person."""
@@ -84,7 +85,7 @@ class RoutineDesk:
     ) -> RoutineRow:
         """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
         definition = _judged(validate(self._completed(page), self._timezone), by)
-        if len(await self._store.routines(by.user_id)) >= MOST_ROUTINES:
+        if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
         row = await self._store.save_routine(self._ids.row_id(), by.user_id, text, thread_id)
@@ -123,15 +124,16 @@ class RoutineDesk:
 
     async def find(self, by: Principal, named: str) -> RoutineRow:
         """One of the person's own, by name or id."""
-        own = await self._store.routines(by.user_id)
-        for row in own:
-            if named in {row.id, row.text.name}:
-                return row
-        raise RoutineNotFound(f"there is no routine “{named[:200]}” of yours")
+        row = await self._store.routine_named(by.user_id, named)
+        if row is None:
+            raise RoutineNotFound(f"there is no routine “{named[:200]}” of yours")
+        return row
 
-    async def listed(self, by: Principal) -> Sequence[RoutineRow]:
-        """All of the person's, in order of name."""
-        return await self._store.routines(by.user_id)
+    async def listed(
+        self, by: Principal, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineRow]:
+        """The person's, in order of name; see Routines.routines of the store."""
+        return await self._store.routines(by.user_id, after=after, limit=limit, containing=containing)
 
     async def history(self, by: Principal, named: str, limit: int) -> Sequence[RoutineRunRow]:
         """Its newest runs, newest first."""
@@ -215,9 +217,8 @@ class RoutineDesk:
 
     async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
         """Why it could not be kept."""
-        own = await self._store.routines(by.user_id)
-        mine = None if row is None else row.id
-        if any(one.text.name == definition.name and one.id != mine for one in own):
+        other = await self._store.routine_named(by.user_id, definition.name)
+        if other is not None and other.text.name == definition.name and (row is None or other.id != row.id):
             return RoutineRefused(Problem("name", "is the name of another routine of yours"))
         now = None if row is None else await self._store.routine(row.id)
         if row is not None and (now is None or now.version != row.version):
@@ -228,15 +229,8 @@ class RoutineDesk:
 def _judged(found: Definition | tuple[Problem, ...], by: Principal) -> Definition:
     if isinstance(found, tuple):
         raise RoutineRefused(*found)
-    if by.role is Role.GUEST:
-        raise RoutineRefused(Problem("", "guests have no routines"))
-    if isinstance(found.trigger, Webhook):
-        raise RoutineRefused(Problem("trigger.type", "cannot be webhook yet: no request would reach it"))
-    if getattr(found.action, "use_tools", False):
-        raise RoutineRefused(Problem("action.use_tools", "is not there yet: runs have no tools"))
-    paths = getattr(found.action, "context_paths", ())
-    if paths and by.role is not Role.OWNER:
-        raise RoutineRefused(Problem("action.context_paths", "is for the owner, whose workspace it is"))
+    if problems := tuple(not_permitted(found, by)):
+        raise RoutineRefused(*problems)
     return found
 
 

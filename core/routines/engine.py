@@ -34,6 +34,7 @@ from core.store.units import patiently
 
 logger = logging.getLogger(__name__)
 
+READ_AT_ONCE = 200
 MOST_REST_S = 30.0
 AGAIN_S = 5.0
 LEASE_S = 90
@@ -84,8 +85,10 @@ class RoutineEngine:
 
     async def prepare(self) -> None:
         """See Engine."""
-        for row in await self._store.routines():
-            self._parts.listening.changed(row)
+        after = ""
+        while rows := await self._store.listening_routines(after, READ_AT_ONCE):
+            await self._parts.listening.load(rows)
+            after = rows[-1].id
         for left in await self._store.lapsed_runs(None):
             await self._cut_off(left)
 

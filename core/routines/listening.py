@@ -1,8 +1,9 @@
 """Messages and the routines whose patterns they match. What is changed is heard from the next message on."""
 
+import asyncio
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from core.messages import InboundMessage
@@ -14,6 +15,8 @@ from core.routines.stored import definition_of
 from core.store.routines import RoutineRow
 
 logger = logging.getLogger(__name__)
+
+LOADED_AT_ONCE = 10
 
 
 class Listening:
@@ -39,6 +42,13 @@ class Listening:
                 self._readers |= {row.owner_id}
         except (ValueError, PatternRefused) as error:
             logger.warning("routine %s hears nothing: %s", row.text.name, error)
+
+    async def load(self, rows: Iterable[RoutineRow]) -> None:
+        """`changed` for many, with pauses in which everything else runs."""
+        for count, row in enumerate(rows):
+            if count % LOADED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            self.changed(row)
 
     def deleted(self, routine_id: str) -> None:
         """It hears nothing any more."""

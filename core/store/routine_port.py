@@ -53,8 +53,27 @@ class Routines(Protocol):
         """One by id."""
         ...
 
-    async def routines(self, owner_id: str | None = None) -> "Sequence[RoutineRow]":
-        """Of one owner, or (None) of all, in order of name."""
+    async def routines(
+        self, owner_id: str | None = None, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> "Sequence[RoutineRow]":
+        """Of one owner, or (None) of all, in order of name: those behind the name `after` whose names contain
+        a text, without regard to the case of ASCII letters; at most `limit`."""
+        ...
+
+    async def routine_named(self, owner_id: str, named: str) -> "RoutineRow | None":
+        """One of an owner's by its name, or by its id."""
+        ...
+
+    async def count_routines(self, owner_id: str) -> int:
+        """How many an owner has."""
+        ...
+
+    async def routines_due_first(self, owner_id: str, limit: int) -> "Sequence[RoutineRow]":
+        """An owner's enabled cron routines, the one with the next slot first."""
+        ...
+
+    async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
+        """Enabled event routines of all owners in order of id, those behind the id `after`."""
         ...
 
     async def routine_at_path(self, path: str) -> "RoutineRow | None":

@@ -73,11 +73,37 @@ class RoutineUnits:
 
         return await self._reader.run(lambda tx: routines.by_id(tx, routine_id))
 
-    async def routines(self, owner_id: str | None = None) -> "Sequence[RoutineRow]":
+    async def routines(
+        self, owner_id: str | None = None, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> "Sequence[RoutineRow]":
         """See Routines."""
         from core.store.sqlite import routines
 
-        return await self._reader.run(lambda tx: routines.listed(tx, owner_id))
+        return await self._reader.run(lambda tx: routines.listed(tx, owner_id, after, limit, containing))
+
+    async def routine_named(self, owner_id: str, named: str) -> "RoutineRow | None":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.named(tx, owner_id, named))
+
+    async def count_routines(self, owner_id: str) -> int:
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.count(tx, owner_id))
+
+    async def routines_due_first(self, owner_id: str, limit: int) -> "Sequence[RoutineRow]":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.due_first(tx, owner_id, limit))
+
+    async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.listening(tx, after, limit))
 
     async def routine_at_path(self, path: str) -> "RoutineRow | None":
         """See Routines."""

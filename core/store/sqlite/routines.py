@@ -23,6 +23,7 @@ _TEXT = (
 MOST_WAITING = 1000
 """Runs of one routine that may wait."""
 PAUSED = "the routine was paused"
+NO_LIMIT = -1
 
 
 def routine_of(row: Row) -> RoutineRow:
@@ -128,12 +129,56 @@ def at_path(tx: Transaction, path: str) -> RoutineRow | None:
     return None if row is None else routine_of(row)
 
 
-def listed(tx: Transaction, owner_id: str | None) -> tuple[RoutineRow, ...]:
+def listed(
+    tx: Transaction, owner_id: str | None, after: str, limit: int | None, containing: str
+) -> tuple[RoutineRow, ...]:
     """See Routines.routines."""
     rows = tx.all(
-        f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = coalesce(?, o.owner_id)"
-        " ORDER BY o.name, o.owner_id",
+        f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = coalesce(?, o.owner_id) AND o.name > ?"
+        " AND (?3 = '' OR instr(lower(o.name), lower(?3)) > 0) ORDER BY o.name, o.owner_id LIMIT ?4",
         owner_id,
+        storable(after),
+        storable(containing),
+        NO_LIMIT if limit is None else limit,
+    )
+    return tuple(routine_of(row) for row in rows)
+
+
+def named(tx: Transaction, owner_id: str, named: str) -> RoutineRow | None:
+    """See Routines.routine_named."""
+    row = tx.one(
+        f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = ?1 AND (o.name = ?2 OR o.id = ?2)"
+        " ORDER BY o.name = ?2 DESC LIMIT 1",
+        owner_id,
+        storable(named),
+    )
+    return None if row is None else routine_of(row)
+
+
+def count(tx: Transaction, owner_id: str) -> int:
+    """See Routines.count_routines."""
+    row = tx.one("SELECT count(*) FROM routines WHERE owner_id = ?", owner_id)
+    return 0 if row is None else row[0]
+
+
+def due_first(tx: Transaction, owner_id: str, limit: int) -> tuple[RoutineRow, ...]:
+    """See Routines.routines_due_first."""
+    rows = tx.all(
+        f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = ? AND o.enabled = 1"
+        " AND o.next_slot_at IS NOT NULL ORDER BY o.next_slot_at, o.name LIMIT ?",
+        owner_id,
+        limit,
+    )
+    return tuple(routine_of(row) for row in rows)
+
+
+def listening(tx: Transaction, after: str, limit: int) -> tuple[RoutineRow, ...]:
+    """See Routines.listening_routines."""
+    rows = tx.all(
+        f"SELECT {ROUTINE} FROM routines o WHERE o.id > ? AND o.kind = 'event' AND o.enabled = 1"
+        " ORDER BY o.id LIMIT ?",
+        after,
+        limit,
     )
     return tuple(routine_of(row) for row in rows)
 

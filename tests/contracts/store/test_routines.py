@@ -64,6 +64,33 @@ async def test_names_are_one_owners_own_and_paths_everybodys(world: World) -> No
     assert await world.store.routine(mine.id) == mine
 
 
+async def test_many_are_read_by_pieces_and_one_by_its_name_or_id(world: World) -> None:
+    rows = [await kept(world, replace(ON_WORD, name=name)) for name in ("Alpha", "beta", "gamma ray")]
+    alpha, beta, gamma = rows
+    theirs = await kept(world, replace(ON_WORD, name="alpha"), "ben")
+    assert await world.store.routines("ada", limit=2) == (alpha, beta)
+    assert await world.store.routines("ada", after="beta", limit=2) == (gamma,)
+    assert await world.store.routines("ada", containing="ALPH") == (alpha,)
+    assert await world.store.routines("ada", containing="%") == ()
+    assert await world.store.routine_named("ada", "beta") == beta
+    assert await world.store.routine_named("ada", gamma.id) == gamma
+    assert await world.store.routine_named("ada", theirs.id) is None
+    assert (await world.store.count_routines("ada"), await world.store.count_routines("ben")) == (3, 1)
+
+
+async def test_those_that_listen_are_read_by_pieces_and_schedules_soonest_first(world: World) -> None:
+    late = await kept(world, replace(HOURLY, name="a", next_slot_at=200))
+    soon = await kept(world, replace(HOURLY, name="b", next_slot_at=100))
+    mine, theirs = await kept(world), await kept(world, owner="ben")
+    paused = await kept(world, replace(ON_WORD, name="paused"))
+    await world.store.switch_routine(paused.id, enabled=False, next_slot_at=None)
+    assert await world.store.listening_routines("", 1) == (mine,)
+    assert await world.store.listening_routines(mine.id, 5) == (theirs,)
+    assert await world.store.routines_due_first("ada", 5) == (soon, late)
+    assert await world.store.routines_due_first("ada", 1) == (soon,)
+    assert await world.store.routines_due_first("ben", 5) == ()
+
+
 async def test_of_two_changes_made_on_one_version_the_first_wins(world: World) -> None:
     row = await kept(world)
     changed = await world.store.rewrite_routine(row.id, replace(row.text, definition='{"a": 1}'), version=1)
