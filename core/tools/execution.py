@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,30 @@ from core.clock import Clock
 from core.errors import InvalidArguments, StoreError, ToolDenied, ToolError, ToolTimeout
 from core.safety.fencing import fence_tool_output, sanitise
 from core.safety.limits import ResultLimits, head_and_tail
-from core.tool import CallContext, Tool
+from core.tool import CallContext, ProcessInfo, Tool
 from core.tools.halt import REASON, ToolHalt
 from core.transcript import ResultStatus, ToolResult
+from core.users import Principal
 
 _SHORT_CHARS = 50_000
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """What a tool sees of its call; implements core.tool.CallContext."""
+
+    principal: Principal
+    thread_id: str
+    idempotency_key: str
+    workspace: str
+    deadline_s: float
+    record_process: Callable[[ProcessInfo], Awaitable[None]]
+
+    async def process_started(self, process: ProcessInfo) -> None:
+        """See CallContext."""
+        await self.record_process(process)
 
 
 async def run_call(

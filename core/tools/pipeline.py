@@ -4,7 +4,6 @@ A refusal at any point is the call's result, in words the model can use; nothing
 back from a person.
 """
 
-import json
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from core.clock import Clock
 from core.consent.binding import binding_hash, same_binding
 from core.consent.decide import decide
-from core.consent.facts import Allow, Ask, CallFacts, Decision, Deny, Interactive
+from core.consent.facts import Allow, Ask, Autonomous, CallFacts, Decision, Deny, Interactive, Mode
 from core.consent.laws import ConsentLaws
 from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
@@ -22,50 +21,15 @@ from core.safety.validation import read_arguments
 from core.store.accept import EditRefused
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState
-from core.tool import Arguments, Effect, ProcessInfo, Question, Tool
-from core.tools.execution import run_call
+from core.tool import Arguments, Effect, ProcessInfo, Tool
+from core.tools.execution import RunningCall, run_call
 from core.tools.halt import REASON, ToolHalt
+from core.tools.prepared import NeedsPerson, Prepared, PutsQuestion, Ready, Refused, detail_of
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 
 INTERACTIVE = Interactive()
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The call may run, or a person agreed to exactly this."""
-
-    tool: Tool
-    arguments: Arguments
-
-
-@dataclass(frozen=True, slots=True)
-class PutsQuestion:
-    """The call is a question to the person it is made for; their answer is its result."""
-
-    tool: Tool
-    question: Question
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsPerson:
-    """A person must agree first. `binding` names exactly what; `detail` shows it."""
-
-    tool: Tool
-    ask: Ask
-    binding: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The call does not run; its result says why."""
-
-    result: ToolResult
-
-
-Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +42,6 @@ class PipelineSettings:
     tool_timeout_s: float
     tool_timeouts_s: dict[str, float]
     result_limits: ResultLimits
-
-
-@dataclass(frozen=True, slots=True)
-class RunningCall:
-    """What a tool sees of its call; implements core.tool.CallContext."""
-
-    principal: Principal
-    thread_id: str
-    idempotency_key: str
-    workspace: str
-    deadline_s: float
-    record_process: Callable[[ProcessInfo], Awaitable[None]]
-
-    async def process_started(self, process: ProcessInfo) -> None:
-        """See CallContext."""
-        await self.record_process(process)
 
 
 class CallPipeline:
@@ -117,9 +65,11 @@ class CallPipeline:
         """The switch that stops all of them."""
         return self._halt
 
-    def offered(self, principal: Principal, disabled: frozenset[str] = frozenset()) -> Sequence[ToolSpec]:
+    def offered(
+        self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
+    ) -> Sequence[ToolSpec]:
         """The tools a model working for `principal` is told about. `disabled`: by the person."""
-        return self._registry.specs(principal, INTERACTIVE, self.laws.policy(), disabled)
+        return self._registry.specs(principal, mode, self.laws.policy(), disabled)
 
     def effect_of(self, name: str) -> Effect:
         """What running a call of this name twice would mean; a tool that doesn't exist has no effect."""
@@ -142,29 +92,36 @@ class CallPipeline:
         except ToolNotFound:
             return ()
 
-    def prepare(self, call: CallRow, principal: Principal, thread_id: str, standing: Standing) -> Prepared:
+    def prepare(
+        self,
+        call: CallRow,
+        principal: Principal,
+        thread_id: str,
+        standing: Standing,
+        mode: Mode = INTERACTIVE,
+    ) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
         if self._halt.halted:
             return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
         try:
             tool, arguments = self._read(call)
-            ready = _ready(tool, arguments)
+            ready = _ready(tool, arguments, mode)
         except ToolNotFound as error:
             return Refused(_result(call, ResultStatus.ERROR, str(error)))
         except InvalidArguments as error:
             text = f"{call.tool} was not run, its arguments do not fit. {error}"
             return Refused(_result(call, ResultStatus.ERROR, text))
-        decision = self._decide(tool, arguments, principal, thread_id, standing)
+        decision = self._decide(tool, arguments, principal, thread_id, standing, mode)
         match decision:
             case Deny():
-                return Refused(_result(call, ResultStatus.DENIED, decision.text))
+                return Refused(_result(call, ResultStatus.DENIED, decision.text), decision.reason)
             case Allow():
                 return ready
             case Ask():
                 if self._agreed(call, tool, arguments, principal, thread_id):
                     return ready
                 binding = self._binding(tool, arguments, principal, thread_id)
-                return NeedsPerson(tool, decision, binding, _detail(tool, arguments))
+                return NeedsPerson(tool, decision, binding, detail_of(tool, arguments))
 
     def prepare_edit(
         self, call: CallRow, principal: Principal, thread_id: str, standing: Standing
@@ -185,13 +142,13 @@ class CallPipeline:
             case Ask():
                 asked = decision
         binding = self._binding(tool, arguments, principal, thread_id)
-        return NeedsPerson(tool, asked, binding, _detail(tool, arguments))
+        return NeedsPerson(tool, asked, binding, detail_of(tool, arguments))
 
-    def recheck(self, thread_id: str) -> RunCheck:
+    def recheck(self, thread_id: str, mode: Mode = INTERACTIVE) -> RunCheck:
         """The same judgement inside the transaction that marks the call running, on what is true then."""
 
         def check(call: CallRow, principal: Principal, standing: Standing) -> str | None:
-            match self.prepare(call, principal, thread_id, standing):
+            match self.prepare(call, principal, thread_id, standing, mode):
                 case Ready():
                     return None
                 case Refused(result):
@@ -237,6 +194,7 @@ class CallPipeline:
         principal: Principal,
         thread_id: str,
         standing: Standing,
+        mode: Mode = INTERACTIVE,
     ) -> Decision:
         operation, method = arguments.get("operation"), arguments.get("method")
         facts = CallFacts(
@@ -249,7 +207,7 @@ class CallPipeline:
             grants=standing.grants,
             setting=standing.settings.get(tool.name),
         )
-        return decide(facts, principal, INTERACTIVE, self.laws.policy_for(principal, standing))
+        return decide(facts, principal, mode, self.laws.policy_for(principal, standing))
 
     def _agreed(
         self, call: CallRow, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
@@ -273,26 +231,11 @@ class CallPipeline:
         )
 
 
-def _ready(tool: Tool, arguments: Arguments) -> Ready | PutsQuestion:
+def _ready(tool: Tool, arguments: Arguments, mode: Mode) -> Ready | PutsQuestion:
     """What is to be done once nothing stands against the call. Raises InvalidArguments."""
-    return Ready(tool, arguments) if tool.asks is None else PutsQuestion(tool, tool.asks(arguments))
-
-
-def _detail(tool: Tool, arguments: Arguments) -> str:
-    """The arguments as a person should see them: one text alone as it is, otherwise a line each."""
-    shown = {
-        name: "•••" if name in tool.sensitive else value
-        for name, value in arguments.items()
-        if value is not None
-    }
-    texts = [value for value in shown.values() if isinstance(value, str)]
-    if len(shown) == 1 and len(texts) == 1:
-        return texts[0]
-    lines = (
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in shown.items()
-    )
-    return "\n".join(lines)
+    if tool.asks is None or isinstance(mode, Autonomous):
+        return Ready(tool, arguments)
+    return PutsQuestion(tool, tool.asks(arguments))
 
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:

@@ -10,12 +10,13 @@ import pytest
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
 from core.consent.access import RolePolicy
-from core.consent.facts import Policy
+from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
 from core.consent.laws import ConsentLaws
 from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
 from core.safety.limits import ResultLimits
 from core.store.rows import CallRow, CallState
 from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Tool
+from core.tools.builtin.ask import ask_user_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Ready, Refused
 from core.tools.registry import ToolRegistry
@@ -70,6 +71,10 @@ def approved(made: CallPipeline, asked_for: CallRow, principal: Principal = OWNE
     return replace(
         asked_for, state=CallState.APPROVED, binding=prepared.binding, answer=Option.APPROVE, answered_by="O"
     )
+
+
+async def no_process(process: ProcessInfo) -> None:
+    raise AssertionError("no process is started here")
 
 
 def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
@@ -172,9 +177,6 @@ async def test_a_call_runs_with_its_own_deadline_and_a_stable_key() -> None:
     made = pipeline()
     asked = call()
 
-    async def no_process(process: ProcessInfo) -> None:
-        raise AssertionError("no process is started here")
-
     ready = made.prepare(approved(made, asked), OWNER, THREAD, Standing())
     assert isinstance(ready, Ready)
     result = await made.run(asked, ready, OWNER, THREAD, no_process)
@@ -222,3 +224,42 @@ def test_a_person_is_asked_each_time_or_never_as_they_wish() -> None:
     assert isinstance(manual.prepare(look, OWNER, THREAD, settings(ToolSetting.ALWAYS_ALLOW)), Ready)
     charge = manual.prepare(call(), OWNER, THREAD, settings(ToolSetting.ALWAYS_ALLOW, "charge"))
     assert isinstance(charge, NeedsPerson)
+
+
+# --- without a person -----------------------------------------------------------------------------------
+
+
+def autonomous(*scope: str, grants: tuple[ScopeGrant, ...] = ()) -> Autonomous:
+    return Autonomous((frozenset(scope),), grants)
+
+
+def test_a_run_without_a_person_is_refused_instead_of_asking() -> None:
+    made = pipeline()
+    refused = made.prepare(call(), OWNER, THREAD, Standing(), autonomous("charge"))
+    assert isinstance(refused, Refused)
+    assert refused.reason is DenyReason.AUTONOMOUS_UNAVAILABLE
+    assert "needs a person's word" in refused.result.text
+    said = made.recheck(THREAD, autonomous("charge"))(call(), OWNER, Standing())
+    assert said == refused.result.text
+
+
+def test_an_explicit_grant_of_tool_and_pattern_lets_it_run() -> None:
+    given = autonomous("charge", grants=(ScopeGrant("charge", "*"),))
+    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, Standing(), given), Ready)
+    assert isinstance(pipeline().prepare(call("look", "{}"), OWNER, THREAD, Standing(), given), Refused)
+
+
+def test_a_model_without_a_person_is_told_of_its_scope_alone() -> None:
+    made = pipeline()
+    assert [spec.name for spec in made.offered(OWNER, mode=autonomous("look"))] == ["look"]
+    assert [spec.name for spec in made.offered(OWNER, mode=autonomous())] == []
+
+
+async def test_a_question_that_nobody_can_be_asked_is_answered_so() -> None:
+    made = pipeline(ask_user_tool())
+    asked = call("ask_user", '{"question": "Red?"}')
+    ready = made.prepare(asked, OWNER, THREAD, Standing(), autonomous("ask_user"))
+    assert isinstance(ready, Ready)
+    result = await made.run(asked, ready, OWNER, THREAD, no_process)
+    assert result.status is ResultStatus.DENIED
+    assert "nobody here who could be asked" in result.text

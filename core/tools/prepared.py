@@ -1,0 +1,62 @@
+"""What is to be done with a call, once it was looked at."""
+
+import json
+from dataclasses import dataclass
+
+from core.consent.facts import Ask, DenyReason
+from core.tool import Arguments, Question, Tool
+from core.transcript import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The call may run, or a person agreed to exactly this."""
+
+    tool: Tool
+    arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class PutsQuestion:
+    """The call is a question to the person it is made for; their answer is its result."""
+
+    tool: Tool
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPerson:
+    """A person must agree first. `binding` names exactly what; `detail` shows it."""
+
+    tool: Tool
+    ask: Ask
+    binding: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The call does not run; its result says why. `reason`: where that was decided, not found out."""
+
+    result: ToolResult
+    reason: DenyReason | None = None
+
+
+Prepared = Ready | PutsQuestion | NeedsPerson | Refused
+
+
+def detail_of(tool: Tool, arguments: Arguments) -> str:
+    """The arguments as a person should see them: one text alone as it is, otherwise a line each."""
+    shown = {
+        name: "•••" if name in tool.sensitive else value
+        for name, value in arguments.items()
+        if value is not None
+    }
+    texts = [value for value in shown.values() if isinstance(value, str)]
+    if len(shown) == 1 and len(texts) == 1:
+        return texts[0]
+    lines = (
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in shown.items()
+    )
+    return "\n".join(lines)
