@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from bot import config_errors
 from bot.config_document import Document
 from bot.config_errors import Key, Problem
-from bot.settings import Unopened
+from bot.setting_types import Unopened
 
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 _SECRET = re.compile(r"vault:(.+)", re.DOTALL)

@@ -6,19 +6,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot import config_errors
-from bot.config_document import Document
-from bot.config_errors import Problem
-from bot.settings import (
-    NO_USER,
+from bot.approval_settings import Rule
+from bot.channel_settings import (
     TELEGRAM_URL,
     ChannelSection,
-    Config,
     DiscordChannel,
-    Rule,
     SlackChannel,
     TelegramChannel,
-    is_row_id,
 )
+from bot.config_document import Document
+from bot.config_errors import Problem
+from bot.setting_types import NO_USER, is_row_id
+from bot.settings import Config
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

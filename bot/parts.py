@@ -5,13 +5,14 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bot.approval_settings import Rule
 from bot.certificates import Certificates
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
 from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
 from bot.places import DATABASE_NAME
-from bot.settings import Config, Rule
+from bot.settings import Config
 from bot.settings import Model as ModelSettings
 from bot.tools import build_laws, build_tools
 from channels.webchat import WEB

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.certificates import Certificates
+from bot.channel_settings import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
 from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.parts import SPILL_NAME
-from bot.settings import ChannelSection, Config, DiscordChannel, SlackChannel, TelegramChannel
+from bot.settings import Config
 from bot.web.channels import CHANNELS_PATH
 from channels.channel import Channel
 from core import texts

@@ -21,7 +21,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
-from bot.settings import Section, User
+from bot.setting_types import Section, User
 from core.approvals import (
     MOST_LOOP_S,
     MOST_ROUNDS,

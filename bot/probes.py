@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from bot.certificates import Certificates
+from bot.channel_settings import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
 from bot.findings import Finding, broken, fine, warning
-from bot.settings import ChannelSection, Config, DiscordChannel, Model, SlackChannel, TelegramChannel
+from bot.settings import Config, Model
 from channels.telegram.privacy import GroupRights, hints
 
 ANSWER_LIMIT_S = 10.0

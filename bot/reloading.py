@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pydantic import BaseModel, SecretStr
 
+from bot.channel_settings import ChannelSection
 from bot.config import Loaded
 from bot.config_secrets import secret_values
 from bot.errors import ConfigError, DeskRefused
 from bot.logs import strike_out
 from bot.platforms import ChannelBuilder
 from bot.reload_view import ReloadedChannel, ReloadView
-from bot.settings import ChannelSection, Config
+from bot.settings import Config
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from core.errors import ChannelError

@@ -1,16 +1,14 @@
 """What `hubbub.toml` can say of routines."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-RESTART: dict[str, Any] = {"restart": True}
+from bot.setting_types import RESTART, Section
 
 
-class Routines(BaseModel):
+class Routines(Section):
     """Things that are done when something happens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     enabled: bool = Field(default=True, json_schema_extra=RESTART)
     max_concurrent: Annotated[int, Field(ge=1, le=1000)] = Field(default=10, json_schema_extra=RESTART)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.channel_settings import TelegramChannel
 from bot.config import Loaded, load
 from bot.config_secrets import secret_values
 from bot.errors import ConfigError
-from bot.settings import Config, TelegramChannel
+from bot.settings import Config
 
 TOKEN = "123456:ABC-def_ghi"
 SECRET = "sk-very-secret"

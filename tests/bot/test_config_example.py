@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bot.channel_settings import ChannelSection, TelegramChannel
 from bot.config import load
-from bot.settings import ChannelSection, Config, TelegramChannel
+from bot.settings import Config
 from bot.toml_lines import Path as Key
 from bot.toml_lines import locate
 

@@ -10,8 +10,8 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.channel_settings import TelegramChannel
 from bot.config import load
-from bot.settings import TelegramChannel
 from bot.setup import PLATFORMS, Answers, ChannelAnswer, ModelAnswer, configuration
 from bot.setup_check import judged
 from tests.bot.in_process import command

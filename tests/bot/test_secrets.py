@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.channel_settings import TelegramChannel
 from bot.config import load
 from bot.errors import ConfigError
-from bot.settings import TelegramChannel, Unopened
+from bot.setting_types import Unopened
 from bot.vault_keys import VaultKeyRing
 from tests.bot.in_process import command
 from tests.bot.program import Ended, RunningHub
