@@ -66,8 +66,8 @@ UV := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 # The larger set first: what runs in production is then exactly what the tests ran with.
 lock: install-dev  ## remake requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer releases
-	$(UV) $(if $(UPGRADE),--upgrade) --extra fast --group build --group lint --group test --group lock -o requirements/dev.txt
-	$(UV) $(if $(UPGRADE),--upgrade) --extra fast --group build -c requirements/dev.txt -o requirements/runtime.txt
+	$(UV) $(if $(UPGRADE),--upgrade) --extra fast --extra mcp --group build --group lint --group test --group lock -o requirements/dev.txt
+	$(UV) $(if $(UPGRADE),--upgrade) --extra fast --extra mcp --group build -c requirements/dev.txt -o requirements/runtime.txt
 
 # What the image is made of: for its Python, not for the one that runs here.
 WHEELS := build/wheels
