@@ -16,7 +16,7 @@ from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
-from core.messages import Address, InboundEvent
+from core.messages import Address, InboundEvent, Message
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.base import Store
 from core.users import Role
@@ -68,6 +68,9 @@ class NobodyListens:
         """Nothing is sent."""
         del channel, address
         return False
+
+    def coming(self, channel: str, message: Message) -> None:
+        """Nobody is there to draw it."""
 
 
 class RestingInbox:

@@ -10,7 +10,7 @@ from channels.outlet import Outlet, Unreachable
 from channels.sender import Sender
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, StoreUnavailable
-from core.messages import Address, MessageRef
+from core.messages import Address, Message, MessageRef
 from core.ports import Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,10 @@ class Dispatcher:
     def put(self, rows: Iterable[OutboxRow]) -> None:
         """Take notice of ready rows; never blocks."""
         self._queue.put(rows)
+
+    def coming(self, message: Message) -> None:
+        """Draw a message that will be sent soon, unless its commit fails."""
+        self._outlet.draw(message)
 
     @property
     def unreachable(self) -> Mapping[Address, Unreachable]:

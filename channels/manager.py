@@ -12,7 +12,7 @@ from channels.reception import Reception
 from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected, Unavailable
-from core.messages import Address, MessageRef
+from core.messages import Address, Message, MessageRef
 from core.ports import Inbox, Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
@@ -126,6 +126,11 @@ class ChannelManager:
             and slot.supervisor.state.phase is Phase.RUNNING
             and slot.dispatcher.would_send_now(address)
         )
+
+    def coming(self, channel: str, message: Message) -> None:
+        """See OutboxListener."""
+        if (slot := self._slots.get(channel)) is not None:
+            slot.dispatcher.coming(message)
 
     def open_preview(self, preview: Preview) -> None:
         """See Previews."""

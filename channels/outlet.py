@@ -1,16 +1,21 @@
 """The door of one channel that everything sent goes through."""
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from channels.channel import Channel
+from channels.channel import Channel, Payload
 from core.errors import AuthRejected
-from core.messages import Address
+from core.messages import Address, Message
 from core.ports import OutboxRow, SendState
 
+logger = logging.getLogger(__name__)
+
 MOST_UNREACHABLE = 100
+MOST_DRAWINGS = 64
+"""Messages drawn while their commits are under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Outlet:
         self._open = asyncio.Event()
         self._open.set()
         self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()
+        self._drawings: OrderedDict[Message, tuple[Channel, tuple[Payload, ...]]] = OrderedDict()
 
     @property
     def unreachable(self) -> Mapping[Address, Unreachable]:
@@ -60,6 +66,24 @@ class Outlet:
         """The channel, once sending makes sense."""
         await self._open.wait()
         return self.channel
+
+    def draw(self, message: Message) -> None:
+        """Draw what will be sent soon. Drawings that nobody asks for make way for others."""
+        self._drawings[message] = (self.channel, self._draw(self.channel, message))
+        if len(self._drawings) > MOST_DRAWINGS:
+            self._drawings.popitem(last=False)
+
+    def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+        """What `channel` is to show; nothing where that broke, which is logged."""
+        by, parts = self._drawings.pop(message, (None, ()))
+        return parts if by is channel else self._draw(channel, message)
+
+    def _draw(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+        try:
+            return channel.render(message)
+        except Exception:  # a defect met by one message: it fails alone
+            logger.exception("rendering a message of %s broke", channel.name)
+            return ()
 
     def reject(self, channel: Channel, error: AuthRejected) -> None:
         """This channel's token was refused: nothing goes out until `use`. What a channel that was replaced

@@ -222,7 +222,7 @@ class Sender:
         return None
 
     async def _show(self, channel: Channel, row: OutboxRow) -> None:
-        parts = self._render(channel, row)
+        parts = self._outlet.drawn(channel, row.message)
         if row.edit_of is not None and not row.message.blocks:
             await self._take_away(channel, row, row.edit_of)
         elif not parts:
@@ -233,13 +233,6 @@ class Sender:
             await self._records.durably(lambda: self._outbox.record_sent(row.id))
         else:
             await self._post(channel, row, parts)
-
-    def _render(self, channel: Channel, row: OutboxRow) -> tuple[Payload, ...]:
-        try:
-            return channel.render(row.message)
-        except Exception:  # a defect met by one message: it fails alone
-            logger.exception("rendering row %d broke", row.id)
-            return ()
 
     async def _post(self, channel: Channel, row: OutboxRow, parts: tuple[Payload, ...]) -> None:
         if row.replaces is not None and not row.refs:

@@ -197,6 +197,11 @@ class OutboxListener(Protocol):
         """Whether a row committed as `sending` would really go out at once (no queue, no rate limit)."""
         ...
 
+    def coming(self, channel: str, message: Message) -> None:
+        """This message is on its way to the disk, and a row with it will be ready if it arrives there: what
+        can be made of it before may be made now. Never fails; takes no longer than drawing it once."""
+        ...
+
 
 class Directory(Protocol):
     """Knows the channels that are there, and where people are on them."""

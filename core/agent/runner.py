@@ -146,7 +146,12 @@ class ChatTurnRunner:
                 next_turn_id=next_turn_id,
                 error=error,
                 send_now=self._listener.may_send_now(thread.channel, thread.address),
+                meanwhile=meanwhile,
             )
+
+        def meanwhile() -> None:
+            if message is not None:
+                self._listener.coming(thread.channel, message)
 
         def follow(done: TurnFinished) -> None:
             self._listener.outbox_ready(done.outbox)

@@ -137,12 +137,15 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines,
         next_turn_id: str,
         error: str | None = None,
         send_now: bool = False,
+        meanwhile: Callable[[], None] | None = None,
     ) -> TurnFinished:
         """End a turn with its answer and messages; calls without outcome are recorded as cancelled.
 
         The first message takes the place of the turn's preview; without any the preview is taken away.
         Inputs waiting in the thread become the next turn: the oldest and up to nine following it of the
         same person (`one_by_one` configured: just the oldest).
+
+        `meanwhile` may be called while the commit is on its way, which can still fail.
         """
         ...
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from channels.channel import Payload
 from channels.dispatcher import Dispatcher
+from channels.outlet import MOST_DRAWINGS
 from channels.sender import MAX_ROWS
 from core.clock import SECOND_US
 from core.errors import (
@@ -43,6 +44,9 @@ class Line:
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         return self.dispatcher.would_send_now(address)
+
+    def coming(self, channel: str, message: Message) -> None:
+        self.dispatcher.coming(message)
 
 
 @asynccontextmanager
@@ -240,6 +244,55 @@ async def test_a_message_that_cannot_be_rendered_fails_alone() -> None:
         await to.outbox.settled()
         assert to.channel.texts("a") == ["good"]
         assert to.outbox.row(1).state is SendState.FAILED
+
+
+class Drawing(LoopbackChannel):
+    """Counts what it draws."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn: list[Message] = []
+
+    def render(self, message: Message) -> tuple[Payload, ...]:
+        self.drawn.append(message)
+        return super().render(message)
+
+
+async def test_what_is_coming_is_drawn_once_before_its_row_is_there() -> None:
+    channel, message = Drawing(), Message((Plain("hello"),))
+    async with line(channel=channel) as to:
+        to.coming("tg", message)
+        assert channel.drawn == [message]
+        to.outbox.enqueue("a", message)
+        await to.outbox.settled()
+        assert (channel.texts("a"), channel.drawn) == (["hello"], [message])
+        to.outbox.enqueue("a", message)
+        await to.outbox.settled()
+        assert (channel.texts("a"), channel.drawn) == (["hello", "hello"], [message, message])
+
+
+async def test_a_channel_that_took_anothers_place_draws_for_itself() -> None:
+    old, new = Drawing(), Drawing()
+    message = Message((Plain("hello"),))
+    async with line(channel=old) as to:
+        to.coming("tg", message)
+        to.dispatcher.use(new)
+        to.outbox.enqueue("a", message)
+        await to.outbox.settled()
+        assert (old.texts("a"), new.texts("a"), new.drawn) == ([], ["hello"], [message])
+
+
+async def test_what_came_to_nothing_makes_way() -> None:
+    channel = Drawing()
+    async with line(channel=channel) as to:
+        messages = [Message((Plain(f"n{number}"),)) for number in range(MOST_DRAWINGS + 1)]
+        for message in messages:
+            to.coming("tg", message)
+        to.outbox.enqueue("a", messages[0])
+        to.outbox.enqueue("a", messages[-1])
+        await to.outbox.settled()
+        assert channel.texts("a") == ["n0", f"n{MOST_DRAWINGS}"]
+        assert [channel.drawn.count(messages[n]) for n in (0, -1)] == [2, 1]
 
 
 async def test_an_adapters_defect_is_an_unanswered_request() -> None:

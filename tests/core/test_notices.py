@@ -39,6 +39,9 @@ class Town:
     def may_send_now(self, channel: str, address: Address) -> bool:
         return False
 
+    def coming(self, channel: str, message: Message) -> None:
+        pass
+
 
 class Place:
     """A store, people who write, and notices; `access`: the rules of the channels."""

@@ -193,12 +193,14 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnit
         next_turn_id: str,
         error: str | None = None,
         send_now: bool = False,
+        meanwhile: Callable[[], None] | None = None,
     ) -> TurnFinished:
         """See Store."""
         return await self._writer.run(
             lambda tx: turns.finish(
                 tx, turn_id, state, answer, messages, next_turn_id, error, send_now=send_now
-            )
+            ),
+            meanwhile=meanwhile,
         )
 
     # --- starting again --------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class _Handed:
     unit: Unit[Any]
     caller: asyncio.Future[Any]
     unhurried: bool = False
+    meanwhile: Callable[[], None] | None = None
     result: Any = None
     error: BaseException | None = None
 
@@ -78,8 +79,13 @@ class Writer:
         self._thread.start()
         await asyncio.shield(self._opened)
 
-    async def run(self, unit: Unit[T], *, unhurried: bool = False) -> T:
+    async def run(
+        self, unit: Unit[T], *, unhurried: bool = False, meanwhile: Callable[[], None] | None = None
+    ) -> T:
         """The unit's result, once it is on disk; `unhurried`: up to LINGER_S later than could be.
+
+        `meanwhile` is called in the event loop when the commit is about to be synced, during which this
+        thread is idle: what is done then costs the caller no time.
 
         Raises what the unit raised, with nothing of it kept; StoreUnavailable if the commit failed. The
         unit is carried out even if this call is cancelled once it was handed in.
@@ -88,7 +94,7 @@ class Writer:
         if self._closing:
             self._slots.release()
             raise StoreUnavailable("the store is closed")
-        handed = _Handed(unit, self._loop.create_future(), unhurried)
+        handed = _Handed(unit, self._loop.create_future(), unhurried, meanwhile)
         self._queue.put(handed)
         return await handed.caller
 
@@ -168,6 +174,8 @@ class Writer:
                 handed.error = error
                 execute("ROLLBACK TO unit")
             execute("RELEASE unit")
+            if handed.meanwhile is not None and handed.error is None:
+                self._tell(handed.meanwhile)
         execute("COMMIT")
         if connection.total_changes != written and not self._healthy:
             self._healthy = True

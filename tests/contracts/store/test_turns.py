@@ -173,6 +173,21 @@ async def test_a_turn_ends_with_its_answer_and_its_message(world: World) -> None
     assert (thread.active_turn_id, thread.active_turn_state) == (None, None)
 
 
+async def test_what_may_be_done_meanwhile_is_done_once_at_most_and_nothing_waits_for_it(world: World) -> None:
+    start = await world.turn()
+    called: list[str] = []
+
+    def meanwhile() -> None:
+        called.append("called")
+
+    done = await world.store.finish_turn_and_enqueue(
+        start.turn_id, TurnState.DONE, None, [], next_turn_id="unused", meanwhile=meanwhile
+    )
+    assert done.outbox == ()
+    await world.turn()
+    assert called in ([], ["called"])
+
+
 async def test_a_message_waits_behind_others_of_its_address_alone(world: World) -> None:
     start = await world.turn()
     drafts = [world.draft("one"), world.draft("two"), world.draft("elsewhere", to="to another")]

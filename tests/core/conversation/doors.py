@@ -11,7 +11,7 @@ from core.conversation.access import Access, ChannelAccess
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.conversation.sessions import SessionManager
-from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, MessageRef, Sender
+from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
 from core.ports import OutboxRow
 from core.store.accept import Accepted
 from core.store.sqlite import SqliteStore
@@ -37,6 +37,9 @@ class Sent:
 
     def may_send_now(self, channel: str, address: Address) -> bool:
         return False
+
+    def coming(self, channel: str, message: Message) -> None:
+        pass
 
 
 class Front:

@@ -261,3 +261,40 @@ async def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="not a database"):
         await writer.open()
     await writer.close()
+
+
+async def test_what_is_done_meanwhile_is_done_before_anybody_hears_of_the_commit(watched: Watched) -> None:
+    """And it does not wait for the disk: the commit is held up until it was done."""
+    order: list[str] = []
+    done = threading.Event()
+
+    def hold(statement: str) -> None:
+        watched.statements.append(statement)
+        if statement == "COMMIT":
+            assert done.wait(WAIT_S)
+
+    def unit(tx: Transaction) -> None:
+        tx.connection.set_trace_callback(hold)
+        tx.run("INSERT INTO kept VALUES (1)")
+
+    def meanwhile() -> None:
+        assert watched.kept() == []
+        order.append("meanwhile")
+        done.set()
+
+    await asyncio.wait_for(watched.writer.run(unit, meanwhile=meanwhile), WAIT_S)
+    order.append("heard")
+    assert order == ["meanwhile", "heard"]
+    assert watched.kept() == [1]
+
+
+async def test_nothing_is_done_meanwhile_for_a_unit_that_failed(watched: Watched) -> None:
+    called: list[str] = []
+
+    def fails(tx: Transaction) -> None:
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        await watched.writer.run(fails, meanwhile=lambda: called.append("called"))
+    await watched.writer.run(lambda tx: tx.run("INSERT INTO kept VALUES (1)"))
+    assert called == []
