@@ -1,18 +1,32 @@
 """Routines for commands and the API: what core.routines.desk does, as views, with refusals they can show."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from bot.errors import DeskRefused
-from bot.routine_views import EmittedView, FiredView, RoutineView, RunView, TrialView
+from bot.routine_views import (
+    CalendarView,
+    DraftView,
+    EmittedView,
+    FiredView,
+    RoutineView,
+    RunView,
+    TrialView,
+)
+from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
+from core.routines.calendar import calendar
 from core.routines.desk import RoutineDesk, RoutineNotFound, RoutineRefused
-from core.routines.trial import try_text
+from core.routines.trial import Moment, try_page, try_text
+from core.routines.validation import zone
 from core.store.base import Store
 from core.store.routines import RoutineRow
 from core.users import Principal
 
+MOST_IN_CALENDAR = 100
+VIEWED_AT_ONCE = 20
 MOST_WITH_STATUS = 200
 """Of longer lists the newest runs are not looked at one by one."""
 
@@ -20,8 +34,10 @@ MOST_WITH_STATUS = 200
 class RoutineActions(Protocol):
     """What one person does with their routines. Raises DeskRefused, and then nothing has changed."""
 
-    async def listed(self) -> Sequence[RoutineView]:
-        """All of them, in order of name."""
+    async def listed(
+        self, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineView]:
+        """Those behind the name `after`, in order of name."""
         ...
 
     async def show(self, name: str) -> RoutineView:
@@ -58,20 +74,26 @@ class RoutineActions(Protocol):
 
 
 class DeskOfRoutines:
-    """Implements RoutineActions for `by`, in the process that holds the database."""
+    """Implements RoutineActions for `by`, in the process that holds the database. `timezone`: the hub's."""
 
-    def __init__(self, desk: RoutineDesk, store: Store, by: Principal, ids: Ids) -> None:
+    def __init__(
+        self, desk: RoutineDesk, store: Store, by: Principal, clock: Clock, ids: Ids, *, timezone: str
+    ) -> None:
         self._desk = desk
         self._store = store
         self._by = by
+        self._clock = clock
         self._ids = ids
+        self._timezone = timezone
 
-    async def listed(self) -> Sequence[RoutineView]:
+    async def listed(
+        self, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineView]:
         """See RoutineActions."""
         with _Refusing():
-            rows = await self._desk.listed(self._by)
+            rows = await self._desk.listed(self._by, after=after, limit=limit, containing=containing)
             if len(rows) > MOST_WITH_STATUS:
-                return [RoutineView.of(row, None) for row in rows]
+                return await _without_runs(rows)
             return [await self._view(row) for row in rows]
 
     async def show(self, name: str) -> RoutineView:
@@ -112,8 +134,22 @@ class DeskOfRoutines:
     async def test(self, name: str, text: str) -> TrialView:
         """See RoutineActions."""
         with _Refusing():
-            trial = try_text(await self._desk.find(self._by, name), text)
-            return TrialView(fires=trial.fires, why=trial.why, input=trial.model_input)
+            return TrialView.of(try_text(await self._desk.find(self._by, name), text, self._moment))
+
+    async def draft(self, page: Mapping[str, Any], text: str | None) -> DraftView:
+        """What is to be said of a routine that is still being written; nothing is kept."""
+        return DraftView.of(try_page(page, text, self._moment))
+
+    async def calendar(self, timezone: str, days: int) -> CalendarView:
+        """The slots to come of the soonest schedules, by days of that zone."""
+        found = zone(timezone)
+        if found is None:
+            raise DeskRefused("invalid", "must be the name of a time zone", "timezone")
+        with _Refusing():
+            rows = await self._store.routines_due_first(self._by.user_id, MOST_IN_CALENDAR + 1)
+        soonest, now = rows[:MOST_IN_CALENDAR], self._clock.now()
+        coming = await asyncio.to_thread(calendar, soonest, found, now, days)
+        return CalendarView.of(coming, timezone, more=len(rows) > MOST_IN_CALENDAR)
 
     async def emit(
         self, source: str, event_type: str, payload: Mapping[str, Any], event_id: str | None
@@ -124,9 +160,23 @@ class DeskOfRoutines:
             fired = await self._desk.emit(self._by, source, event_type, payload, key)
             return EmittedView(fired=list(fired))
 
+    @property
+    def _moment(self) -> Moment:
+        return Moment(self._by, self._clock.now(), self._timezone)
+
     async def _view(self, row: RoutineRow) -> RoutineView:
         newest = await self._store.routine_runs(row.id, 1)
         return RoutineView.of(row, newest[0] if newest else None)
+
+
+async def _without_runs(rows: Sequence[RoutineRow]) -> list[RoutineView]:
+    """Views of very many, with pauses in which everything else runs."""
+    views: list[RoutineView] = []
+    for count, row in enumerate(rows):
+        if count % VIEWED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        views.append(RoutineView.of(row, None))
+    return views
 
 
 class _Refusing:

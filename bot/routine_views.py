@@ -1,24 +1,29 @@
 """Routines and their runs as the API and `--json` show them. Times are integer microseconds UTC."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from core.routine_json import definition_to_json
 from core.routine_run import RunStatus
+from core.routines.calendar import Day
+from core.routines.describe import what_fires
 from core.routines.status import display_status, fingerprint
 from core.routines.stored import definition_of, progress_of
+from core.routines.trial import Draft, Trial
 from core.store.routines import RoutineRow, RoutineRunRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutineView:
-    """A routine. `status`: see core.routines.status; `definition`: as one writes it; `problem`: why this
-    version cannot read it."""
+    """A routine. `fires_on`: what fires it, in words; `status`: see core.routines.status; `definition`: as
+    one writes it; `problem`: why this version cannot read it."""
 
     id: str
     name: str
     kind: str
+    fires_on: str
     enabled: bool
     status: str
     definition: dict[str, Any]
@@ -39,8 +44,10 @@ class RoutineView:
         """The routine as it is kept, with its newest run."""
         status, tested, problem = "unreadable", False, None
         written: dict[str, Any] = {}
+        fires_on = row.text.kind
         try:
             definition = definition_of(row)
+            fires_on = what_fires(definition.trigger)
         except ValueError as error:
             problem = str(error)
         else:
@@ -55,6 +62,7 @@ class RoutineView:
             id=row.id,
             name=row.text.name,
             kind=row.text.kind,
+            fires_on=fires_on,
             enabled=row.enabled,
             status=status,
             definition=written,
@@ -130,8 +138,90 @@ class EmittedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
-    """What a text would do. `why`: in words; `input`: what the model would get, None where nothing runs."""
+    """What a text would do. `why`: in words; `system`, `input`: what the model would get, None where the
+    pattern is not found."""
 
     fires: bool
     why: str
+    system: str | None
     input: str | None
+
+    @classmethod
+    def of(cls, trial: Trial) -> Self:
+        """As it turned out."""
+        return cls(fires=trial.fires, why=trial.why, system=trial.system, input=trial.model_input)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemView:
+    """What is wrong with a field, "" for none in particular."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftView:
+    """A routine that is still being written; see core.routines.trial.Draft."""
+
+    problems: list[ProblemView]
+    fires_on: str | None
+    slots: list[int]
+    trial: TrialView | None
+
+    @classmethod
+    def of(cls, draft: Draft) -> Self:
+        """What is to be said of it."""
+        return cls(
+            problems=[ProblemView(field=one.field, message=one.message) for one in draft.problems],
+            fires_on=draft.fires_on,
+            slots=list(draft.slots),
+            trial=None if draft.trial is None else TrialView.of(draft.trial),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySlotsView:
+    """One routine's slots of one day: the first ones, and how many there are, 24 for "or more"."""
+
+    routine_id: str
+    name: str
+    slots: list[int]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayView:
+    """A day with slots, such as 2026-03-01."""
+
+    date: str
+    routines: list[DaySlotsView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarView:
+    """Slots to come, by days of the time zone; `more`: later schedules are left out."""
+
+    timezone: str
+    days: list[DayView]
+    more: bool
+
+    @classmethod
+    def of(cls, days: Sequence[Day], timezone: str, *, more: bool) -> Self:
+        """The days that have any."""
+        return cls(
+            timezone=timezone,
+            days=[
+                DayView(
+                    date=day.date.isoformat(),
+                    routines=[
+                        DaySlotsView(
+                            routine_id=one.routine_id, name=one.name, slots=list(one.slots), count=one.count
+                        )
+                        for one in day.routines
+                    ],
+                )
+                for day in days
+            ],
+            more=more,
+        )

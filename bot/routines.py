@@ -79,7 +79,8 @@ def desks(
     def desk_of(principal: Principal) -> "DeskOfRoutines":
         from bot.routine_desk import DeskOfRoutines
 
-        return DeskOfRoutines(build_desk(config, store, service, clock, ids), store, principal, ids)
+        desk = build_desk(config, store, service, clock, ids)
+        return DeskOfRoutines(desk, store, principal, clock, ids, timezone=config.hub.timezone)
 
     return desk_of
 

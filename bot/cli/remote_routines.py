@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from bot.cli.remote import HubClient, read_page
 from bot.routine_views import FiredView, RoutineView, RunView, TrialView
@@ -15,9 +15,18 @@ ROUTINES = "/api/routines"
 class RemoteRoutines(HubClient):
     """See bot.routine_desk.RoutineActions."""
 
-    async def listed(self) -> Sequence[RoutineView]:
+    async def listed(
+        self, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineView]:
         """See RoutineActions."""
-        return [read_page(RoutineView, page) for page in await self._call("GET", ROUTINES)]
+        found: list[RoutineView] = []
+        while limit is None or len(found) < limit:
+            query = urlencode({"after": found[-1].name if found else after, "query": containing})
+            pages = await self._call("GET", f"{ROUTINES}?{query}")
+            found += [read_page(RoutineView, page) for page in pages]
+            if not pages:
+                break
+        return found[:limit]
 
     async def show(self, name: str) -> RoutineView:
         """See RoutineActions."""

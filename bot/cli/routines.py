@@ -45,9 +45,9 @@ def list_routines(path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found:
-        columns = (whole("name"), "fired by", "status", "next (UTC)", "last run (UTC)", "runs")
+        columns = (whole("name"), "fires on", "status", "next (UTC)", "last run (UTC)", "runs")
         rows = (
-            (one.name, one.kind, one.status, _at(one.next_at), _at(one.last_run_at), str(one.run_count))
+            (one.name, one.fires_on, one.status, _at(one.next_at), _at(one.last_run_at), str(one.run_count))
             for one in found
         )
         print_table(columns, rows)
@@ -62,6 +62,7 @@ def show(path: Path | None, name: str, *, as_json: bool) -> None:
         print_json(found)
         return
     typer.echo(printable(f"{found.name} ({found.id}): {found.status}"))
+    typer.echo(printable(found.fires_on + (f"; next {when(found.next_at)} UTC" if found.next_at else "")))
     if found.paused_because:
         typer.echo(printable(f"paused because {found.paused_because}"))
     typer.echo(printable_lines(json.dumps(found.definition, indent=2, ensure_ascii=False)))
@@ -97,7 +98,8 @@ def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
         return
     typer.echo(printable(f"It {'fires' if trial.fires else 'does not fire'}: {trial.why}."))
     if trial.input is not None:
-        typer.echo(f"\nThe model would get:\n\n{printable_lines(trial.input)}")
+        told = f"{printable_lines(trial.system or '')}\n\n{printable_lines(trial.input)}"
+        typer.echo(f"\nThe model would get:\n\n{told}")
 
 
 # --- changing -------------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ class Subscription:
         self.threads: set[str] = set()
         self.prompts: dict[str, str] = {}
         self.people = False
+        self.routines: set[str] = set()
+        self.runs: set[str] = set()
         self.channels: set[str] = set()
         self.news: deque[TurnNews] = deque()
         self.cut = False
@@ -189,6 +191,8 @@ class Live:
             one.threads |= changes.threads
             one.prompts.update(changes.prompts)
             one.people = one.people or changes.people
+            one.routines |= changes.routines
+            one.runs |= changes.runs
             one.wake()
 
     def channel_changed(self, name: str) -> None:

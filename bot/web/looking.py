@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit
-from bot.web.stream import ChannelStates
+from bot.web.list_stream import ChannelStates
 from core.store.base import Store
 from core.store.pairing import NoiseRow
 from core.store.rows import Explanation

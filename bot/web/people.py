@@ -11,9 +11,9 @@ from bot.views import DecisionView, PairingRequestView, StatusView, UserView
 from bot.web.blocks import Page
 from bot.web.callers import COOKIE, hash_of, new_key
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.list_stream import ChannelStates
 from bot.web.login import LoginDesk, login_url
 from bot.web.status import version
-from bot.web.stream import ChannelStates
 from channels.webchat import WEB
 from core.conversation.pairing import PairAs
 from core.store.base import Store

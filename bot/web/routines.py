@@ -6,7 +6,15 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from bot.routine_desk import DeskOfRoutines
-from bot.routine_views import EmittedView, FiredView, RoutineView, RunView, TrialView
+from bot.routine_views import (
+    CalendarView,
+    DraftView,
+    EmittedView,
+    FiredView,
+    RoutineView,
+    RunView,
+    TrialView,
+)
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from core.users import Principal
 
@@ -21,6 +29,28 @@ class Runs(Given):
     """How many runs."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 20
+
+
+class Listing(Given):
+    """Which routines: those behind the name `after` whose names contain `query`."""
+
+    after: Annotated[str, Field(max_length=200)] = ""
+    query: Annotated[str, Field(max_length=200)] = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 200
+
+
+class Days(Given):
+    """How many days of which time zone, today among them."""
+
+    days: Annotated[int, Field(ge=1, le=31)] = 7
+    timezone: Annotated[str, Field(max_length=100)] = "UTC"
+
+
+class Draft(Given):
+    """A routine that is still being written, and a message that nobody wrote."""
+
+    definition: dict[str, Any]
+    text: Annotated[str, Field(max_length=100_000)] | None = None
 
 
 class Trial(Given):
@@ -48,7 +78,7 @@ class RoutinesApi:
         """What is served."""
         one, refusals = "/routines/{id}", (404, 409, 503)
         return [
-            Endpoint("GET", "/routines", self.listed, list[RoutineView], refusals=(503,)),
+            Endpoint("GET", "/routines", self.listed, list[RoutineView], query=Listing, refusals=(503,)),
             Endpoint("POST", "/routines", self.create, RoutineView, body=RoutinePage, refusals=(409, 503)),
             Endpoint("GET", one, self.show, RoutineView, refusals=refusals),
             Endpoint("PATCH", one, self.change, RoutineView, body=RoutinePage, refusals=refusals),
@@ -58,12 +88,16 @@ class RoutinesApi:
             Endpoint("POST", f"{one}/fire", self.fire, FiredView, refusals=refusals),
             Endpoint("GET", f"{one}/runs", self.runs, list[RunView], query=Runs, refusals=refusals),
             Endpoint("POST", f"{one}/test", self.test, TrialView, body=Trial, refusals=refusals),
+            Endpoint("POST", "/routine-drafts", self.draft, DraftView, body=Draft),
+            Endpoint("GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(503,)),
             Endpoint("POST", "/events/emit", self.emit, EmittedView, body=SystemEvent, refusals=(409, 503)),
         ]
 
     async def listed(self, call: Call) -> list[RoutineView]:
-        """The caller's routines."""
-        return list(await self._desk(call).listed())
+        """The caller's routines in order of name; further ones are asked for by the last one's name."""
+        query: Listing = call.query
+        found = await self._desk(call).listed(after=query.after, limit=query.limit, containing=query.query)
+        return list(found)
 
     async def create(self, call: Call) -> RoutineView:
         """Make a routine."""
@@ -102,6 +136,16 @@ class RoutinesApi:
         """Whether a message would fire a routine, and why; nothing is run."""
         body: Trial = call.body
         return await self._desk(call).test(_named(call), body.text)
+
+    async def draft(self, call: Call) -> DraftView:
+        """What is wrong with a routine, what would fire it, and what a message would do; nothing is kept."""
+        body: Draft = call.body
+        return await self._desk(call).draft(body.definition, body.text)
+
+    async def calendar(self, call: Call) -> CalendarView:
+        """The slots to come of the caller's schedules, day by day."""
+        query: Days = call.query
+        return await self._desk(call).calendar(query.timezone, query.days)
 
     async def emit(self, call: Call) -> EmittedView:
         """Tell the caller's routines of an event."""

@@ -1,38 +1,27 @@
-"""`GET /api/events`: one thread exactly, or hints for lists, as server-sent events.
+"""`GET /api/events?thread=…`: one thread exactly, as server-sent events.
 
 A thread's stream is the thread's lines behind a position, in order, each once and with its position as the
 event's id; between them what its turn is doing. Lines are read from the store whenever it says that there are
 new ones, so a stream that is cut and taken up at its last id misses nothing and repeats nothing.
 """
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from bot.web.callers import Caller
 from bot.web.items import Presenter
 from bot.web.live import Live, LiveTurn, Subscription
-from channels.supervisor import ChannelState
-from core.clock import Clock
 from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEvent
 from core.messages import Address
 from core.prompts import PromptState
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
 from core.transcript import AssistantSaid
 
-HEARTBEAT_S = 15.0
-SEND_LIMIT_S = 20.0
-"""Whoever takes nothing for so long is cut."""
 BATCH = 200
-SEEN_LIMIT = 10_000
-"""Threads whose owner is remembered while one member looks on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +51,6 @@ class Event:
 
 def _plain(data: Any) -> Any:
     return data.model_dump(mode="json") if isinstance(data, BaseModel) else data
-
-
-ChannelStates = Callable[[], Mapping[str, ChannelState]]
-HEARTBEAT = b": still here\n\n"
 
 
 class Onlooker:
@@ -187,59 +172,6 @@ class ThreadStream(Onlooker):
         return [Event("turn_delta", delta, self._thread_id)]
 
 
-class ListStream(Onlooker):
-    """Hints for lists: read again what they name."""
-
-    def __init__(
-        self,
-        feeds: Feeds,
-        live: Live,
-        presenter: Presenter,
-        caller: Caller,
-        subscription: Subscription,
-        states: ChannelStates,
-    ) -> None:
-        super().__init__(feeds, live, presenter, caller, subscription)
-        self._states = states
-        self._own: dict[str, bool] = {}
-
-    async def news(self) -> AsyncIterator[Event]:
-        """What has changed since the last time."""
-        on = self._on
-        if on.changed:
-            on.changed = False
-            yield Event("hello", {})
-        threads, on.threads = on.threads, set()
-        for thread_id in sorted(threads):
-            if await self._may_see(thread_id):
-                yield Event("thread_changed", {"thread_id": thread_id}, thread_id)
-        prompts, on.prompts = on.prompts, {}
-        async for event in self.prompts(prompts):
-            if event.type != "gate_required":
-                yield event
-        people, on.people = on.people, False
-        channels, on.channels = on.channels, set()
-        if not self._caller.is_owner:
-            return
-        if people:
-            yield Event("pairing_changed", {})
-        for name in sorted(channels):
-            state = self._states()[name]
-            yield Event("channel_state", {"name": name, "phase": state.phase.value, "reason": state.reason})
-
-    async def _may_see(self, thread_id: str) -> bool:
-        if self._caller.is_owner:
-            return True
-        if thread_id not in self._own:
-            if len(self._own) >= SEEN_LIMIT:
-                self._own.clear()
-            glance = await self._feeds.thread_glance(thread_id)
-            self._own[thread_id] = (
-                glance is not None and glance.owner.user_id == self._caller.principal.user_id
-            )
-        return self._own[thread_id]
-
-
 def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
     match event:
         case Began():
@@ -264,68 +196,3 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
             return "turn_rested", {"turn": turn_id}
         case _:
             raise TypeError("text is told by offset")
-
-
-class EventStream(Response):
-    """Tells the news of a subscription until it is cut, its reader goes away or takes nothing for too long.
-
-    Not sse-starlette: that looks every half second, in a task of its own, for servers that are stopping, and
-    ours says so itself.
-    """
-
-    def __init__(
-        self, live: Live, subscription: Subscription, stream: ThreadStream | ListStream, clock: Clock
-    ) -> None:
-        super().__init__(
-            media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        )
-        del self.headers["content-length"]
-        self._live = live
-        self._on = subscription
-        self._stream = stream
-        self._clock = clock
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        del scope
-        telling = asyncio.create_task(self._tell(send), name="stream")
-        leaving = asyncio.create_task(_left(receive), name="stream's reader")
-        try:
-            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            telling.cancel()
-            leaving.cancel()
-            ended = await asyncio.gather(telling, leaving, return_exceptions=True)
-            self._live.leave(self._on)
-        for outcome in ended:
-            if isinstance(outcome, Exception) and not isinstance(outcome, TimeoutError):
-                raise outcome
-
-    async def _tell(self, send: Send) -> None:
-        headers = [(name, value) for name, value in self.raw_headers]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        while not self._on.cut:
-            if not await self._on.something(HEARTBEAT_S):
-                await _give(send, HEARTBEAT)
-                continue
-            async for event in self._stream.news():
-                await _give(send, event.encoded(self._clock.now()))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _give(send: Send, body: bytes) -> None:
-    async with asyncio.timeout(SEND_LIMIT_S):
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def resumed_at(request: Request, after: int | None) -> int:
-    """The position to go on from: the browser's own note of it beats the address."""
-    text = request.headers.get("last-event-id", "")
-    if text.isascii() and text.isdecimal() and len(text) < 19:
-        return int(text)
-    return after or 0

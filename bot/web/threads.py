@@ -9,9 +9,11 @@ from bot.web.callers import Caller
 from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
+from bot.web.event_stream import EventStream, resumed_at
 from bot.web.items import ApprovalPage, Item, Presenter, ThreadPage
+from bot.web.list_stream import ChannelStates, ListStream
 from bot.web.live import Live, TooManySubscribers
-from bot.web.stream import ChannelStates, EventStream, ListStream, ThreadStream, resumed_at
+from bot.web.stream import ThreadStream
 from channels.webchat import WebChannel
 from core.clock import Clock
 from core.hub import Hub
@@ -232,7 +234,7 @@ class Threads:
             raise ApiError(503, "unavailable", "too many streams are open; close one") from error
         common = self._store, self._live, self._presenter, call.caller, on
         if glance is None:
-            return EventStream(self._live, on, ListStream(*common, self._states), self._clock)
+            return EventStream(self._live, on, ListStream(*common, self._states, self._store), self._clock)
         after = resumed_at(call.request, query.after)
         return EventStream(self._live, on, ThreadStream(*common, glance.thread.id, after), self._clock)
 

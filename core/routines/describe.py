@@ -1,11 +1,36 @@
-"""A schedule in words, from the very fields that its slots are computed of."""
+"""What fires a routine in words; a schedule from the very fields that its slots are computed of."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
+from core.routine import Cron, Event, Filters, Manual, SystemEvent, Trigger, Webhook
 from core.routines.cron_fields import MONTHS, WEEKDAYS, Every, Fields, Part, read_schedule
 
 _UNITS = {"m": "minute", "h": "hour", "d": "day"}
 _MOST_TIMES = 6
+
+
+def what_fires(trigger: Trigger) -> str:
+    """Such as "A message on chat in which “deploy” is found". Raises ScheduleRefused."""
+    match trigger:
+        case Cron():
+            return describe(trigger.schedule, trigger.timezone)
+        case Event():
+            channel = f" on {trigger.channel}" if trigger.channel else ""
+            sender = f" by {trigger.sender}" if trigger.sender else ""
+            return f"A message{channel}{sender} in which “{trigger.pattern}” is found"
+        case SystemEvent():
+            return f"The event {trigger.source} {trigger.event_type}{_where(trigger.filters)}"
+        case Webhook():
+            return f"A request to /api/webhooks/{trigger.path}{_where(trigger.filters)}"
+        case Manual():
+            return "A person alone"
+        case _:
+            assert_never(trigger)
+
+
+def _where(filters: Filters) -> str:
+    return f" where {_joined([f'{name} is “{value}”' for name, value in filters])}" if filters else ""
 
 
 def describe(schedule: str, timezone: str = "") -> str:

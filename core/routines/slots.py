@@ -20,14 +20,19 @@ class DueSlots:
 def slots_due(trigger: Cron, slot_at: int, now: int, anchor: int) -> DueSlots:
     """What becomes of the slots from `slot_at` up to now, by the routine's policy on downtime. `anchor`: from
     where "every 2 h" counts. Raises ValueError for a schedule this version cannot read."""
-    schedule = _schedule(trigger.schedule, trigger.timezone, anchor)
+    schedule = schedule_of(trigger, anchor)
     due = schedule.due(slot_at - 1, now, trigger.downtime, trigger.catch_up_limit)
     return DueSlots(due.slots, due.skipped, schedule.next_after(max(now, slot_at)))
 
 
 def next_slot(trigger: Cron, after: int, anchor: int) -> int | None:
     """The first slot after that time; None: there is none any more. Raises ValueError for no schedule."""
-    return _schedule(trigger.schedule, trigger.timezone, anchor).next_after(after)
+    return schedule_of(trigger, anchor).next_after(after)
+
+
+def schedule_of(trigger: Cron, anchor: int) -> Schedule:
+    """The trigger's schedule. Raises ValueError for one this version cannot read."""
+    return _schedule(trigger.schedule, trigger.timezone, anchor)
 
 
 @lru_cache(maxsize=1024)

@@ -1,61 +1,127 @@
-"""What a text would do to a routine, without running it."""
+"""What a text would do to a routine, and what is to be said of one that is still being written; nothing is
+run, claimed or kept."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
 
-from core.messages import Address, InboundMessage, Sender
-from core.routine import Event, Lightweight
-from core.routines.asking import Asked, user_text
-from core.routines.listening import Listening
-from core.routines.stored import definition_of
+from core.clock import SECOND_US
+from core.forms import Problem
+from core.routine import Cron, Definition, Event, Lightweight
+from core.routine_run import MessageInput, kept
+from core.routines.asking import Asked, system_text, user_text
+from core.routines.describe import what_fires
+from core.routines.matcher import Heard, Hit, Listener, Matcher
+from core.routines.permitted import not_permitted
+from core.routines.slots import schedule_of
+from core.routines.stored import definition_of, kind_of
+from core.routines.validation import validate
 from core.store.routines import RoutineRow
+from core.users import Principal
+
+SLOTS_TOLD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Who tries, and when; `timezone`: the hub's."""
+
+    by: Principal
+    now: int
+    timezone: str
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`model_input`: what the model would be asked, without the files of its context."""
+    """`system`, `model_input`: what the model would be asked; of the files of its context only the names."""
 
     fires: bool
     why: str
+    system: str | None = None
     model_input: str | None = None
 
 
-def try_text(row: RoutineRow, text: str) -> Trial:
-    """Whether a message of this text would fire the routine, and what the model would get."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A routine that is still being written: all that is wrong with it; what would fire it, in words, and
+    the next slots of a schedule; what a text would do."""
+
+    problems: tuple[Problem, ...]
+    fires_on: str | None = None
+    slots: tuple[int, ...] = ()
+    trial: Trial | None = None
+
+
+def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
+    """Whether a message of this text would fire the routine now, and what the model would get."""
     try:
         definition = definition_of(row)
     except ValueError as error:
         return Trial(False, str(error))
+    trial = _tried(definition, text, row.state, at)
+    if trial.model_input is None:
+        return trial
+    if not row.enabled:
+        return replace(trial, fires=False, why=f"it is paused; otherwise it would: {trial.why}")
+    rests_until = 0 if row.last_claimed_at is None else row.last_claimed_at + row.text.cooldown_us
+    if rests_until > at.now:
+        until = f"{datetime.fromtimestamp(rests_until // SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return replace(trial, fires=False, why=f"it rests until {until}; otherwise it would: {trial.why}")
+    return trial
+
+
+def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
+    """What is to be said of a page that describes a routine (see core.routine_json)."""
+    found = validate(page, at.timezone)
+    if isinstance(found, tuple):
+        return Draft(found)
+    trigger = found.trigger
+    slots: tuple[int, ...] = ()
+    if isinstance(trigger, Cron):
+        coming = schedule_of(trigger, at.now).between(at.now, at.now + _FAR_US)
+        slots = tuple(islice(coming, SLOTS_TOLD))
+    trial = _tried(found, text, "", at) if text is not None and isinstance(trigger, Event) else None
+    return Draft(tuple(not_permitted(found, at.by)), what_fires(trigger), slots, trial)
+
+
+_FAR_US = 50 * 366 * 86_400 * SECOND_US
+
+
+def _tried(definition: Definition, text: str, state: str, at: Moment) -> Trial:
     trigger = definition.trigger
     if not isinstance(trigger, Event):
-        return Trial(
-            False, f"it is not fired by messages but by its {row.text.kind.replace('_', ' ')} trigger"
-        )
-    listening = Listening()
-    listening.changed(row)
-    matches = listening.matches(_message(trigger, text))
-    if not row.enabled:
-        return Trial(False, "it is paused")
-    if not matches:
+        kind = kind_of(trigger).replace("_", " ")
+        return Trial(False, f"it is not fired by messages but by its {kind} trigger")
+    hit = _hit(trigger, text)
+    if hit is None:
         return Trial(False, f"the pattern {trigger.pattern!r} is not found in the text")
-    found = matches[0].found
-    groups = ", ".join(f"{number}: {group!r}" for number, group in enumerate(found.groups, start=1))
-    why = f"the pattern is found{f' (groups {groups})' if groups else ''}"
+    groups = ", ".join(f"{number}: {group!r}" for number, group in enumerate(hit.found.groups, start=1))
+    why = f"the pattern is found in {hit.found.text!r}{f' (groups {groups})' if groups else ''}"
     if not isinstance(definition.action, Lightweight):
         return Trial(True, why)
-    asked = Asked(definition.name, "", definition.action, found, {}, {}, row.state, 0, "UTC")
-    return Trial(True, why, user_text(asked))
+    asked = _asked(definition, definition.action, trigger, hit, text, state, at)
+    return Trial(True, why, system_text(asked, with_tools=definition.action.use_tools), user_text(asked))
 
 
-def _message(trigger: Event, text: str) -> InboundMessage:
-    """One that passes every filter."""
-    sender = trigger.sender or "you"
-    return InboundMessage(
-        key="test",
-        order_key="",
-        channel=trigger.channel or "test",
-        address=Address("test"),
-        scope=None,
-        sender=Sender(sender, sender, sender),
-        text=text,
-        sent_at=0,
+def _hit(trigger: Event, text: str) -> Hit | None:
+    """By a message that passes every filter."""
+    matcher = Matcher()
+    matcher.put(Listener("tried", "tried", replace(trigger, thread_id=None)))
+    sender = () if trigger.sender is None else (trigger.sender,)
+    return next(iter(matcher.match(Heard(text, frozenset({"tried"}), trigger.channel or "", sender))), None)
+
+
+def _asked(
+    definition: Definition, action: Lightweight, trigger: Event, hit: Hit, text: str, state: str, at: Moment
+) -> Asked:
+    message = MessageInput(
+        event_key="tried",
+        channel=trigger.channel or "any channel",
+        sender=trigger.sender or at.by.name,
+        text=kept(text),
+        groups=hit.found.groups,
+        named_groups=hit.found.names,
     )
+    files = dict.fromkeys(action.context_paths, "(the file as it is when the routine runs)")
+    return Asked(definition.name, at.by.name, action, message, files, {}, state, at.now, at.timezone)

@@ -9,12 +9,15 @@ class Changes:
     """What one commit may have changed, and perhaps a little more.
 
     `threads`: ids of threads in which something new is seen; `prompts`: ids of prompts opened, changed or
-    closed, each with its thread's; `people`: requests to be let in.
+    closed, each with its thread's; `people`: requests to be let in; `routines`: ids of routines that were
+    made, changed or deleted; `runs`: ids of routines whose runs were queued, began or ended.
     """
 
     threads: frozenset[str]
     prompts: dict[str, str]
     people: bool
+    routines: frozenset[str] = frozenset()
+    runs: frozenset[str] = frozenset()
 
 
 class ChangeListener(Protocol):
@@ -32,13 +35,23 @@ class ChangeLog:
     threads: set[str] = field(default_factory=set[str])
     prompts: dict[str, str] = field(default_factory=dict[str, str])
     people: bool = False
+    routines: set[str] = field(default_factory=set[str])
+    runs: set[str] = field(default_factory=set[str])
 
     def take(self) -> Changes | None:
         """What was collected, forgetting it; None for nothing."""
-        if not (self.threads or self.prompts or self.people):
+        if not (self.threads or self.prompts or self.people or self.routines or self.runs):
             return None
-        taken = Changes(frozenset(self.threads), dict(self.prompts), self.people)
+        taken = Changes(
+            frozenset(self.threads),
+            dict(self.prompts),
+            self.people,
+            frozenset(self.routines),
+            frozenset(self.runs),
+        )
         self.threads.clear()
+        self.routines.clear()
+        self.runs.clear()
         self.prompts.clear()
         self.people = False
         return taken

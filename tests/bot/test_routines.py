@@ -46,7 +46,11 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, runni
     shown = await page(house, "routines", "show", "watch")
     assert shown["definition"]["trigger"] == {"type": "event", "pattern": "ship (\\w+)"}
     assert shown["definition"]["action"]["prompt"] == "Look."
+    said_to_people = await said(house, "routines", "show", "watch")
+    assert "A message in which “ship (\\w+)” is found" in said_to_people.out
+    assert "A message in which “ship (\\w+)” is found" in (await said(house, "routines", "list")).out
     trial = await page(house, "routines", "test", "watch", "--text", "please ship it")
+    assert "You carry out the routine “watch”" in trial["system"]
     assert trial["fires"]
     assert "group 1: it" in trial["input"]
     assert not (await page(house, "routines", "test", "watch", "--text", "deploy it"))["fires"]

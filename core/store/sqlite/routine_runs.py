@@ -115,6 +115,7 @@ def _insert(tx: Transaction, new: NewRun, not_before: int) -> None:
         now,
     )
     tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", now, new.routine_id)
+    tx.changes.runs.add(new.routine_id)
 
 
 def claim_slots(
@@ -192,6 +193,7 @@ def begin(tx: Transaction, most: int, lease_until: int) -> tuple[StartedRun, ...
         if running.get(routine_id, 0) < limit:
             running[routine_id] = running.get(routine_id, 0) + 1
             chosen.append(run_id)
+            tx.changes.runs.add(routine_id)
     for run_id in chosen:
         tx.run(
             "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, lease_until = ?,"
@@ -264,6 +266,7 @@ def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
         run_id,
     )
     _forget_old(tx, routine_id, now)
+    tx.changes.runs.add(routine_id)
     return True
 
 

@@ -58,6 +58,7 @@ def save(
         if "UNIQUE" in str(error):
             return None
         raise
+    tx.changes.routines.add(routine_id)
     return by_id(tx, routine_id)
 
 
@@ -76,6 +77,7 @@ def rewrite(tx: Transaction, routine_id: str, text: RoutineText, version: int) -
         if "UNIQUE" in str(error):
             return None
         raise
+    tx.changes.routines.add(routine_id)
     return by_id(tx, routine_id) if changed else None
 
 
@@ -95,6 +97,7 @@ def switch(
         tx.clock.now(),
         routine_id,
     )
+    tx.changes.routines.add(routine_id)
     if not enabled:
         skip_waiting(tx, routine_id, because or PAUSED)
     return by_id(tx, routine_id)
@@ -102,6 +105,7 @@ def switch(
 
 def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
     """What waits of a routine is not run any more."""
+    tx.changes.runs.add(routine_id)
     tx.run(
         "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ?"
         " WHERE routine_id = ? AND state = 'waiting'",
@@ -113,6 +117,7 @@ def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
 
 def delete(tx: Transaction, routine_id: str) -> bool:
     """See Routines.delete_routine."""
+    tx.changes.routines.add(routine_id)
     tx.run("DELETE FROM routine_runs WHERE routine_id = ?", routine_id)
     return tx.run("DELETE FROM routines WHERE id = ?", routine_id) > 0
 
