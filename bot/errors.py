@@ -19,8 +19,9 @@ class StartError(Exception):
 
 
 class DeskRefused(HubError):
-    """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable` or `invalid`;
-    `field`: the part of what was asked that it is about."""
+    """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable`, `invalid` (of
+    another form than it may be) or `unusable` (a value that means nothing here); `field`: the part of what
+    was asked that it is about."""
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)

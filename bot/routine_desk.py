@@ -144,7 +144,7 @@ class DeskOfRoutines:
         """The slots to come of the soonest schedules, by days of that zone."""
         found = zone(timezone)
         if found is None:
-            raise DeskRefused("invalid", "must be the name of a time zone", "timezone")
+            raise DeskRefused("unusable", "must be the name of a time zone", "timezone")
         with _Refusing():
             rows = await self._store.routines_due_first(self._by.user_id, MOST_IN_CALENDAR + 1)
         soonest, now = rows[:MOST_IN_CALENDAR], self._clock.now()
@@ -191,7 +191,7 @@ class _Refusing:
                 raise DeskRefused("not_found", str(error)) from error
             case RoutineRefused():
                 fields = [problem.field for problem in error.problems if problem.field]
-                code = "invalid" if fields else "refused"
+                code = "refused" if not fields else "invalid" if error.formal else "unusable"
                 raise DeskRefused(code, str(error), fields[0] if fields else None) from error
             case StoreUnavailable():
                 raise DeskRefused("unavailable", str(error)) from error

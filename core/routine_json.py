@@ -36,7 +36,7 @@ from core.routine import (
     Webhook,
 )
 
-_TYPES: Mapping[type, str] = {
+TYPES: Mapping[type, str] = {
     Cron: "cron",
     Event: "event",
     SystemEvent: "system_event",
@@ -60,7 +60,7 @@ def _written(value: Any, whole: bool) -> Any:
     if isinstance(value, QuietHours):
         return f"{_clock(value.start_minute)}-{_clock(value.end_minute)}"
     if is_dataclass(value):
-        page: dict[str, Any] = {"type": _TYPES[type(value)]} if type(value) in _TYPES else {}
+        page: dict[str, Any] = {"type": TYPES[type(value)]} if type(value) in TYPES else {}
         for part in fields(value):
             held = getattr(value, part.name)
             if whole or held != _usual(part):

@@ -48,7 +48,7 @@ def error_response(
     return JSONResponse({"error": error}, status_code=status, headers=headers)
 
 
-_STATUS = {"not_found": 404, "refused": 409, "unavailable": 503, "invalid": 400}
+_STATUS = {"not_found": 404, "refused": 409, "unavailable": 503, "invalid": 400, "unusable": 422}
 _CODES = {400: "invalid", 404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large"}
 
 

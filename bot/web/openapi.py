@@ -22,6 +22,7 @@ _REFUSALS = {
     408: "The body did not arrive in time.",
     409: "Refused as things stand.",
     413: "The body is too large.",
+    422: "The form is right, but a value means nothing here; the error names its field.",
     503: "Try again later.",
 }
 _REF = "#/components/schemas/{model}"

@@ -16,13 +16,25 @@ from bot.routine_views import (
     TrialView,
 )
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
+from bot.web.routine_form import change_form, whole_form
 from core.users import Principal
 
 
 class RoutinePage(Given):
-    """A routine as one writes it (see docs/routines.md), or of a change what is changed."""
+    """A routine as one writes it (see docs/routines.md)."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    # Read by core.routines.validation, as for chat and commands; the schema only tells its form.
+    model_config = ConfigDict(
+        frozen=True, extra="allow", json_schema_extra=lambda schema: schema.update(whole_form())
+    )
+
+
+class RoutineChange(Given):
+    """What of a routine is changed."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", json_schema_extra=lambda schema: schema.update(change_form())
+    )
 
 
 class Runs(Given):
@@ -77,11 +89,12 @@ class RoutinesApi:
     def endpoints(self) -> list[Endpoint]:
         """What is served."""
         one, refusals = "/routines/{id}", (404, 409, 503)
+        judged = (409, 422, 503)
         return [
             Endpoint("GET", "/routines", self.listed, list[RoutineView], query=Listing, refusals=(503,)),
-            Endpoint("POST", "/routines", self.create, RoutineView, body=RoutinePage, refusals=(409, 503)),
+            Endpoint("POST", "/routines", self.create, RoutineView, body=RoutinePage, refusals=judged),
             Endpoint("GET", one, self.show, RoutineView, refusals=refusals),
-            Endpoint("PATCH", one, self.change, RoutineView, body=RoutinePage, refusals=refusals),
+            Endpoint("PATCH", one, self.change, RoutineView, body=RoutineChange, refusals=(404, *judged)),
             Endpoint("DELETE", one, self.delete, RoutineView, refusals=refusals),
             Endpoint("POST", f"{one}/enable", self.enable, RoutineView, refusals=refusals),
             Endpoint("POST", f"{one}/disable", self.disable, RoutineView, refusals=refusals),
@@ -89,7 +102,7 @@ class RoutinesApi:
             Endpoint("GET", f"{one}/runs", self.runs, list[RunView], query=Runs, refusals=refusals),
             Endpoint("POST", f"{one}/test", self.test, TrialView, body=Trial, refusals=refusals),
             Endpoint("POST", "/routine-drafts", self.draft, DraftView, body=Draft),
-            Endpoint("GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(503,)),
+            Endpoint("GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(422, 503)),
             Endpoint("POST", "/events/emit", self.emit, EmittedView, body=SystemEvent, refusals=(409, 503)),
         ]
 
@@ -161,5 +174,5 @@ def _named(call: Call) -> str:
 
 
 def _page(call: Call) -> dict[str, Any]:
-    body: RoutinePage = call.body
+    body: RoutinePage | RoutineChange = call.body
     return dict(body.model_extra or {})

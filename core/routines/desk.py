@@ -12,6 +12,7 @@ from core.errors import HubError
 from core.forms import Problem
 from core.ids import Ids
 from core.routine import Cron, Definition, SystemEvent
+from core.routine_json import read_definition
 from core.routine_run import ManualInput, SystemInput, claim_key, kept
 from core.routine_run_json import input_to_json
 from core.routines.filtering import passes
@@ -32,11 +33,13 @@ class RoutineNotFound(HubError):
 
 
 class RoutineRefused(HubError):
-    """Nothing was changed. `problems`: all that is wrong, each with its field ("" for none in particular)."""
+    """Nothing was changed. `problems`: all that is wrong, each with its field ("" for none in particular);
+    `formal`: what was written is no routine at all, whatever its values mean."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: Problem, formal: bool = False) -> None:
         super().__init__("; ".join(f"{problem.field} {problem.message}".strip() for problem in problems))
         self.problems = problems
+        self.formal = formal
 
 
 class ChangeListener(Protocol):
@@ -84,7 +87,9 @@ class RoutineDesk:
         self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
     ) -> RoutineRow:
         """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
-        definition = _judged(validate(self._completed(page), self._timezone), by)
+        page = self._completed(page)
+        formal = isinstance(read_definition(page, self._timezone), tuple)
+        definition = _judged(validate(page, self._timezone), by, formal=formal)
         if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
@@ -226,9 +231,9 @@ class RoutineDesk:
         return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
 
 
-def _judged(found: Definition | tuple[Problem, ...], by: Principal) -> Definition:
+def _judged(found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False) -> Definition:
     if isinstance(found, tuple):
-        raise RoutineRefused(*found)
+        raise RoutineRefused(*found, formal=formal)
     if problems := tuple(not_permitted(found, by)):
         raise RoutineRefused(*problems)
     return found

@@ -230,6 +230,41 @@ async def test_a_body_over_the_limit_is_refused(api: Client) -> None:
     assert (status, page["error"]["code"]) == (413, "too_large")
 
 
+ACTION = {"type": "lightweight", "prompt": "Say so."}
+BAD_ROUTINES = {
+    "no name": ({"trigger": {"type": "manual"}, "action": ACTION}, 400, "name"),
+    "a word for a number": (
+        {"name": "x", "trigger": {"type": "manual"}, "action": ACTION, "guardrails": {"cooldown_s": "5"}},
+        400,
+        "guardrails.cooldown_s",
+    ),
+    "a pattern nobody could match": (
+        {"name": "x", "trigger": {"type": "event", "pattern": "("}, "action": ACTION},
+        422,
+        "trigger.pattern",
+    ),
+    "no such zone": (
+        {
+            "name": "x",
+            "trigger": {"type": "cron", "schedule": "0 9 * * *", "timezone": "Mars"},
+            "action": ACTION,
+        },
+        422,
+        "trigger.timezone",
+    ),
+}
+
+
+@pytest.mark.parametrize("body, status, field", BAD_ROUTINES.values(), ids=BAD_ROUTINES)
+async def test_a_bad_routine_is_refused_by_the_name_of_its_field(
+    api: Client, body: object, status: int, field: str
+) -> None:
+    """By its form, which the document tells, or by what its values mean, which no schema says."""
+    answered, page = await api.ask("POST", "/api/routines", body)
+    code = "invalid" if status == 400 else "unusable"
+    assert (answered, page["error"]["code"], page["error"]["field"]) == (status, code, field)
+
+
 # ---------------------------------------------------------------- letting in
 
 
