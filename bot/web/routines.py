@@ -102,7 +102,9 @@ class RoutinesApi:
             Endpoint("GET", f"{one}/runs", self.runs, list[RunView], query=Runs, refusals=refusals),
             Endpoint("POST", f"{one}/test", self.test, TrialView, body=Trial, refusals=refusals),
             Endpoint("POST", "/routine-drafts", self.draft, DraftView, body=Draft),
-            Endpoint("GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(422, 503)),
+            Endpoint(
+                "GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(422, 503)
+            ),
             Endpoint("POST", "/events/emit", self.emit, EmittedView, body=SystemEvent, refusals=(409, 503)),
         ]
 
