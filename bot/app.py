@@ -305,7 +305,7 @@ async def _assemble(
         actors=actors,
         manager=manager,
         web=web,
-        expiry=PromptExpiry(store, actors, manager, clock, elsewhere, ids),
+        expiry=PromptExpiry(store, actors, manager, clock, elsewhere, ids, editing.editable),
         recovery=BootRecovery(store, actors, manager, end_process, clock, ids, gathering),
         previews=previews,
         gathering=gathering,

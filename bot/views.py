@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, assert_never
 
+from core.consent.cards import in_full
 from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.pairing import PairingRequest
 from core.store.rows import PromptView, SealedSecret, ThreadRow, ToolSettingRow
@@ -174,7 +175,7 @@ class ApprovalView:
             channel=view.thread.channel,
             requester_id=prompt.requester_id,
             title=prompt.title,
-            detail=prompt.detail,
+            detail=in_full(prompt),
             options=options,
             free_text=free_text,
             approvers=prompt.rule.approvers,

@@ -2,6 +2,7 @@
 count as not approved. All of it is in the store, so a restart changes nothing."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 from core import texts
@@ -13,6 +14,7 @@ from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.messages import plain
 from core.ports import OutboxListener, OutboxRow
+from core.prompts import Prompt
 from core.store.base import Store
 from core.store.rows import Draft, PromptView
 
@@ -22,7 +24,8 @@ CHECK_EVERY_S = 5.0
 
 
 class PromptExpiry:
-    """Looks after prompts that nobody answers; closes expired ones and lets their turns go on."""
+    """Looks after prompts that nobody answers; closes expired ones and lets their turns go on. `editable`:
+    whether a prompt's call can be changed on its card."""
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class PromptExpiry:
         clock: Clock,
         elsewhere: Elsewhere,
         ids: Ids,
+        editable: Callable[[Prompt], bool],
     ) -> None:
         self._store = store
         self._actors = actors
@@ -39,6 +43,7 @@ class PromptExpiry:
         self._clock = clock
         self._elsewhere = elsewhere
         self._ids = ids
+        self._editable = editable
 
     async def run(self) -> None:
         """Check until cancelled."""
@@ -73,7 +78,9 @@ class PromptExpiry:
         for view in await self._store.prompts_to_escalate(self._clock.now()):
             prompt, thread = view.prompt, view.thread
             asked = replace(prompt, rule=replace(prompt.rule, escalated=True))
-            cards = await self._elsewhere.direct(asked, prompt.rule.escalate_to, thread)
+            cards = await self._elsewhere.direct(
+                asked, prompt.rule.escalate_to, thread, editable=self._editable(prompt)
+            )
             told = Draft(
                 thread.channel,
                 thread.address,

@@ -1,6 +1,7 @@
 """Values of consent: prompts that wait for people, the votes on them, the grants people gave."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import assert_never
@@ -25,6 +26,7 @@ class Option(StrEnum):
 
     APPROVE = "approve"
     DENY = "deny"
+    ONE_BY_ONE = "one_by_one"
     ALWAYS = "always"
     SESSION = "session"
     HAPPENED = "happened"
@@ -70,6 +72,24 @@ class Replies:
 Offer = Options | Replies
 
 
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """One of several calls that are asked about together. `reason`: why people are asked; `detail`: its
+    arguments as people see them, whole; `binding`: the keyed hash of exactly that, see consent.binding."""
+
+    call_id: str
+    tool: str
+    reason: str
+    detail: str
+    binding: str
+
+
+def joint_binding(bindings: Iterable[str]) -> str:
+    """The hash of several calls together: SHA-256, 64 hexadecimal digits, of theirs, which are keyed, in
+    order."""
+    return hashlib.sha256("\n".join(bindings).encode()).hexdigest()
+
+
 class PromptState(StrEnum):
     """A prompt is open until exactly one outcome is recorded."""
 
@@ -107,9 +127,11 @@ class Vote:
 class Prompt:
     """Something that waits in the store until people answered, it expired, or it was cancelled.
 
-    `binding` is the keyed hash of exactly what is asked (see consent.binding); `pattern` is what a grant
-    by "always" would cover (None: the whole tool). Times are microseconds UTC; `remind_at`: when people are
-    reminded of it, `escalate_at`: when others are asked, too; None: never, or done.
+    `calls`: what a joint prompt asks about, two calls or more in their order; such a prompt has no `call_id`,
+    `tool` or `detail` of its own. `binding` is the keyed hash of exactly what is asked (see consent.binding),
+    for a joint prompt `joint_binding`; `pattern` is what a grant by "always" would cover (None: the whole
+    tool). Times are microseconds UTC; `remind_at`: when people are reminded of it, `escalate_at`: when others
+    are asked, too; None: never, or done.
     """
 
     id: str
@@ -132,6 +154,7 @@ class Prompt:
     outcome_text: str | None = None
     remind_at: int | None = None
     escalate_at: int | None = None
+    calls: tuple[AskedCall, ...] = ()
 
     def answer_at(self, index: int) -> Answer | None:
         """The answer shown at that position, from 0; None if there is none."""

@@ -69,6 +69,7 @@ EDIT_NEEDS_OTHERS = (
     "Changed like this, it is for others to decide. Deny it, and have it asked for as it should be."
 )
 CHANGED_MEANWHILE = "This was changed by somebody else meanwhile. Look at it again."
+EDIT_ONE_BY_ONE = "This is about several calls. Choose One by one; then each can be changed on its own card."
 NOTHING_TO_EDIT = "There are no arguments to change."
 ALREADY_VOTED = "Your answer is already counted."
 STOPPED_CARD = "Stopped."
@@ -218,6 +219,16 @@ def approval_title(tool: str, reason: str) -> str:
     return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
 
 
+def joint_title(count: int) -> str:
+    """Headline of a card about several calls."""
+    return f"May I run these {count} calls?"
+
+
+def joint_heading(number: int, tool: str, reason: str) -> str:
+    """Above the arguments of one of them; `reason`: why a person is asked."""
+    return f"{number}. {tool}: {reason}" if reason else f"{number}. {tool}"
+
+
 def unknown_title(tool: str) -> str:
     """Headline when a call's outcome is unknown after a crash."""
     return f"I was interrupted while running {tool} and don't know whether it took effect."
@@ -296,6 +307,7 @@ def outcome_line(option: str, name: str) -> str:
     words = {
         "approve": f"Approved by {name}",
         "deny": f"Denied by {name}",
+        "one_by_one": f"{name} wants to be asked one by one",
         "always": f"Always approved by {name}",
         "session": f"Approved by {name} for this conversation",
         "happened": f"{name} says: it happened",
@@ -360,6 +372,7 @@ SHOWN_ANSWER_CHARS = 150
 OPTION_LABELS = {
     "approve": "Approve",
     "deny": "Deny",
+    "one_by_one": "One by one",
     "always": "Always",
     "session": "In this conversation",
     "happened": "It happened",
@@ -368,3 +381,5 @@ OPTION_LABELS = {
     "continue": "Go on",
     "stop": "Stop here",
 }
+JOINT_LABELS = {**OPTION_LABELS, "approve": "Approve all", "deny": "Deny all"}
+"""Where several calls are asked about together."""

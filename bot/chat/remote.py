@@ -32,7 +32,8 @@ from bot.chat.talk import (
     Wrote,
 )
 from bot.chat.wire import ITEM, card_in, detail_of, plain, said_in
-from bot.web.items import ApprovalPage, CallItem, Item, UserItem
+from bot.web.approvals import ApprovalPage
+from bot.web.items import CallItem, Item, UserItem
 from bot.web.threads import ConversationPage, ThreadsPage
 from channels.webchat import WEB
 

@@ -32,6 +32,7 @@ WRITING_LIMIT_CHARS = 8_000
 KEYS = {
     Option.APPROVE: "a",
     Option.DENY: "d",
+    Option.ONE_BY_ONE: "o",
     Option.ALWAYS: "A",
     Option.HAPPENED: "h",
     Option.RETRY: "r",

@@ -8,8 +8,8 @@ from pydantic import TypeAdapter
 
 from bot.chat.talk import Author, Card, CardChoice, Event, Said, Settled, Stepped, StepState
 from bot.web import blocks as pages
+from bot.web.approvals import ApprovalPage
 from bot.web.items import (
-    ApprovalPage,
     AssistantItem,
     CallItem,
     Item,
@@ -23,6 +23,7 @@ from bot.web.items import (
 )
 from channels import blocks
 from channels.blocks import Mark, showable
+from core import texts
 from core.prompts import Option
 
 ITEM: TypeAdapter[Item] = TypeAdapter(Item)
@@ -65,7 +66,11 @@ def detail_of(arguments: Mapping[str, Any]) -> str:
 def card_in(approval: ApprovalPage) -> Card:
     """A prompt as a card."""
     parts: list[blocks.Block] = [*plain(approval.title)]
-    if approval.details:
+    if approval.calls:
+        for number, call in enumerate(approval.calls, start=1):
+            parts += plain(texts.joint_heading(number, call.tool, call.reason))
+            parts.append(blocks.CodeBlock(showable("\n".join(call.lines))))
+    elif approval.details:
         parts.append(blocks.CodeBlock(showable("\n".join(approval.details))))
     if approval.votes:
         agreed = f"{len(approval.votes)} of {approval.quorum} agreed: {', '.join(approval.votes)}"

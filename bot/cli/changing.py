@@ -110,7 +110,7 @@ def tell(decision: DecisionView, *, as_json: bool) -> None:
 def decide(path: Path | None, prompt_id: str, answer: str, *, as_json: bool) -> None:
     """Answer what waits, as the owner."""
     try:
-        option = Option(answer.strip().lower())
+        option = Option(answer.strip().lower().replace("-", "_"))
     except ValueError as error:
         known = ", ".join(Option)
         raise CommandFailed(f"{printable(answer)} is no answer; use one of {known}", USAGE) from error

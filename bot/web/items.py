@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field
 
+from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, Page, blocks_of
-from core import texts
-from core.consent.voting import may_decide
 from core.messages import Attachment, Markdown
-from core.prompts import Options, Prompt, PromptKind, PromptState, Replies
+from core.prompts import Prompt, PromptKind, PromptState
 from core.safety.fencing import unfence
 from core.store.feed import (
     CallShown,
@@ -25,7 +24,7 @@ from core.store.feed import (
     PromptGlance,
     ThreadGlance,
 )
-from core.store.rows import PromptView, TurnState
+from core.store.rows import TurnState
 from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolResult
 from core.users import Principal
 
@@ -186,56 +185,6 @@ class ThreadPage(Page):
     last_seq: int
 
 
-class ChoiceView(Page):
-    """One answer offered; `option` is what `action` says for it."""
-
-    index: int
-    label: str
-    option: str
-
-
-class NamedPerson(Page):
-    """A person by id and name."""
-
-    id: str
-    name: str
-
-
-class OutcomeView(Page):
-    """How a prompt ended; `by` is null where nobody answered."""
-
-    text: str
-    by: str | None
-    at: int
-
-
-class ApprovalPage(Page):
-    """Something that waits, or waited, for a person. `arguments`: of the call, as it would run; `votes`: who
-    has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
-
-    prompt_id: str
-    call_id: str | None
-    kind: str
-    thread_id: str
-    channel: str
-    title: str
-    tool: str | None
-    arguments: dict[str, Any] | None
-    details: tuple[str, ...]
-    choices: tuple[ChoiceView, ...]
-    free_text: bool
-    editable: bool
-    requester: NamedPerson
-    opened_at: int
-    expires_at: int
-    state: Literal["open", "closed"]
-    outcome: OutcomeView | None
-    may_decide: bool
-    voted: bool
-    quorum: int
-    votes: tuple[str, ...]
-
-
 class Presenter:
     """Makes what is shown of what is stored; `sensitive` names what must not be."""
 
@@ -278,7 +227,7 @@ class Presenter:
                     prompt_id=prompt.id,
                     prompt_kind=prompt.kind.value,
                     title=prompt.title,
-                    lines=_lines(prompt),
+                    lines=lines_of(prompt),
                     outcome=prompt.outcome_text,
                 )
             case CardSettled(prompt, by):
@@ -306,38 +255,10 @@ class Presenter:
 
     def approval(self, glance: PromptGlance, reader: Principal) -> ApprovalPage:
         """A prompt as this person sees it."""
-        prompt = glance.prompt
-        arguments = None
+        prompt, arguments = glance.prompt, None
         if prompt.tool is not None and glance.arguments is not None:
             arguments = self._arguments(prompt.tool, glance.arguments)
-        is_open = prompt.state is PromptState.OPEN
-        view = PromptView(prompt, glance.votes, glance.thread)
-        voted = any(vote.user_id == reader.user_id for vote in glance.votes)
-        return ApprovalPage(
-            prompt_id=prompt.id,
-            call_id=prompt.call_id,
-            kind=prompt.kind.value,
-            thread_id=prompt.thread_id,
-            channel=glance.thread.channel,
-            title=prompt.title,
-            tool=prompt.tool,
-            arguments=arguments,
-            details=_lines(prompt),
-            choices=_choices(prompt),
-            free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
-            editable=self._editable(prompt),
-            requester=NamedPerson(id=prompt.requester_id, name=glance.requester),
-            opened_at=prompt.created_at,
-            expires_at=prompt.expires_at,
-            state="open" if is_open else "closed",
-            outcome=None
-            if is_open
-            else OutcomeView(text=prompt.outcome_text or "", by=glance.closed_by, at=glance.closed_at or 0),
-            may_decide=is_open and not voted and may_decide(view, reader) is None,
-            voted=voted,
-            quorum=prompt.rule.quorum,
-            votes=tuple(vote.name for vote in glance.votes),
-        )
+        return approval_page(glance, reader, arguments, editable=self._editable(prompt))
 
     def _editable(self, prompt: Prompt) -> bool:
         """Whether its arguments may be changed: what is struck out could not be given back."""
@@ -364,23 +285,6 @@ def _unfenced(text: str) -> str:
 
 def _file(attachment: Attachment) -> FileView:
     return FileView(name=attachment.name, media_type=attachment.media_type, size_bytes=attachment.size_bytes)
-
-
-def _lines(prompt: Prompt) -> tuple[str, ...]:
-    return tuple(prompt.detail.split("\n")) if prompt.detail else ()
-
-
-def _choices(prompt: Prompt) -> tuple[ChoiceView, ...]:
-    match prompt.offer:
-        case Options(options):
-            labels = [(texts.OPTION_LABELS[option], option.value) for option in options]
-        case Replies(replies):
-            labels = [(label, str(index)) for index, label in enumerate(replies)]
-        case _:
-            assert_never(prompt.offer)
-    return tuple(
-        ChoiceView(index=index, label=label, option=option) for index, (label, option) in enumerate(labels)
-    )
 
 
 def _turn(glance: ThreadGlance) -> TurnView | None:

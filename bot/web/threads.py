@@ -4,13 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bot.web.approvals import ApprovalPage
 from bot.web.blocks import Page
 from bot.web.callers import Caller
 from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
 from bot.web.event_stream import EventStream, resumed_at
-from bot.web.items import ApprovalPage, Item, Presenter, ThreadPage
+from bot.web.items import Item, Presenter, ThreadPage
 from bot.web.list_stream import ChannelStates, ListStream
 from bot.web.live import Live, TooManySubscribers
 from bot.web.stream import ThreadStream

@@ -53,6 +53,10 @@ class LoopBudget:
             return Exhausted(Limit.TIME, texts.budget_time(limits.loop_timeout_s))
         return None
 
+    def calls_left(self) -> int | None:
+        """How many more calls may run; None: any number."""
+        return max(0, self.limits.max_tools - self.tools_run) if self.counted else None
+
     def remaining_s(self, now_s: float) -> float:
         """Seconds the turn may still take."""
         return self.limits.loop_timeout_s - self.spent_us / SECOND_US - (now_s - self.started_s)

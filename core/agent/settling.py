@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from core.agent.asking import Asking
+from core.agent.asking import Asked, Asking
 from core.agent.budget import LoopBudget
 from core.agent.loop import Paused
 from core.agent.loop_telling import LoopTelling
@@ -94,19 +94,31 @@ class CallSettling:
         match prepared:
             case Refused(result):
                 return result
-            case NeedsPerson():
-                await self._asking.about(call, prepared)
-                return Paused()
             case PutsQuestion():
                 await self._asking.put(call, prepared)
                 return Paused()
-            case Ready():
+            case NeedsPerson() | Ready():
                 limit = self._budget.no_more_tools(self._services.clock.monotonic_s())
-                if limit is not None:
+                if limit is not None:  # nobody is asked about what will not run
                     return _result(call, ResultStatus.SKIPPED, limit.said)
-                return await self._run(call, prepared)
+                if isinstance(prepared, Ready):
+                    return await self._run(call, prepared)
+                await self._asking.about([Asked(call, prepared), *await self._others()])
+                return Paused()
             case _:
                 assert_never(prepared)
+
+    async def _others(self) -> Sequence[Asked]:
+        """The calls behind the first that need a person, too, of those that may still run."""
+        said, principal = await self._said(), self._start.principal
+        found: list[Asked] = []
+        for call in self._waiting[1 : self._budget.calls_left()]:
+            if call.state is not CallState.INTENT:
+                continue
+            prepared = self._services.pipeline.prepare(call, principal, self._thread_id, said)
+            if isinstance(prepared, NeedsPerson):
+                found.append(Asked(call, prepared))
+        return found
 
     async def _said(self) -> Standing:
         """What the person had allowed, or not, before this turn went on; asked for by its first call."""

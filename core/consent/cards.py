@@ -1,5 +1,6 @@
 """Prompts as messages: what a person is shown while a prompt is open, and once it is settled."""
 
+import itertools
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -7,7 +8,7 @@ from core import texts
 from core.clock import SECOND_US
 from core.consent.forms import lines_of
 from core.messages import Block, Choice, Code, FormField, Message, Plain, plain
-from core.prompts import Option, Options, Prompt, PromptKind, Replies
+from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies
 
 DETAIL_LIMIT_CHARS = 2_000
 """Longer details are cut on the card: it must fit one message of every platform with its buttons."""
@@ -20,8 +21,18 @@ def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
     lines = [texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
     lines += [typed] if (typed := _typed(prompt)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
-    choices = tuple(Choice(label) for label in _labels(prompt))
+    choices = tuple(Choice(label) for label in labels(prompt))
     return Message(blocks=(*_body(prompt), *footer), choices=choices, prompt_id=prompt.id, editable=editable)
+
+
+def fitting(calls: Sequence[AskedCall]) -> int:
+    """How many of them, from the first on, one card shows whole."""
+    used_chars = 0
+    for place, call in enumerate(calls):
+        used_chars += len(_heading(place + 1, call)) + len(call.detail)
+        if used_chars > DETAIL_LIMIT_CHARS:
+            return place
+    return len(calls)
 
 
 def form_message(prompt: Prompt, fields: Sequence[FormField]) -> Message:
@@ -45,12 +56,20 @@ def expired_text(prompt: Prompt) -> str:
     return texts.EXPIRED_CARD if isinstance(prompt.offer, Options) else texts.EXPIRED_QUESTION
 
 
-def _labels(prompt: Prompt) -> tuple[str, ...]:
+def in_full(prompt: Prompt) -> str:
+    """Everything that is asked below the title, as one text."""
+    parts = [f"{_heading(place, call)}\n{call.detail}" for place, call in enumerate(prompt.calls, start=1)]
+    return "\n\n".join(parts) or prompt.detail
+
+
+def labels(prompt: Prompt) -> tuple[str, ...]:
+    """What its answers say, in their order."""
     match prompt.offer:
         case Options(options):
-            return tuple(texts.OPTION_LABELS[option] for option in options)
-        case Replies(labels):
-            return labels
+            words = texts.JOINT_LABELS if prompt.calls else texts.OPTION_LABELS
+            return tuple(words[option] for option in options)
+        case Replies(replies):
+            return replies
         case _:
             assert_never(prompt.offer)
 
@@ -60,8 +79,8 @@ def _typed(prompt: Prompt) -> str:
     match prompt.offer:
         case Options(options):
             return f"or type /approve {prompt.id} or /deny {prompt.id}" if Option.APPROVE in options else ""
-        case Replies(labels, free_text):
-            return texts.answer_in_words(choices=bool(labels)) if free_text else ""
+        case Replies(replies, free_text):
+            return texts.answer_in_words(choices=bool(replies)) if free_text else ""
         case _:
             assert_never(prompt.offer)
 
@@ -73,9 +92,21 @@ def settled_card(prompt: Prompt, outcome_text: str) -> Message:
 
 def _body(prompt: Prompt) -> tuple[Block, ...]:
     title: tuple[Block, ...] = (Plain(prompt.title),)
+    if prompt.calls:
+        shown = (_call(place, call) for place, call in enumerate(prompt.calls, start=1))
+        return (*title, *itertools.chain.from_iterable(shown))
     if not prompt.detail:
         return title
     detail = prompt.detail
     if len(detail) > DETAIL_LIMIT_CHARS:
         detail = f"{detail[:DETAIL_LIMIT_CHARS]}\n… ({len(detail)} characters in all)"
     return (*title, Code(detail))
+
+
+def _call(place: int, call: AskedCall) -> tuple[Block, ...]:
+    heading = Plain(_heading(place, call))
+    return (heading, Code(call.detail)) if call.detail else (heading,)
+
+
+def _heading(place: int, call: AskedCall) -> str:
+    return texts.joint_heading(place, call.tool, call.reason)

@@ -95,9 +95,11 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines,
         """Journal something the hub tells the model."""
         ...
 
-    async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-        """Open a prompt for its turn (and call): the turn waits and is no longer ours to write; its preview
-        is taken away.
+    async def ask_person(
+        self, prompt: Prompt, cards: Sequence[Draft], *, beside: Sequence[Prompt] = ()
+    ) -> tuple[OutboxRow, ...]:
+        """Open a prompt for its turn (and the calls it is about), and those `beside` it: the turn waits until
+        all are closed and is no longer ours to write; its preview is taken away.
 
         Raises StaleTurn also where a person asked the turn to stop.
         """

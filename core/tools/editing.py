@@ -37,6 +37,8 @@ class CallEditing:
     async def form(self, prompt_id: str) -> EditForm | EditRefused | None:
         """What can be changed of the prompt's call; None where nothing waits that has arguments."""
         glance = await self._store.prompt_glance(prompt_id)
+        if glance is not None and glance.prompt.calls:
+            return EditRefused(texts.EDIT_ONE_BY_ONE)
         if glance is None or not _has_arguments(glance.prompt):
             return None
         if self._pipeline.sensitive(glance.prompt.tool or ""):
@@ -55,6 +57,8 @@ class CallEditing:
         if glance is None or glance.prompt.state is PromptState.CLOSED:
             return None
         prompt = glance.prompt
+        if prompt.calls:
+            return self._of_several(prompt, form)
         requester = await self._store.user(prompt.requester_id)
         if not _has_arguments(prompt) or requester is None:
             return None
@@ -74,6 +78,17 @@ class CallEditing:
         except InvalidArguments as error:
             return _refused(error)
         return asked if isinstance(asked, EditRefused) else self._edited(prompt, call, asked, requester)
+
+    def editable(self, prompt: Prompt) -> bool:
+        """Whether its call's arguments can be changed on its card."""
+        shown = bool(prompt.detail) and not self._pipeline.sensitive(prompt.tool or "")
+        return shown and _has_arguments(prompt)
+
+    def _of_several(self, prompt: Prompt, form: str) -> EditRefused | None:
+        """It is not known which of them is meant."""
+        names = {name for call in prompt.calls for name in self._pipeline.argument_names(call.tool)}
+        meant = form.lstrip().startswith("{") or changed_by(form, {}, names) is not None
+        return EditRefused(texts.EDIT_ONE_BY_ONE) if meant else None
 
     def _given(self, prompt: Prompt, form: str, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if form.lstrip().startswith("{"):

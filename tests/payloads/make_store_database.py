@@ -45,6 +45,7 @@ from core.users import Account, Principal, Role, Via
 from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
 
 NOTICE = "The report is ready."
+TOGETHER = "May I run these 2 calls?"
 COLOURED = plain("A colour was chosen.")
 DIRECTORY = Path(__file__).parent / "store"
 
@@ -86,6 +87,7 @@ async def fill(world: World) -> None:
     await _read_along(world)
     await _part_of_an_album(world)
     await _questions(world)
+    await _asked_together(world)
     await _asked_to_be_let_in(world)
     await _routine(world)
     await _told_of_its_own_accord(world)
@@ -119,6 +121,18 @@ async def _questions(world: World) -> None:
     )
     await world.store.finish_calls(asking.turn_id, [ToolResult(first, ResultStatus.OK, "like the sea")])
     await world.rule(CastVote(await _question(world, asking, second), Chose(1, "dark green")))
+
+
+async def _asked_together(world: World) -> None:
+    """Two calls of one reply were denied on one card."""
+    start = await world.turn("tidy up", scope="together")
+    calls = await world.call(start, "shell", "http")
+    prompt = replace(world.joint(start, calls), title=TOGETHER)
+    await world.store.ask_person(prompt, [world.card(prompt)])
+    await world.rule(ClosePrompt(prompt.id, Option.DENY, "Denied by Ada", plain(TOGETHER)))
+    denied = [ToolResult(call_id, ResultStatus.DENIED, "no") for call_id in calls]
+    await world.store.finish_calls(start.turn_id, denied)
+    await world.finish(start, "Then not.")
 
 
 async def _question(world: World, asking: TurnStart, call_id: str) -> str:

@@ -133,6 +133,16 @@ class House:
                     return now.reason or ""
                 await asyncio.sleep(0.001)
 
+    async def settled_sends(self, channel: str = "telegram") -> None:
+        """Until the hub knows where everything it sent is shown."""
+        assert self.app is not None
+        store = self.app.store
+
+        async def nothing_left() -> bool:
+            return not await store.pending_outbox(channel)
+
+        await self.until(nothing_left)
+
     def says(self, person: int) -> list[str]:
         """What the bot shows to a person, in order."""
         return [message.text for message in self.telegram.bot_messages(person)]

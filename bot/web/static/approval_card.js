@@ -133,6 +133,10 @@ class ApprovalCard {
       else yield argumentsView(approval.tool, approval.arguments);
       return;
     }
+    if (approval?.calls.length) {
+      yield* approval.calls.map(askedCall);
+      return;
+    }
     const lines = approval?.details.length ? approval.details : (item?.lines ?? []);
     if (lines.length) yield codeView(lines.join("\n"), approval?.tool ?? "");
   }
@@ -261,6 +265,13 @@ class ApprovalCard {
     for (const one of this.actions.querySelectorAll("button"))
       one.setAttribute("aria-disabled", String(busy));
   }
+}
+
+/** One of several calls that are asked about together. */
+function askedCall({ tool, reason, lines }, index) {
+  const heading = h("h4", {}, `${index + 1}. ${tool}`);
+  const why = reason ? h("p", { class: "reason" }, reason) : null;
+  return h("section", { class: "asked-call" }, heading, why, codeView(lines.join("\n"), tool));
 }
 
 /** @param {import("./types.js").Approval} approval */

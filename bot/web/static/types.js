@@ -27,7 +27,7 @@
  *   free_text: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
  *   expires_at: number, state: "open" | "closed",
  *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,
- *   votes: string[]}} Approval
+ *   votes: string[], calls: {call_id: string, tool: string, reason: string, lines: string[]}[]}} Approval
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
  * @typedef {{turn: string, tool: string, depth: number, executed: number, max_rounds: number | null,

@@ -22,7 +22,7 @@ from core.store.feed import (
     Shown,
 )
 from core.store.rows import CallState
-from core.store.sqlite.mapping import PROMPT, prompt_of
+from core.store.sqlite.prompt_mapping import PROMPT, prompt_of
 from core.store.sqlite.transaction import Row, Transaction
 from core.transcript import (
     AssistantSaid,

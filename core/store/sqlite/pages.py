@@ -14,13 +14,11 @@ from core.store.feed import PromptGlance, PromptsWanted, ThreadGlance, ThreadsWa
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     PRINCIPAL,
-    PROMPT_VIEW,
-    PROMPT_VIEW_FROM,
     THREAD,
     principal_of,
-    prompt_views_of,
     thread_of,
 )
+from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.store.sqlite.transaction import Row
 
 Ask = Callable[..., Awaitable[list[Row]]]

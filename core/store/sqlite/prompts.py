@@ -1,24 +1,22 @@
-"""Prompts: opening, answering, expiring. A prompt gets exactly one outcome (compare-and-set on `open`)."""
+"""Prompts: answering, changing, expiring. A prompt gets exactly one outcome (compare-and-set on `open`)."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
-from core.errors import StaleTurn
 from core.messages import Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Answer, Chose, Offer, Option, Options, Prompt, PromptKind, Replies, Wrote
+from core.prompts import Answer, Chose, Option, Prompt, PromptKind, Wrote, joint_binding
 from core.store.accept import EditCall
 from core.store.codec import answer_to_text, refs_from_json, storable, strings_to_json
-from core.store.rows import Draft, Expired, PromptView, TurnStart
-from core.store.sqlite.feed import put_card, put_outcome
-from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
-from core.store.sqlite.outbox import Cause, change_cards, enqueue
-from core.store.sqlite.previews import withdraw
+from core.store.rows import Expired, PromptView, TurnStart
+from core.store.sqlite.feed import put_outcome
+from core.store.sqlite.opening import offer_columns
+from core.store.sqlite.outbox import change_cards
+from core.store.sqlite.prompt_mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turns import require_running, started
+from core.store.sqlite.turns import started
 from core.users import Principal
 
 _REFUSING = frozenset({Option.DENY, Option.SKIP, Option.STOP})
@@ -37,100 +35,6 @@ class Closed:
 
     outbox: tuple[OutboxRow, ...]
     started: TurnStart | None
-
-
-# --- opening --------------------------------------------------------------------------------------------
-
-
-def ask_person(tx: Transaction, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """See Store.ask_person."""
-    require_running(tx, prompt.turn_id, heed_stop=True)
-    _wait(tx, prompt.turn_id)
-    _insert(tx, prompt)
-    if prompt.call_id is not None:
-        changed = tx.run(
-            "UPDATE calls SET state = iif(state = 'unknown', 'unknown', 'waiting'), binding = ?,"
-            " prompt_id = ?, answer = NULL, answered_by = NULL"
-            " WHERE id = ? AND turn_id = ? AND state IN ('intent', 'approved', 'unknown')",
-            prompt.binding,
-            prompt.id,
-            prompt.call_id,
-            prompt.turn_id,
-        )
-        if not changed:
-            raise StaleTurn(f"call {prompt.call_id} has nothing to ask about any more")
-    return (*withdraw(tx, prompt.turn_id), *enqueue(tx, cards, Cause(turn_id=prompt.turn_id)))
-
-
-def mark_unknown(
-    tx: Transaction, call_id: str, prompt: Prompt, cards: Sequence[Draft]
-) -> tuple[OutboxRow, ...]:
-    """See Store.mark_unknown. A stop that was asked for before the hub died is overtaken by the question:
-    the person is told of the call, and may stop again."""
-    changed = tx.run(
-        "UPDATE calls SET state = 'unknown', binding = ?, prompt_id = ?, answer = NULL, answered_by = NULL"
-        " WHERE id = ? AND turn_id = ? AND state = 'running'",
-        prompt.binding,
-        prompt.id,
-        call_id,
-        prompt.turn_id,
-    )
-    if not changed:
-        raise StaleTurn(f"call {call_id} of turn {prompt.turn_id} was not running")
-    _wait(tx, prompt.turn_id)
-    _insert(tx, prompt)
-    return (*withdraw(tx, prompt.turn_id), *enqueue(tx, cards, Cause(turn_id=prompt.turn_id)))
-
-
-def _wait(tx: Transaction, turn_id: str) -> None:
-    tx.run(
-        "UPDATE turns SET state = 'waiting', attempts = 0, stop_requested = 0, running_since = NULL,"
-        " spent_us = spent_us + max(0, ? - running_since) WHERE id = ? AND state = 'running'",
-        tx.clock.now(),
-        turn_id,
-    )
-
-
-def _insert(tx: Transaction, prompt: Prompt) -> None:
-    tx.run(
-        "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
-        " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
-        " expires_at, escalate_to, remind_at, escalate_at)"
-        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        prompt.id,
-        prompt.kind.value,
-        prompt.thread_id,
-        prompt.turn_id,
-        prompt.call_id,
-        prompt.requester_id,
-        storable(prompt.title),
-        storable(prompt.detail),
-        *_offer_columns(prompt.offer),
-        strings_to_json(prompt.rule.approvers),
-        prompt.rule.quorum,
-        int(prompt.rule.not_requester),
-        prompt.binding,
-        prompt.tool,
-        None if prompt.pattern is None else storable(prompt.pattern),
-        prompt.created_at,
-        prompt.expires_at,
-        strings_to_json(prompt.rule.escalate_to),
-        prompt.remind_at,
-        prompt.escalate_at,
-    )
-    put_card(tx, prompt.thread_id, prompt.turn_id, prompt.id)
-    tx.changes.prompts[prompt.id] = prompt.thread_id
-
-
-def _offer_columns(offer: Offer) -> tuple[str, str | None, int]:
-    """`options`, `labels` and `free_text`."""
-    match offer:
-        case Options(options):
-            return " ".join(options), None, 0
-        case Replies(labels, free_text):
-            return "", strings_to_json(tuple(storable(label) for label in labels)), int(free_text)
-        case _:
-            assert_never(offer)
 
 
 # --- looking --------------------------------------------------------------------------------------------
@@ -193,7 +97,7 @@ def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRo
         " WHERE id = ? AND state = 'open'",
         storable(prompt.title),
         storable(prompt.detail),
-        _offer_columns(prompt.offer)[0],
+        offer_columns(prompt.offer)[0],
         strings_to_json(prompt.rule.approvers),
         prompt.binding,
         None if prompt.pattern is None else storable(prompt.pattern),
@@ -222,7 +126,7 @@ def close(
     """Give a prompt its one outcome; None if it has one already."""
     row = tx.one(
         "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?"
-        " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id, thread_id",
+        " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id, thread_id, calls, binding",
         None if outcome is None else answer_to_text(outcome),
         storable(outcome_text),
         None if closed_by is None else closed_by.user_id,
@@ -231,11 +135,13 @@ def close(
     )
     if row is None:
         return None
-    kind, turn_id, call_id, thread_id = row
+    kind, turn_id, call_id, thread_id, calls, binding = row
     put_outcome(tx, thread_id, turn_id, prompt_id)
     tx.changes.prompts[prompt_id] = thread_id
     if call_id is not None and outcome is not None:
         _answer_call(tx, PromptKind(kind), call_id, outcome, closed_by)
+    if calls is not None and isinstance(outcome, Option):
+        _answer_calls(tx, prompt_id, turn_id, binding, outcome, closed_by)
     rows = change_cards(tx, prompt_id, card, outcome_text)
     return Closed(rows, _go_on(tx, turn_id, outcome))
 
@@ -255,6 +161,38 @@ def _answer_call(
         None if answered_by is None else storable(answered_by.name),
         call_id,
     )
+
+
+def _answer_calls(
+    tx: Transaction,
+    prompt_id: str,
+    turn_id: str,
+    binding: str,
+    outcome: Option,
+    answered_by: Principal | None,
+) -> None:
+    """The calls of a joint prompt. Consent to anything but what was shown is none: they are asked about
+    anew, one by one."""
+    asked = tx.all(
+        "SELECT id, binding FROM calls WHERE turn_id = ? AND prompt_id = ? AND state = 'waiting'"
+        " ORDER BY seq",
+        turn_id,
+        prompt_id,
+    )
+    state, answer = "approved", outcome
+    if outcome is Option.ONE_BY_ONE or joint_binding(bound for _, bound in asked) != binding:
+        state, answer = "intent", Option.ONE_BY_ONE
+    if outcome in _REFUSING:
+        state, answer = "denied", outcome
+    name = None if answered_by is None else storable(answered_by.name)
+    for call_id, _ in asked:
+        tx.run(
+            "UPDATE calls SET state = ?, answer = ?, answered_by = ? WHERE id = ?",
+            state,
+            answer.value,
+            name,
+            call_id,
+        )
 
 
 def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart | None:

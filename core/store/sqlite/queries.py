@@ -37,8 +37,6 @@ from core.store.sqlite.mapping import (
     EXECUTION,
     GRANT,
     PRINCIPAL,
-    PROMPT_VIEW,
-    PROMPT_VIEW_FROM,
     REQUEST,
     SEALED,
     THREAD,
@@ -47,7 +45,6 @@ from core.store.sqlite.mapping import (
     execution_of,
     grant_of,
     principal_of,
-    prompt_views_of,
     request_of,
     secret_of,
     thread_of,
@@ -55,6 +52,7 @@ from core.store.sqlite.mapping import (
 )
 from core.store.sqlite.migrations import require_current
 from core.store.sqlite.pages import Pages, like
+from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.store.sqlite.transaction import Row
 from core.transcript import Entry
 from core.users import Account, Person, Principal

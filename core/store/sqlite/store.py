@@ -29,6 +29,7 @@ from core.store.rows import (
     TurnState,
 )
 from core.store.sqlite import (
+    opening,
     operator,
     outbox,
     pairing,
@@ -161,9 +162,11 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnit
         """See Store."""
         await self._writer.run(lambda tx: steps.record_notes(tx, turn_id, notes))
 
-    async def ask_person(self, prompt: Prompt, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    async def ask_person(
+        self, prompt: Prompt, cards: Sequence[Draft], *, beside: Sequence[Prompt] = ()
+    ) -> tuple[OutboxRow, ...]:
         """See Store."""
-        return await self._writer.run(lambda tx: prompts.ask_person(tx, prompt, cards))
+        return await self._writer.run(lambda tx: opening.ask_person(tx, (prompt, *beside), cards))
 
     async def mark_running(
         self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
@@ -225,7 +228,7 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnit
         self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
     ) -> tuple[OutboxRow, ...]:
         """See Store."""
-        return await self._writer.run(lambda tx: prompts.mark_unknown(tx, call_id, prompt, cards))
+        return await self._writer.run(lambda tx: opening.mark_unknown(tx, call_id, prompt, cards))
 
     # --- people and consent ----------------------------------------------------------------------------
 

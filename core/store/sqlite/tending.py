@@ -11,8 +11,8 @@ from core.prompts import Prompt
 from core.store.codec import refs_from_json
 from core.store.rows import Draft, PromptView
 from core.store.sqlite import feed, prompts
-from core.store.sqlite.mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.prompt_mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.writer import Writer

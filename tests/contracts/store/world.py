@@ -1,12 +1,12 @@
 """A store with people writing to it: a clock that stands still, ids that count, judges that are told."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.ids import CODE_ALPHABET
 from core.messages import Address, ChoiceAnswer, InboundEvent, InboundMessage, Message, Sender, plain
 from core.ports import OutboxRow
-from core.prompts import Option, Options, Prompt, PromptKind, Replies, VoteRule
+from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies, VoteRule, joint_binding
 from core.store.accept import (
     Accepted,
     AcceptView,
@@ -266,6 +266,22 @@ class World:
             expires_at=self.clock.now() + expires_in_s * SECOND,
             tool="shell",
             pattern="echo *",
+        )
+
+    def joint(self, start: TurnStart, calls: Sequence[str]) -> Prompt:
+        """About a call of shell and one of http at once."""
+        asked = tuple(
+            AskedCall(call_id, tool, "it writes", f"{tool} – whole", f"hash of {tool}")
+            for call_id, tool in zip(calls, ("shell", "http"), strict=True)
+        )
+        options = (Option.APPROVE, Option.DENY, Option.ONE_BY_ONE)
+        return replace(
+            self.prompt(start, options=options),
+            detail="",
+            tool=None,
+            pattern=None,
+            calls=asked,
+            binding=joint_binding(call.binding for call in asked),
         )
 
     def draft(self, text: str = "hi", *, to: str = "to room", prompt_id: str | None = None) -> Draft:

@@ -12,15 +12,16 @@ import pytest
 from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.errors import SchemaTooNew, StoreUnavailable
 from core.messages import Address, Attachment, plain
-from core.prompts import Chose, PromptKind, Replies, ToolSetting, Wrote
+from core.prompts import Chose, Option, PromptKind, Replies, ToolSetting, Wrote
 from core.store.accept import ClosePrompt
+from core.store.feed import CardShown
 from core.store.notices import Place
 from core.store.rows import CallState
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
 from core.transcript import UserSaid
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
-from tests.payloads.make_store_database import COLOURED, NOTICE
+from tests.payloads.make_store_database import COLOURED, NOTICE, TOGETHER
 
 STORED = sorted((Path(__file__).parents[2] / "payloads" / "store").glob("sqlite-*.db.gz"))
 
@@ -65,6 +66,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
             await _the_notice_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0006":
             await _the_questions_are_there(World(store, clock, ids))
+        if stored.name >= "sqlite-0013":
+            await _what_was_asked_together_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0008":
             await _the_routine_is_there(World(store, clock, ids))
         await _everything_is_there(World(store, clock, ids))
@@ -86,6 +89,20 @@ async def _the_routine_is_there(world: World) -> None:
     assert (routine.owner_id, routine.text.name, routine.run_count) == ("ada", "hourly", 1)
     (notice,) = await world.store.due_notices(world.clock.now())
     assert (notice.run_id, notice.text, notice.menu_id) == ("run-1", "look", "menu-1")
+
+
+async def _what_was_asked_together_is_there(world: World) -> None:
+    (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=together"]
+    (card,) = [
+        item.shown.prompt
+        for item in await world.store.feed_after(thread.id, 0, 100)
+        if isinstance(item.shown, CardShown)
+    ]
+    assert [(call.tool, call.detail) for call in card.calls] == [
+        ("shell", "shell – whole"),
+        ("http", "http – whole"),
+    ]
+    assert card.outcome is Option.DENY
 
 
 async def _the_notice_is_there(world: World) -> None:
@@ -185,6 +202,7 @@ async def _everything_is_there(world: World) -> None:
         "used",
         "Which colour?",
         NOTICE,
+        TOGETHER,
         text_of(COLOURED),
     )
     pending = await store.pending_outbox(CHANNEL)

@@ -1,0 +1,133 @@
+"""What waits, or waited, for people, as the API and the streams show it."""
+
+from typing import Any, Literal, assert_never
+
+from bot.web.blocks import Page
+from core.consent.cards import in_full, labels
+from core.consent.voting import may_decide
+from core.prompts import AskedCall, Options, Prompt, PromptState, Replies
+from core.store.feed import PromptGlance
+from core.store.rows import PromptView
+from core.users import Principal
+
+
+class ChoiceView(Page):
+    """One answer offered; `option` is what `action` says for it."""
+
+    index: int
+    label: str
+    option: str
+
+
+class NamedPerson(Page):
+    """A person by id and name."""
+
+    id: str
+    name: str
+
+
+class OutcomeView(Page):
+    """How a prompt ended; `by` is null where nobody answered."""
+
+    text: str
+    by: str | None
+    at: int
+
+
+class AskedCallPage(Page):
+    """One of several calls that are asked about together; `lines`: its arguments as people see them."""
+
+    call_id: str
+    tool: str
+    reason: str
+    lines: tuple[str, ...]
+
+
+class ApprovalPage(Page):
+    """Something that waits, or waited, for a person. `arguments`: of the call, as it would run; `calls`: what
+    is asked about together instead of one call; `votes`: who has agreed so far; `quorum`: how many must;
+    `voted`: whether the reader has."""
+
+    prompt_id: str
+    call_id: str | None
+    calls: tuple[AskedCallPage, ...]
+    kind: str
+    thread_id: str
+    channel: str
+    title: str
+    tool: str | None
+    arguments: dict[str, Any] | None
+    details: tuple[str, ...]
+    choices: tuple[ChoiceView, ...]
+    free_text: bool
+    editable: bool
+    requester: NamedPerson
+    opened_at: int
+    expires_at: int
+    state: Literal["open", "closed"]
+    outcome: OutcomeView | None
+    may_decide: bool
+    voted: bool
+    quorum: int
+    votes: tuple[str, ...]
+
+
+def approval_page(
+    glance: PromptGlance, reader: Principal, arguments: dict[str, Any] | None, *, editable: bool
+) -> ApprovalPage:
+    """A prompt as this person sees it; `arguments`: of its call, without those that are never shown."""
+    prompt = glance.prompt
+    is_open = prompt.state is PromptState.OPEN
+    view = PromptView(prompt, glance.votes, glance.thread)
+    voted = any(vote.user_id == reader.user_id for vote in glance.votes)
+    return ApprovalPage(
+        prompt_id=prompt.id,
+        call_id=prompt.call_id,
+        calls=tuple(map(_asked, prompt.calls)),
+        kind=prompt.kind.value,
+        thread_id=prompt.thread_id,
+        channel=glance.thread.channel,
+        title=prompt.title,
+        tool=prompt.tool,
+        arguments=arguments,
+        details=lines_of(prompt),
+        choices=_choices(prompt),
+        free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
+        editable=editable,
+        requester=NamedPerson(id=prompt.requester_id, name=glance.requester),
+        opened_at=prompt.created_at,
+        expires_at=prompt.expires_at,
+        state="open" if is_open else "closed",
+        outcome=None
+        if is_open
+        else OutcomeView(text=prompt.outcome_text or "", by=glance.closed_by, at=glance.closed_at or 0),
+        may_decide=is_open and not voted and may_decide(view, reader) is None,
+        voted=voted,
+        quorum=prompt.rule.quorum,
+        votes=tuple(vote.name for vote in glance.votes),
+    )
+
+
+def _asked(call: AskedCall) -> AskedCallPage:
+    lines = tuple(call.detail.split("\n")) if call.detail else ()
+    return AskedCallPage(call_id=call.call_id, tool=call.tool, reason=call.reason, lines=lines)
+
+
+def lines_of(prompt: Prompt) -> tuple[str, ...]:
+    """What is asked below its title."""
+    whole = in_full(prompt)
+    return tuple(whole.split("\n")) if whole else ()
+
+
+def _choices(prompt: Prompt) -> tuple[ChoiceView, ...]:
+    match prompt.offer:
+        case Options(options):
+            names = [option.value for option in options]
+        case Replies(replies):
+            names = [str(index) for index in range(len(replies))]
+        case _:
+            assert_never(prompt.offer)
+    named = zip(labels(prompt), names, strict=True)
+    return tuple(
+        ChoiceView(index=index, label=label, option=name) for index, (label, name) in enumerate(named)
+    )

@@ -1,0 +1,124 @@
+"""Several calls on one card: what is said to it is said of exactly those, and of all of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import StaleTurn
+from core.prompts import Option, PromptKind
+from core.store.accept import StopThread
+from core.store.rows import CallRow, CallState, TurnStart
+from tests.contracts.store.test_prompts import SETTLED, closing
+from tests.contracts.store.test_turns import go
+from tests.contracts.store.world import World
+
+Standing = tuple[CallState, Option | None, str | None]
+
+
+def standing(call: CallRow) -> Standing:
+    answer = call.answer
+    assert answer is None or isinstance(answer, Option)
+    return call.state, answer, call.answered_by
+
+
+async def standings(world: World, start: TurnStart) -> list[Standing]:
+    return [standing(call) for call in (await world.reload(start)).calls]
+
+
+async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: World) -> None:
+    start = await world.turn()
+    first, between, last = await world.call(start, "shell", "time", "http")
+    prompt = world.joint(start, (first, last))
+    await world.store.ask_person(prompt, [world.card(prompt)])
+    (view,) = await world.store.open_prompts()
+    assert view.prompt == prompt
+    assert (await world.look()).open_prompts == (view,)
+    calls = (await world.reload(start)).calls
+    assert [(call.state, call.prompt_id, call.binding) for call in calls] == [
+        (CallState.WAITING, prompt.id, "hash of shell"),
+        (CallState.INTENT, None, None),
+        (CallState.WAITING, prompt.id, "hash of http"),
+    ]
+    assert between == calls[1].call_id
+
+
+@pytest.mark.parametrize(
+    "option, expected",
+    [
+        (Option.APPROVE, (CallState.APPROVED, Option.APPROVE, "Ada")),
+        (Option.DENY, (CallState.DENIED, Option.DENY, "Ada")),
+        (Option.ONE_BY_ONE, (CallState.INTENT, Option.ONE_BY_ONE, "Ada")),
+    ],
+)
+async def test_one_answer_is_for_all_of_them_and_for_no_other(
+    world: World, option: Option, expected: Standing
+) -> None:
+    start = await world.turn()
+    first, _, last = await world.call(start, "shell", "time", "http")
+    prompt = world.joint(start, (first, last))
+    cards = [world.card(prompt), world.card(prompt, to="to Ada alone")]
+    await world.store.ask_person(prompt, cards)
+    accepted = await world.rule(closing(prompt, option))
+    assert accepted.started is not None
+    assert await standings(world, start) == [expected, (CallState.INTENT, None, None), expected]
+    assert [(row.address, row.message) for row in accepted.outbox] == [
+        ("to room", SETTLED),
+        ("to Ada alone", SETTLED),
+    ]
+
+
+async def test_consent_to_anything_but_what_was_shown_is_none(world: World) -> None:
+    start = await world.turn()
+    prompt = replace(world.joint(start, await world.call(start, "shell", "http")), binding="of other calls")
+    await world.store.ask_person(prompt, [world.card(prompt)])
+    accepted = await world.rule(closing(prompt, Option.APPROVE))
+    assert accepted.started is not None
+    assert {state for state, *_ in await standings(world, start)} == {CallState.INTENT}
+
+
+async def test_an_expired_one_is_denied_by_nobody(world: World) -> None:
+    start = await world.turn()
+    prompt = world.joint(start, await world.call(start, "shell", "http"))
+    await world.store.ask_person(prompt, [world.card(prompt)])
+    expired = await world.store.expire_prompts(prompt.expires_at, lambda _: "expired", lambda _: SETTLED)
+    assert len(expired.started) == 1
+    assert await standings(world, start) == [(CallState.DENIED, Option.DENY, None)] * 2
+
+
+async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: World) -> None:
+    start = await world.turn()
+    first, second = await world.call(start, "shell", "http")
+    await world.store.mark_running(start.turn_id, second, go)
+    prompt = world.joint(start, (first, second))
+    with pytest.raises(StaleTurn):
+        await world.store.ask_person(prompt, [world.card(prompt)])
+    assert not await world.store.open_prompts()
+    assert await world.states(start) == [CallState.INTENT, CallState.RUNNING]
+
+
+async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(world: World) -> None:
+    start = await world.turn()
+    calls = await world.call(start, "shell", "http")
+    joint = world.joint(start, calls)
+    await world.store.ask_person(joint, [world.card(joint)])
+    await world.rule(closing(joint, Option.ONE_BY_ONE))
+    singles = [world.prompt(start, call_id) for call_id in calls]
+    await world.store.ask_person(singles[0], [world.card(one) for one in singles], beside=singles[1:])
+    assert [view.prompt for view in (await world.look()).open_prompts] == singles
+    assert (await world.rule(closing(singles[1], Option.DENY))).started is None
+    assert (await world.rule(closing(singles[0], Option.APPROVE))).started is not None
+    assert [state for state, *_ in await standings(world, start)] == [CallState.APPROVED, CallState.DENIED]
+
+
+async def test_stopped_it_is_settled_without_an_answer(world: World) -> None:
+    start = await world.turn()
+    prompt = world.joint(start, await world.call(start, "shell", "http"))
+    await world.store.ask_person(prompt, [world.card(prompt)])
+    await world.rule(StopThread("Stopped."))
+    view = (await world.look(prompt_id=prompt.id)).prompt
+    assert view is not None
+    assert (view.prompt.kind, view.prompt.outcome, view.prompt.outcome_text) == (
+        PromptKind.APPROVAL,
+        None,
+        "Stopped.",
+    )
