@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from core.clock import SECOND_US
 from core.forms import Problem
@@ -12,13 +13,15 @@ from core.routine import Cron, Definition, Event, Lightweight
 from core.routine_run import MessageInput, kept
 from core.routines.asking import Asked, system_text, user_text
 from core.routines.describe import what_fires
-from core.routines.matcher import Heard, Hit, Listener, Matcher
 from core.routines.permitted import not_permitted
 from core.routines.slots import schedule_of
 from core.routines.stored import definition_of, kind_of
 from core.routines.validation import validate
 from core.store.routines import RoutineRow
 from core.users import Principal
+
+if TYPE_CHECKING:
+    from core.routines.matcher import Hit
 
 SLOTS_TOLD = 5
 
@@ -85,6 +88,9 @@ def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
     return Draft(tuple(not_permitted(found, at.by)), what_fires(trigger), slots, trial)
 
 
+if TYPE_CHECKING:
+    from core.routines.matcher import Hit
+
 _FAR_US = 50 * 366 * 86_400 * SECOND_US
 
 
@@ -104,8 +110,11 @@ def _tried(definition: Definition, text: str, state: str, at: Moment) -> Trial:
     return Trial(True, why, system_text(asked, with_tools=definition.action.use_tools), user_text(asked))
 
 
-def _hit(trigger: Event, text: str) -> Hit | None:
+def _hit(trigger: Event, text: str) -> "Hit | None":
     """By a message that passes every filter."""
+    # RE2 is loaded where somebody tries a text: whoever reads lists of routines needs none of it.
+    from core.routines.matcher import Heard, Listener, Matcher
+
     matcher = Matcher()
     matcher.put(Listener("tried", "tried", replace(trigger, thread_id=None)))
     sender = () if trigger.sender is None else (trigger.sender,)
@@ -113,7 +122,7 @@ def _hit(trigger: Event, text: str) -> Hit | None:
 
 
 def _asked(
-    definition: Definition, action: Lightweight, trigger: Event, hit: Hit, text: str, state: str, at: Moment
+    definition: Definition, action: Lightweight, trigger: Event, hit: "Hit", text: str, state: str, at: Moment
 ) -> Asked:
     message = MessageInput(
         event_key="tried",
