@@ -77,11 +77,13 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What became of it. `run_id` None: `refusal` says why; `repeated`: it had been claimed before."""
+    """What became of it. `run_id` None: `refusal` says why; `repeated`: it had been claimed before;
+    `rests_us`: of a routine that cools down, how long it does yet."""
 
     run_id: str | None
     refusal: ClaimRefusal | None = None
     repeated: bool = False
+    rests_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,11 @@ class Effects:
                 self._routine(effect)
 
     def _routine(self, effect: FireRoutine | PauseRoutine) -> None:
-        from core.store.sqlite import routine_runs, routines  # most events have nothing to do with them
+        from core.store.sqlite import routine_claims, routines  # most events have nothing to do with them
 
         match effect:
             case FireRoutine(run):
-                if routine_runs.claim(self._tx, run).run_id is not None:
+                if routine_claims.claim(self._tx, run).run_id is not None:
                     self.routines.append(run.routine_id)
             case PauseRoutine(routine_id, because):
                 routines.switch(self._tx, routine_id, enabled=False, next_slot_at=None, because=because)

@@ -1,4 +1,5 @@
-"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted."""
+"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted. How
+they are claimed is in routine_claims.py."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -8,24 +9,19 @@ from core.clock import SECOND_US
 from core.routine_run import RunStatus
 from core.store.codec import storable
 from core.store.routines import (
-    Claim,
-    ClaimRefusal,
     DueNotice,
     MenuView,
-    NewRun,
     NextDue,
-    RoutineRow,
     RoutineRunRow,
     RunEnd,
     StartedRun,
 )
-from core.store.sqlite.routines import MOST_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
+from core.store.sqlite.routines import ROUTINE, ROUTINE_COLUMNS, routine_of, skip_waiting
 from core.store.sqlite.transaction import Row, Transaction
 
 KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
 """Of a routine's runs the newest are kept, and the last day's: their keys are what makes claims unique."""
-COALESCED = "a later slot took its place while it waited"
 
 _RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
@@ -53,117 +49,6 @@ def _run_of(row: Row) -> RoutineRunRow:
 
 def _started_of(row: Row) -> StartedRun:
     return StartedRun(_run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS]))
-
-
-# --- claiming -------------------------------------------------------------------------------------------
-
-
-def claim(tx: Transaction, new: NewRun) -> Claim:
-    """See Routines.claim_run."""
-    known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
-    if known is not None:
-        return Claim(known[0], repeated=True)
-    routine = by_id(tx, new.routine_id)
-    refusal = ClaimRefusal.GONE if routine is None else _refusal(tx, routine, new)
-    if routine is None or refusal is not None:
-        return Claim(None, refusal)
-    _insert(tx, new, max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0))
-    return Claim(new.id)
-
-
-def _refusal(tx: Transaction, routine: RoutineRow, new: NewRun) -> ClaimRefusal | None:
-    now = tx.clock.now()
-    waiting = tx.one(
-        "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND state = 'waiting'", routine.id
-    )
-    if waiting is not None and waiting[0] >= MOST_WAITING:
-        return ClaimRefusal.QUEUE_FULL
-    if not routine.enabled:
-        return ClaimRefusal.PAUSED
-    if not new.heeds_guardrails:
-        return None
-    if routine.last_claimed_at is not None and now < routine.last_claimed_at + routine.text.cooldown_us:
-        return ClaimRefusal.COOLING_DOWN
-    if new.content_hash is not None and routine.text.dedup_window_us and _repeats(tx, routine, new, now):
-        return ClaimRefusal.REPEATED
-    return None
-
-
-def _repeats(tx: Transaction, routine: RoutineRow, new: NewRun, now: int) -> bool:
-    found = tx.one(
-        "SELECT 1 FROM routine_runs WHERE routine_id = ? AND content_hash = ? AND created_at > ? LIMIT 1",
-        routine.id,
-        new.content_hash,
-        now - routine.text.dedup_window_us,
-    )
-    return found is not None
-
-
-def _insert(tx: Transaction, new: NewRun, not_before: int) -> None:
-    now = tx.clock.now()
-    tx.run(
-        "INSERT INTO routine_runs (id, routine_id, key, kind, input, content_hash, state, due_at, not_before,"
-        " created_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
-        new.id,
-        new.routine_id,
-        new.key,
-        new.kind,
-        storable(new.input),
-        new.content_hash,
-        new.due_at,
-        not_before,
-        now,
-    )
-    tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", now, new.routine_id)
-    tx.changes.runs.add(new.routine_id)
-
-
-def claim_slots(
-    tx: Transaction,
-    routine_id: str,
-    slot_at: int,
-    runs: Sequence[NewRun],
-    next_slot_at: int | None,
-    skipped: int,
-) -> tuple[Claim, ...]:
-    """See Routines.claim_slots. A slot within the cooldown waits for its end: it is late, not lost."""
-    routine = by_id(tx, routine_id)
-    moved = tx.run(
-        "UPDATE routines SET next_slot_at = ?, skipped_slots = skipped_slots + ?"
-        " WHERE id = ? AND enabled = 1 AND next_slot_at = ?",
-        next_slot_at,
-        skipped,
-        routine_id,
-        slot_at,
-    )
-    if routine is None or not moved:
-        return ()
-    return tuple(_claim_slot(tx, routine, new) for new in runs)
-
-
-def _claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
-    known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
-    if known is not None:
-        return Claim(known[0], repeated=True)
-    cools_until = 0
-    if routine.last_claimed_at is not None and new.heeds_guardrails:
-        cools_until = routine.last_claimed_at + routine.text.cooldown_us
-    not_before = max(new.due_at, cools_until, routine.backoff_until)
-    if new.heeds_guardrails and (not_before > tx.clock.now() or _runs(tx, routine.id)):
-        tx.run(
-            "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ?"
-            " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron'",
-            tx.clock.now(),
-            COALESCED,
-            routine.id,
-        )
-    _insert(tx, new, not_before)
-    return Claim(new.id)
-
-
-def _runs(tx: Transaction, routine_id: str) -> bool:
-    sql = "SELECT 1 FROM routine_runs WHERE routine_id = ? AND state = 'running' LIMIT 1"
-    return tx.one(sql, routine_id) is not None
 
 
 # --- running --------------------------------------------------------------------------------------------
