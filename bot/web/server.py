@@ -22,7 +22,8 @@ LISTEN_BACKLOG = 128
 def listen(host: str, port: int) -> socket.socket:
     """A bound, listening socket; raises StartError with what to do if the address is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    # Named, the protocol makes asyncio send small answers at once instead of 40 ms later.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
