@@ -285,8 +285,14 @@ async def _assemble(
             ids,
         )
 
+    def webhooks() -> ASGIApp:
+        from bot.routine_webhooks import build_webhooks
+
+        return build_webhooks(store, routines, ring, clock, ids)
+
     routes = [
         *health_routes(readiness),
+        Mount(f"{API_PATH}/webhooks", app=OnDemand(webhooks)),
         Mount(API_PATH, app=OnDemand(api)),
         *login_routes(login, store, gate),
         *metrics_routes(metrics),

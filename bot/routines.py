@@ -29,6 +29,7 @@ def build_routines(
 
     def build(signals: RoutineSignals) -> Engine:
         from bot.platforms import readable_files
+        from core.routines.doors import Doors
         from core.routines.engine import EngineParts, RoutineEngine
         from core.routines.lightweight import LightweightRuns
         from core.routines.listening import Listening
@@ -40,7 +41,7 @@ def build_routines(
         zone = config.hub.timezone
         runs = LightweightRuns(model, readable_files(config.workspace.dir), store.user, clock, zone)
         telling = Telling(store, send, clock)
-        parts = EngineParts(store, runs, telling, Listening(), signals, clock, ids)
+        parts = EngineParts(store, runs, telling, Listening(), Doors(), signals, clock, ids)
         return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
 
     return RoutineService(store, build)
@@ -98,6 +99,10 @@ class Resting:
         """Nothing is heard."""
         del message
         return ()
+
+    def door(self, path: str) -> None:
+        """Nobody is let in."""
+        del path
 
     def changed(self, row: object) -> None:
         """It is in the store."""

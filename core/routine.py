@@ -27,9 +27,10 @@ class OnMatch(StrEnum):
 
 
 class Signature(StrEnum):
-    """How callers of a webhook prove who they are; `HUBBUB` is HMAC-SHA256 over timestamp and body."""
+    """How callers of a webhook prove who they are; `STANDARD` is Standard Webhooks: HMAC-SHA256 over id, time
+    and body."""
 
-    HUBBUB = "hubbub"
+    STANDARD = "standard"
     GITHUB = "github"
     GITLAB = "gitlab"
     STRIPE = "stripe"
@@ -64,7 +65,7 @@ class Event:
 
 
 Filters = tuple[tuple[str, str], ...]
-"""Names at the payload's top level and what each must be, as text, without regard to case."""
+"""Names of fields of the payload (`a.b` within others) and what each must be, as text, whatever the case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,12 @@ class SystemEvent:
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """By `POST /api/webhooks/{path}`. `secret_name` names a secret of the vault; without one nobody is let
-    in. `fields`: dotted names of the payload's fields that reach the model; none named: the whole payload."""
+    in. `filters` and `fields`: dotted names of the payload's fields; the filter `@event` asks for what the
+    sender calls the event. `fields` reach the model; none named: the whole payload."""
 
     path: str
     secret_name: str | None = None
-    signature: Signature = Signature.HUBBUB
+    signature: Signature = Signature.STANDARD
     filters: Filters = ()
     fields: tuple[str, ...] = ()
 

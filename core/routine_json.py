@@ -123,7 +123,7 @@ def _trigger(form: Form, timezone: str) -> Trigger:
             trigger = Webhook(
                 path=form.text("path"),
                 secret_name=form.text_or_none("secret_name"),
-                signature=form.word("signature", Signature.HUBBUB),
+                signature=form.word("signature", Signature.STANDARD),
                 filters=_filters(form),
                 fields=form.texts("fields"),
             )

@@ -66,10 +66,12 @@ class SystemInput:
 
 @dataclass(frozen=True, slots=True)
 class WebhookInput:
-    """A delivery by the id its sender gave it; `payload` is what the routine asked for, as JSON text."""
+    """A delivery by the id its sender gave it; `event`: what the sender calls it, "" where it does not;
+    `payload` is what the routine asked for, as JSON text."""
 
     delivery_id: str
     payload: str = "{}"
+    event: str = ""
 
 
 @dataclass(frozen=True, slots=True)

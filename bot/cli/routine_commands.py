@@ -28,6 +28,9 @@ Webhook = Annotated[str | None, typer.Option(metavar="PATH", help="By a request 
 Secret = Annotated[
     str | None, typer.Option("--secret", metavar="NAME", help="The secret of the vault that signs requests.")
 ]
+Signature = Annotated[
+    str | None, typer.Option(metavar="KIND", help="How they are signed: standard, github, gitlab, stripe.")
+]
 EventOption = Annotated[
     str | None, typer.Option("--event", metavar="SOURCE/TYPE", help="By an event, such as github/push.")
 ]
@@ -57,6 +60,7 @@ def routines_add(
     consume: Consume = None,
     webhook: Webhook = None,
     secret: Secret = None,
+    signature: Signature = None,
     event: EventOption = None,
     cooldown: Cooldown = None,
     description: Description = None,
@@ -70,7 +74,7 @@ def routines_add(
 
     def make() -> None:
         given = _given(prompt, cooldown, description) | {"name": name}
-        trigger = _trigger(cron, timezone, match, consume, webhook, secret, event)
+        trigger = _trigger(cron, timezone, match, consume, webhook, secret, signature, event)
         page = routines.page_of(file, given)
         page["trigger"] = page.get("trigger", {}) | trigger if trigger else page.get("trigger", _MANUAL)
         page["action"] = {"type": "lightweight"} | page.get("action", {})
@@ -201,6 +205,7 @@ def _trigger(
     consume: bool | None,
     webhook: str | None,
     secret: str | None,
+    signature: str | None,
     event: str | None,
 ) -> dict[str, Any]:
     """What the options say; of several kinds the first, and the fields of the others are refused later."""
@@ -217,6 +222,8 @@ def _trigger(
         page = {"type": "webhook", **page, "path": webhook}
     if secret is not None:
         page["secret_name"] = secret
+    if signature is not None:
+        page["signature"] = signature
     if event is not None:
         source, _, event_type = event.partition("/")
         page = {"type": "system_event", **page, "source": source, "event_type": event_type}

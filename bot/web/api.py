@@ -31,6 +31,7 @@ from bot.web.people import People
 from bot.web.routines import RoutinesApi
 from bot.web.threads import Threads
 from bot.web.uploads import FileUploads
+from bot.web.webhooks import documented
 from channels.webchat import WebChannel
 from core.clock import Clock
 from core.consent.laws import ConsentLaws
@@ -76,7 +77,7 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *looking.endpoints()]
     found += [*keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
     found += RoutinesApi(parts.routines).endpoints()
-    return [*found, openapi_endpoint(found)]
+    return [*found, openapi_endpoint([*found, documented()])]
 
 
 def api(parts: ApiParts, gate: Gate) -> ASGIApp:

@@ -64,7 +64,8 @@ class Endpoint:
     """One row. `answer` None: the handler makes the whole response, described by `media_type`.
 
     `refusals`: statuses beyond those every endpoint may give; `owner_only`: others are told 403;
-    `raw_body`: the handler reads the body itself; `tokens_only`: not for browsers' sessions.
+    `raw_body`: the handler reads the body itself; `tokens_only`: not for browsers' sessions; `public`: for
+    whoever comes, and served elsewhere; `also`: other statuses with the same answer, and what they mean.
     """
 
     method: str
@@ -78,6 +79,8 @@ class Endpoint:
     owner_only: bool = False
     tokens_only: bool = False
     raw_body: bool = False
+    public: bool = False
+    also: Sequence[tuple[int, str]] = field(default=())
     media_type: str = "application/json"
 
     @property

@@ -22,9 +22,14 @@ _REFUSALS = {
     408: "The body did not arrive in time.",
     409: "Refused as things stand.",
     413: "The body is too large.",
+    415: "The body is of another kind than is taken.",
     422: "The form is right, but a value means nothing here; the error names its field.",
+    429: "Too much at once; bring it again later.",
     503: "Try again later.",
 }
+_ID = {"format": "uuid"}
+_PATHS = {"path": {"pattern": "^[a-z0-9][a-z0-9._-]{0,99}$"}}
+"""What a part of a path must be, by its name; every other one is an id."""
 _REF = "#/components/schemas/{model}"
 
 
@@ -73,11 +78,14 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint.query, schemas)],
         "responses": _responses(endpoint, schemas),
     }
+    if endpoint.public:
+        operation["security"] = []
     if endpoint.body is not None:
         schema = _schema(endpoint.body, "validation", schemas)
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     elif endpoint.raw_body:
         content = {"application/octet-stream": {"schema": {"type": "string", "minLength": 1}}}
+        content = {"application/json": {"schema": {}}} if endpoint.public else content
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
@@ -89,7 +97,7 @@ def _operation_id(endpoint: Endpoint) -> str:
 
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", **_PATHS.get(name, _ID)}}
         for name in re.findall(r"{(\w+)}", endpoint.path)
     ]
 
@@ -120,12 +128,13 @@ def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         }
     else:
         good["content"] = {endpoint.media_type: {"schema": {}}}
-    statuses = {400, 401, 403, *endpoint.refusals}
+    statuses = {400, 401, *([] if endpoint.public else [403]), *endpoint.refusals}
     if endpoint.body is not None or endpoint.raw_body:
         statuses |= {408, 413}
     error = {"content": {"application/json": {"schema": {"$ref": _REF.format(model="ErrorPage")}}}}
     refusals = {str(status): {"description": _REFUSALS[status], **error} for status in sorted(statuses)}
-    return {str(endpoint.status): good, **refusals}
+    also = {str(status): good | {"description": told} for status, told in endpoint.also}
+    return {str(endpoint.status): good, **also, **refusals}
 
 
 def _schema(type_: Any, mode: Any, schemas: dict[str, Any]) -> dict[str, Any]:

@@ -86,8 +86,9 @@ def _fired_by(fired: RunInput) -> str:
             return f"A message.\n{fence_tool_output('message', _message(fired))}"
         case SystemInput(_, source, event_type, payload):
             return f"The event {source} {event_type}.\n{fence_tool_output('event', payload)}"
-        case WebhookInput(_, payload):
-            return f"A webhook.\n{fence_tool_output('webhook', payload)}"
+        case WebhookInput(_, payload, event):
+            told = f"event: {event}\n\n{payload}" if event else payload
+            return f"A webhook.\n{fence_tool_output('webhook', told)}"
         case ManualInput():
             return "A person asked for this run."
         case _:

@@ -11,7 +11,7 @@ from core.clock import Clock
 from core.errors import HubError
 from core.forms import Problem
 from core.ids import Ids
-from core.routine import Cron, Definition, SystemEvent
+from core.routine import Cron, Definition, SystemEvent, Webhook
 from core.routine_json import read_definition
 from core.routine_run import ManualInput, SystemInput, claim_key, kept
 from core.routine_run_json import input_to_json
@@ -90,6 +90,7 @@ class RoutineDesk:
         page = self._completed(page)
         formal = isinstance(read_definition(page, self._timezone), tuple)
         definition = _judged(validate(page, self._timezone), by, formal=formal)
+        await self._secret_of(definition)
         if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
@@ -105,6 +106,7 @@ class RoutineDesk:
         """Change what the page names, and nothing else."""
         row = await self.find(by, named)
         definition = _judged(change(_definition(row), page, self._timezone), by)
+        await self._secret_of(definition)
         text = text_of(definition, self._next_slot(definition, row.created_at))
         changed = await self._store.rewrite_routine(row.id, text, version=row.version)
         if changed is None:
@@ -201,6 +203,12 @@ class RoutineDesk:
             return page
         guardrails = cast("dict[str, object]", given or {})
         return {**page, "guardrails": {"cooldown_s": self._cooldown_s, **guardrails}}
+
+    async def _secret_of(self, definition: Definition) -> None:
+        name = definition.trigger.secret_name if isinstance(definition.trigger, Webhook) else None
+        if name and name not in {secret.name for secret in await self._store.secrets()}:
+            told = f"names no secret of the vault; set it: hubbub secrets set {name}"
+            raise RoutineRefused(Problem("trigger.secret_name", told))
 
     def _next_slot(self, definition: Definition, anchor: int) -> int | None:
         if not isinstance(definition.trigger, Cron):

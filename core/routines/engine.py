@@ -20,6 +20,7 @@ from core.routine import Cron, Definition, FullJob, Lightweight
 from core.routine_run import Match, RunStatus, SlotInput, claim_key
 from core.routine_run_json import input_to_json
 from core.routines import texts
+from core.routines.doors import Door, Doors
 from core.routines.ends import end_of
 from core.routines.lightweight import LightweightRuns, Performed, SpentSoFar
 from core.routines.listening import Listening
@@ -51,6 +52,7 @@ class EngineParts:
     runs: LightweightRuns
     telling: Telling
     listening: Listening
+    doors: Doors
     signals: RoutineSignals
     clock: Clock
     ids: Ids
@@ -76,10 +78,16 @@ class RoutineEngine:
     def changed(self, row: RoutineRow) -> None:
         """See Engine."""
         self._parts.listening.changed(row)
+        self._parts.doors.changed(row)
 
     def deleted(self, routine_id: str) -> None:
         """See Engine."""
         self._parts.listening.deleted(routine_id)
+        self._parts.doors.deleted(routine_id)
+
+    def door(self, path: str) -> Door | None:
+        """See Engine."""
+        return self._parts.doors.at(path)
 
     # --- starting --------------------------------------------------------------------------------------
 
@@ -88,6 +96,8 @@ class RoutineEngine:
         after = ""
         while rows := await self._store.listening_routines(after, READ_AT_ONCE):
             await self._parts.listening.load(rows)
+            for row in rows:
+                self._parts.doors.changed(row)
             after = rows[-1].id
         for left in await self._store.lapsed_runs(None):
             await self._cut_off(left)

@@ -1,4 +1,4 @@
-"""Filters of events and webhooks: what a payload must say for a routine to fire."""
+"""What of a payload concerns a routine: the fields its filters ask for, and those its model is shown."""
 
 from typing import Any, cast
 
@@ -6,14 +6,21 @@ from core.routine import Filters
 
 
 def passes(filters: Filters, payload: Any) -> bool:
-    """Whether the payload has every named field at its top level, as a text, number or truth value that reads
-    as the filter does, without regard to case. A payload that is no object passes where nothing is asked."""
-    if not filters:
-        return True
+    """Whether the payload has every named field, as a text, number or truth value that reads as the filter
+    does, without regard to case. A payload that is no object passes where nothing is asked."""
+    return all(_reads_as(value_of(payload, name), wanted) for name, wanted in filters)
+
+
+def value_of(payload: Any, name: str) -> Any:
+    """One field, `a.b` being field `b` of field `a`; one that is itself called `a.b` comes first. None where
+    there is none."""
     if not isinstance(payload, dict):
-        return False
+        return None
     page = cast("dict[str, Any]", payload)
-    return all(_reads_as(page.get(name), wanted) for name, wanted in filters)
+    if name in page:
+        return page[name]
+    first, _, rest = name.partition(".")
+    return value_of(page.get(first), rest) if rest else None
 
 
 def _reads_as(value: Any, wanted: str) -> bool:

@@ -11,6 +11,7 @@ from core.store.base import Store
 
 if TYPE_CHECKING:
     from core.routine_run import Match
+    from core.routines.doors import Door
     from core.store.routines import RoutineRow
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,10 @@ class Engine(Protocol):
         """See core.hub.EventRoutines."""
         ...
 
+    def door(self, path: str) -> "Door | None":
+        """The webhook at that path."""
+        ...
+
     def changed(self, row: "RoutineRow") -> None:
         """A routine was made or changed: from now on it is as the row says."""
         ...
@@ -96,6 +101,10 @@ class RoutineService:
         """See EventRoutines."""
         del routine_ids
         self._signals.wake()
+
+    def door(self, path: str) -> "Door | None":
+        """The webhook at that path; None: there is none."""
+        return None if self._engine is None else self._engine.door(path)
 
     def changed(self, row: "RoutineRow") -> None:
         """A routine was made or changed."""

@@ -107,6 +107,8 @@ def _trigger(trigger: Trigger) -> Iterator[Problem]:
                     "must be 1 to 100 of a-z, 0-9, dot, dash and underscore, and begin with a letter or digit"
                 )
                 yield Problem("trigger.path", told)
+            if not trigger.secret_name:
+                yield Problem("trigger.secret_name", "must name a secret of the vault, which signs requests")
             yield from _filters(trigger.filters)
             yield from _listed("trigger.fields", trigger.fields, MAX_WORD)
         case Manual():

@@ -73,7 +73,8 @@ class Routines(Protocol):
         ...
 
     async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
-        """Enabled event routines of all owners in order of id, those behind the id `after`."""
+        """What waits for something from outside: enabled event routines and all webhooks, of all owners, in
+        order of id, those behind the id `after`."""
         ...
 
     async def routine_at_path(self, path: str) -> "RoutineRow | None":

@@ -60,12 +60,17 @@ def test_the_document_says_everything(place: Place) -> None:
     document = place.document
     assert document["openapi"] == "3.1.0"
     paths = document["paths"]
-    for path in ("/chat/send", "/chat/gate/resolve", "/threads/{id}", "/events", "/uploads", "/why"):
+    shown = ("/chat/send", "/chat/gate/resolve", "/threads/{id}", "/events", "/uploads", "/why")
+    for path in (*shown, "/webhooks/{path}"):
         assert path in paths
     for path, operations in paths.items():
         for operation in operations.values():
             assert operation["summary"], path
-            assert {"400", "401", "403"} <= set(operation["responses"])
+            public = operation.get("security") == []
+            assert {"400", "401"} | (set() if public else {"403"}) <= set(operation["responses"])
+    assert [path for path, of_path in paths.items() if of_path.get("post", {}).get("security") == []] == [
+        "/webhooks/{path}"
+    ]
     schemas = document["components"]["schemas"]
     for reference in _references(document):
         assert reference.removeprefix("#/components/schemas/") in schemas

@@ -88,7 +88,8 @@ async def test_a_routine_made_by_command_fires_and_tells_its_history(house: Hous
         (("--cron", "0 9 * * *", "--timezone", "Mars/Base"), "trigger.timezone"),
         (("--match", "x", "--webhook", "y"), "trigger.path"),
         (("--cooldown", "-1"), "guardrails.cooldown_s"),
-        (("--webhook", "github"), "trigger.type cannot be webhook yet"),
+        (("--webhook", "github"), "trigger.secret_name must name a secret"),
+        (("--webhook", "github", "--secret", "hook"), "set it: hubbub secrets set hook"),
     ],
 )
 def test_what_is_wrong_is_told_by_its_field(tmp_path: Path, options: tuple[str, ...], told: str) -> None:

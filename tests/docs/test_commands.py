@@ -74,6 +74,9 @@ def test_every_command_that_can_run_here_runs(tmp_path: Path, text: str) -> None
     typed = words(WHOLE[text])
     (tmp_path / "hubbub.toml").write_text("[http]\nport = 0\n")
     assert command(tmp_path, *FIRST).code == 0
+    if "--secret" in typed:
+        secret = typed[typed.index("--secret") + 1]
+        assert command(tmp_path, "secrets", "set", secret, stdin=b"a secret\n").code == 0
     if typed[0] == "logs":
         (tmp_path / "data" / "hub.log").touch()
     done = command(tmp_path, *typed)

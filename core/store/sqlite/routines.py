@@ -180,8 +180,8 @@ def due_first(tx: Transaction, owner_id: str, limit: int) -> tuple[RoutineRow, .
 def listening(tx: Transaction, after: str, limit: int) -> tuple[RoutineRow, ...]:
     """See Routines.listening_routines."""
     rows = tx.all(
-        f"SELECT {ROUTINE} FROM routines o WHERE o.id > ? AND o.kind = 'event' AND o.enabled = 1"
-        " ORDER BY o.id LIMIT ?",
+        f"SELECT {ROUTINE} FROM routines o WHERE o.id > ?"
+        " AND (o.kind = 'webhook' OR o.kind = 'event' AND o.enabled = 1) ORDER BY o.id LIMIT ?",
         after,
         limit,
     )

@@ -74,6 +74,9 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
         event_type: Annotated[str | None, "for kind system_event"] = None,
         path: Annotated[str | None, "for kind webhook: below /api/webhooks/"] = None,
         secret_name: Annotated[str | None, "for kind webhook: the vault's secret that signs"] = None,
+        signature: Annotated[
+            Literal["standard", "github", "gitlab", "stripe"] | None, "for kind webhook: whose way"
+        ] = None,
         cooldown_s: Annotated[int | None, "how long it rests after it fired"] = None,
         description: Annotated[str, "what it is for"] = "",
     ) -> str:
@@ -88,6 +91,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             "event_type": event_type,
             "path": path,
             "secret_name": secret_name,
+            "signature": signature,
         }
         page: dict[str, Any] = {
             "name": name,

@@ -234,7 +234,13 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "two times",
     ),
     ("an address on no channel", notices(address="1"), "notify.channel", "must be named"),
-    ("a path of folders", trigger(type="webhook", path="a/b"), "trigger.path", "a-z"),
+    (
+        "a path of folders",
+        trigger(type="webhook", path="a/b", secret_name="s"),
+        "trigger.path",
+        "a-z",
+    ),
+    ("a webhook for everybody", trigger(type="webhook", path="a"), "trigger.secret_name", "secret"),
     (
         "a filter that is a list",
         PAGE | {"trigger": {"type": "system_event", "source": "s", "event_type": "t", "filters": {"a": [1]}}},

@@ -1,0 +1,178 @@
+"""`POST /api/webhooks/{path}`: deliveries for routines, from whoever can sign them.
+
+Public, and so careful: what can be refused is refused before anything of the body is read, in as little time
+as an answer takes, so that a flood costs the hub's other work next to nothing. What each status means is a
+table of docs/routines.md.
+"""
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal, NoReturn, assert_never
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from bot.web.endpoints import Call, Endpoint, body_of
+from bot.web.errors import error_response
+from core.clock import Clock
+from core.errors import StoreUnavailable
+from core.routines.webhooks import Ignored, Outcome, Refusal, Refused, Taken, Webhooks
+
+logger = logging.getLogger(__name__)
+
+WEBHOOKS_PATH = "/api/webhooks"
+BODY_LIMIT_BYTES = 512 * 1024
+BODY_LIMIT_S = 10.0
+A_SECOND = 20
+"""Requests of one path, on average; what is legitimate stays far below."""
+AT_ONCE = 60
+"""So many in one burst."""
+MOST_READ = 32
+"""Bodies that are read at the same time, of all paths together: 16 MB."""
+
+_REFUSALS = {
+    Refusal.NO_DOOR: (404, "not_found"),
+    Refusal.NO_SECRET: (503, "unavailable"),
+    Refusal.UNPROVEN: (401, "unauthorized"),
+    Refusal.MALFORMED: (400, "invalid"),
+    Refusal.PAUSED: (409, "paused"),
+    Refusal.BUSY: (429, "too_many"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookView:
+    """What became of a delivery: accepted, repeated (the run it had fired is named) or ignored (and why)."""
+
+    status: Literal["accepted", "repeated", "ignored"]
+    run_id: str | None = None
+    reason: str | None = None
+
+
+def documented() -> Endpoint:
+    """The endpoint as the API's document describes it."""
+    return Endpoint(
+        "POST",
+        "/webhooks/{path}",
+        _deliver,
+        WebhookView,
+        status=202,
+        also=((200, "It had come before, or concerns nobody."),),
+        refusals=(404, 405, 409, 415, 429, 503),
+        raw_body=True,
+        public=True,
+    )
+
+
+async def _deliver(call: Call) -> NoReturn:
+    """A delivery for a routine, signed by its sender."""
+    raise AssertionError(f"{call.request.url.path} is served by WebhookEndpoint")
+
+
+class Bucket:
+    """Lets `A_SECOND` through on average and `AT_ONCE` in a burst."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._left = float(AT_ONCE)
+        self._at_s = clock.monotonic_s()
+
+    def take(self) -> bool:
+        """Whether one more may pass now."""
+        now_s = self._clock.monotonic_s()
+        self._left = min(AT_ONCE, self._left + (now_s - self._at_s) * A_SECOND)
+        self._at_s = now_s
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class WebhookEndpoint:
+    """An ASGI application for everything below `/api/webhooks`."""
+
+    def __init__(self, webhooks: Webhooks, clock: Clock) -> None:
+        self._webhooks = webhooks
+        # Only paths that lead somewhere have one, so that nobody can make the hub remember others.
+        self._buckets: defaultdict[str, Bucket] = defaultdict(lambda: Bucket(clock))
+        self._read = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            return
+        path = str(scope["path"]).removeprefix(WEBHOOKS_PATH).removeprefix("/")
+        answer = self._refused_unread(scope, path) or await self._answer(Request(scope, receive), path)
+        await answer(scope, receive, send)
+
+    def _refused_unread(self, scope: Scope, path: str) -> Response | None:
+        if scope["method"] != "POST":
+            return error_response(405, "method_not_allowed", "use POST", headers={"Allow": "POST"})
+        if not self._webhooks.opens(path):
+            return _refusal(Refused(Refusal.NO_DOOR, Refusal.NO_DOOR.value))
+        if not self._buckets[path].take():
+            return _too_many("too many requests for this webhook; bring it again later")
+        headers = Headers(scope=scope)
+        if not _is_json(headers.get("content-type", "")):
+            return error_response(415, "unsupported", "send application/json")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length[:20]) > BODY_LIMIT_BYTES:
+            return error_response(413, "too_large", f"the body is over {BODY_LIMIT_BYTES} bytes")
+        if self._read >= MOST_READ:
+            return _too_many("too many requests at once; bring it again later")
+        return None
+
+    async def _answer(self, request: Request, path: str) -> Response:
+        self._read += 1
+        try:
+            body = await body_of(request, BODY_LIMIT_BYTES, BODY_LIMIT_S)
+        except HTTPException as error:
+            code = "too_large" if error.status_code == 413 else "too_slow"
+            return error_response(error.status_code, code, error.detail)
+        finally:
+            self._read -= 1
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        try:
+            return _response(await self._webhooks.deliver(path, headers, body))
+        except StoreUnavailable as error:
+            return error_response(503, "unavailable", str(error))
+        except Exception:  # the task's edge: the sender brings it again
+            logger.exception("a delivery to the webhook %s", path)
+            return error_response(500, "failed", "the hub could not do this; its log says why")
+
+
+def _is_json(content_type: str) -> bool:
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )
+
+
+def _response(outcome: Outcome) -> Response:
+    match outcome:
+        case Taken(run_id, repeated):
+            status = "repeated" if repeated else "accepted"
+            return JSONResponse({"status": status, "run_id": run_id}, 200 if repeated else 202)
+        case Ignored(why):
+            return JSONResponse({"status": "ignored", "reason": why})
+        case Refused():
+            return _refusal(outcome)
+        case _:
+            assert_never(outcome)
+
+
+def _refusal(refused: Refused) -> Response:
+    status, code = _REFUSALS[refused.why]
+    headers = {"Retry-After": str(refused.retry_after_s)} if refused.retry_after_s else {}
+    if status == 401:
+        # RFC 9110 wants one; there is no registered scheme for signed requests.
+        headers["WWW-Authenticate"] = "Signature"
+    return error_response(status, code, refused.message, headers=headers)
+
+
+def _too_many(message: str) -> Response:
+    return error_response(429, "too_many", message, headers={"Retry-After": "1"})
