@@ -1,10 +1,12 @@
 """Builds what keeps credentials out of conversations."""
 
 from bot.config_secrets import secret_values
+from bot.errors import StartError
 from bot.settings import Config
 from bot.vault_keys import VaultKeyRing
 from core.clock import Clock
 from core.conversation.credentials import InboundCredentials
+from core.errors import VaultError
 from core.ids import Ids
 from core.safety.leaks import LeakDetector
 from core.store.rows import SealedSecret
@@ -19,6 +21,9 @@ def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids
     """Takes credentials out of what people write, into the vault."""
 
     def seal(name: str, value: str) -> SealedSecret:
-        return ring.keys_to_seal().seal(name, value, clock.now())
+        try:
+            return ring.keys_to_seal().seal(name, value, clock.now())
+        except StartError as error:
+            raise VaultError(str(error)) from error
 
     return InboundCredentials(leaks, seal, ids)

@@ -190,7 +190,7 @@ def _offered(offer: Offer) -> tuple[tuple[str, ...], bool]:
     match offer:
         case Options(options):
             return tuple(option.value for option in options), False
-        case Replies(labels, free_text):
+        case Replies(labels, free_text, _):
             return labels, free_text
         case _:
             assert_never(offer)

@@ -276,10 +276,15 @@ class Sender:
             logger.info("%s stays at %s: %s", ref, self._address, error)
 
     async def _take_away(self, channel: Channel, row: OutboxRow, target: int) -> None:
+        """Where it stays, the row fails, and with that what is to be said then goes out."""
         refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
         for ref in refs:
-            if not await _repeatable(channel.retract(ref)):
-                logger.info("what row %d shows to %s stays: the platform keeps it", target, self._address)
+            if await _repeatable(channel.retract(ref)):
+                continue
+            logger.info("what row %d shows to %s stays: the platform keeps it", target, self._address)
+            if row.message.outcome is not None:  # somebody is to be told
+                await self._fail(row, "the platform keeps it")
+                return
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     async def _edit(self, channel: Channel, row: OutboxRow, target: int, last_part: Payload) -> None:

@@ -2,6 +2,7 @@
 codes that people read from one screen and type on another."""
 
 import random
+import re
 import secrets
 import time
 from typing import Protocol
@@ -11,6 +12,8 @@ PROMPT_ID_LENGTH = 10
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 symbols; I, O, 0 and 1 are left out because people take them for one another."""
 CODE_LENGTH = 8
+
+_SECRET_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?")
 
 
 class Ids(Protocol):
@@ -64,3 +67,8 @@ def normalise_code(typed: str) -> str:
 def is_code(text: str) -> bool:
     """Whether a normalised text could be a code at all."""
     return len(text) == CODE_LENGTH and all(character in CODE_ALPHABET for character in text)
+
+
+def is_secret_name(text: str) -> bool:
+    """Whether something can be kept in the vault under this name."""
+    return _SECRET_NAME.fullmatch(text) is not None

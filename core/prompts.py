@@ -63,10 +63,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """A question: its answers, in the order they are shown; `free_text`: any other words are one, too."""
+    """A question: its answers, in the order they are shown; `free_text`: any other words are one, too.
+
+    `secret`: the words are a credential, which goes into the vault under that name and is written down
+    nowhere else.
+    """
 
     labels: tuple[str, ...]
     free_text: bool
+    secret: str | None = None
 
 
 Offer = Options | Replies
@@ -175,8 +180,8 @@ class Prompt:
                 return answer in options
             case Chose(index, _), Replies():
                 return self.answer_at(index) == answer
-            case Wrote(), Replies(_, free_text):
-                return free_text
+            case Wrote(), Replies(_, free_text, secret):
+                return free_text and secret is None
             case _:
                 return False
 

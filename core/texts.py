@@ -163,6 +163,12 @@ def credential_taken(kept: Sequence[str]) -> str:
     return f"{said} It is in the vault now, as {names}. Please delete your message, too."
 
 
+SEND_CREDENTIAL = (
+    "Your next message is taken for it, within five minutes: it goes into the vault, and neither the model "
+    "nor a log sees it."
+)
+
+
 def too_many_waiting(limit: int) -> str:
     """Refuses a message aloud when too many wait."""
     return f"I am still busy and already {limit} messages wait here. I did not take this one; send it later."

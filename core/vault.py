@@ -7,7 +7,6 @@ changed without a moment in which a secret cannot be read: add a new one in fron
 """
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from core.clock import Clock
 from core.errors import VaultError
+from core.ids import is_secret_name
 from core.store.rows import SealedSecret
 
 KEY_BYTES = 32
@@ -28,7 +28,6 @@ _NONCE_BYTES = 12
 _KEY_ID_BYTES = 8
 _SEALING = b"hubbub vault 1: secrets"
 _NAMING = b"hubbub vault 1: name of the key"
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?")
 
 
 class SecretStore(Protocol):
@@ -107,7 +106,7 @@ class Vault:
 
     async def keep(self, name: str, value: str) -> None:
         """Keep a value, in the place of what had its name."""
-        if not _NAME.fullmatch(name):
+        if not is_secret_name(name):
             raise VaultError(f"{name!r} is no name for a secret; use letters, digits and _ . - within")
         if not value:
             raise VaultError(f'the secret "{name}" would be empty; nothing was kept')

@@ -1,9 +1,10 @@
 """What was typed before, for the line editor: a file of its own, readable by its user only."""
 
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.history import FileHistory, History
 
 from core.safety.leaks import LeakDetector
 
@@ -27,6 +28,24 @@ class _CleanHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         super().store_string(LeakDetector().redacted(string))
+
+
+class WithholdingHistory(History):
+    """A history that takes nothing while `withholds` says so: what is typed then is a credential."""
+
+    def __init__(self, kept: History, withholds: Callable[[], bool]) -> None:
+        super().__init__()
+        self._kept = kept
+        self._withholds = withholds
+
+    def load_history_strings(self) -> Iterable[str]:
+        """See History."""
+        return self._kept.load_history_strings()
+
+    def store_string(self, string: str) -> None:
+        """See History."""
+        if not self._withholds():
+            self._kept.store_string(string)
 
 
 def _shorten(path: Path) -> None:

@@ -148,6 +148,7 @@ def as_json(event: Event) -> Mapping[str, object]:
                 "choices": _answers(card),
                 "arguments": None if card.arguments is None else dict(card.arguments),
                 "free_text": card.free_text,
+                "secret": card.secret,
             }
         case Stepped() | Settled() | Wrote() | Cut() | Began() | Rested() | Resumed():
             page = asdict(event)

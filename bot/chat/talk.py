@@ -76,7 +76,7 @@ class Card:
     """Something that waits for a person. The place of a choice in `choices` is its identity.
 
     `arguments`: of the call that is asked about, where they can be edited; `free_text`: the next message is
-    an answer, too.
+    an answer, too; `secret`: that is a credential.
     """
 
     prompt_id: str
@@ -84,6 +84,7 @@ class Card:
     choices: tuple[CardChoice, ...]
     arguments: Mapping[str, Any] | None = None
     free_text: bool = False
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.text import Text as Line
 
 from bot.chat.completion import LEAVE, CommandCompleter
+from bot.chat.history import WithholdingHistory
 from bot.chat.keys import CardKeys
 from bot.chat.talk import Asked, Card, Talk, TalkFailed
 from bot.chat.view import View
@@ -47,7 +48,7 @@ class ChatTerminal:
         self._draft = ""
         self._session: PromptSession[str] = PromptSession(
             message=self._message,
-            history=history,
+            history=WithholdingHistory(history, lambda: self._view.confides),
             completer=CommandCompleter(lambda: list(self._view.cards)),
             complete_while_typing=True,
             multiline=True,
@@ -116,7 +117,8 @@ class ChatTerminal:
         if self._editing is not None:
             await self._edited(self._editing, text)
         elif not self._keys.answers(text) and text.strip():
-            await self._print([*_typed_lines(text), Line()])
+            shown = "•••" if self._view.confides and not text.startswith("/") else text
+            await self._print([*_typed_lines(shown), Line()])
             self._ask(self._talk.say(text))
 
     def _pressed(self, card: Card, choice: int | None) -> None:

@@ -66,6 +66,11 @@ class View:
         """The card that keys answer."""
         return next(iter(self.cards.values()), None)
 
+    @property
+    def confides(self) -> bool:
+        """Whether what is written next is a credential that was asked for."""
+        return any(card.secret for card in self.cards.values())
+
     def take(self, event: Event, columns: int | None) -> list[Line]:
         """What stays on the screen of an event."""
         match event:

@@ -84,6 +84,7 @@ def card_in(approval: ApprovalPage) -> Card:
         choices=tuple(CardChoice(choice.label, choice.option) for choice in approval.choices if mine),
         arguments=approval.arguments if mine and approval.editable else None,
         free_text=mine and approval.free_text,
+        secret=mine and approval.secret,
     )
 
 

@@ -60,6 +60,7 @@ class ApprovalPage(Page):
     details: tuple[str, ...]
     choices: tuple[ChoiceView, ...]
     free_text: bool
+    secret: bool
     editable: bool
     requester: NamedPerson
     opened_at: int
@@ -93,6 +94,7 @@ def approval_page(
         details=lines_of(prompt),
         choices=_choices(prompt),
         free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
+        secret=isinstance(prompt.offer, Replies) and prompt.offer.secret is not None,
         editable=editable,
         requester=NamedPerson(id=prompt.requester_id, name=glance.requester),
         opened_at=prompt.created_at,

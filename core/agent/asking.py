@@ -12,7 +12,7 @@ from core.consent.rules import ApprovalRule
 from core.events import Step, StepState
 from core.ports import OutboxRow
 from core.prompts import AskedCall, Offer, Option, Options, Prompt, PromptKind, VoteRule, joint_binding
-from core.store.rows import CallRow, Draft, TurnStart
+from core.store.rows import CallRow, Draft, SealedSecret, TurnStart
 from core.store.units import committed, patiently
 from core.tools.pipeline import NeedsPerson, PutsQuestion
 
@@ -104,10 +104,17 @@ class Asking:
 
     async def put(self, call: CallRow, puts: PutsQuestion) -> None:
         """The call is a question. Only who the turn is run for may answer."""
-        prompt = self._prompt(PromptKind.QUESTION, puts.question.text, puts.question.replies)
+        text = puts.question.text
+        if puts.question.replies.secret in [kept.name for kept in await self._kept(puts)]:
+            text = f"{text}\nIt takes the place of what is kept under that name now."
+        prompt = self._prompt(PromptKind.QUESTION, text, puts.question.replies)
         rule = VoteRule(approvers=(self._start.principal.user_id,))
         await self._open(_Card(replace(prompt, call_id=call.call_id, rule=rule, tool=puts.tool.name)))
         self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
+
+    async def _kept(self, puts: PutsQuestion) -> Sequence[SealedSecret]:
+        """What is in the vault, where that is of interest."""
+        return () if puts.question.replies.secret is None else await self._services.store.secrets()
 
     async def what_happened(self, call: CallRow) -> None:
         """The call was started and its outcome never recorded: the journal could not be written."""

@@ -16,7 +16,7 @@ from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.prompts import Option
 from core.store.rows import CallRow, CallState, LoadedTurn, NewCall
 from core.store.units import patiently
-from core.transcript import AssistantSaid, Entry, Note, Said, ToolCalled
+from core.transcript import AssistantSaid, Entry, Note, Said, ToolCalled, UserSaid
 
 
 class ChatDelegate:
@@ -40,7 +40,14 @@ class ChatDelegate:
         self._loop = LoopTelling(self._budget, self._tell)
         waiting = [call for call in loaded.calls if call.state is not CallState.ENDED]
         self._calls = CallSettling(
-            services, loaded.start, self._asking, self._budget, self._loop, waiting, self._append
+            services,
+            loaded.start,
+            self._asking,
+            self._budget,
+            self._loop,
+            waiting,
+            self._append,
+            self._in_private,
         )
 
     # --- calls -----------------------------------------------------------------------------------------
@@ -48,6 +55,11 @@ class ChatDelegate:
     async def settle_calls(self) -> Paused | None:
         """See LoopDelegate."""
         return await self._calls.settle()
+
+    def _in_private(self) -> bool:
+        """Whether nobody reads along: who speaks is written down only where several people may."""
+        said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
+        return not any(isinstance(one, UserSaid) and one.sender for one in said)
 
     def last_batch_failed(self) -> bool:
         """See LoopDelegate."""

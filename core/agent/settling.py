@@ -18,11 +18,12 @@ from core.store.units import patiently
 from core.tool import Effect, ProcessInfo, UseLimit
 from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
+from core.users import Role
 
 
 class CallSettling:
     """The calls of one start of a turn; `waiting`: those without an outcome, in order. `journalled` is told
-    each result once it is recorded."""
+    each result once it is recorded; `in_private`: whether nobody else reads along."""
 
     def __init__(
         self,
@@ -33,7 +34,9 @@ class CallSettling:
         loop: LoopTelling,
         waiting: Sequence[CallRow],
         journalled: Callable[[ToolResult], None],
+        in_private: Callable[[], bool],
     ) -> None:
+        self._in_private = in_private
         self._services = services
         self._start = start
         self._thread_id = start.thread.id
@@ -94,7 +97,9 @@ class CallSettling:
         match prepared:
             case Refused(result):
                 return result
-            case PutsQuestion():
+            case PutsQuestion(_, question):
+                if question.replies.secret is not None and (refusal := self._unfit_for_secrets()) is not None:
+                    return _result(call, ResultStatus.DENIED, refusal)
                 await self._asking.put(call, prepared)
                 return Paused()
             case NeedsPerson() | Ready():
@@ -119,6 +124,14 @@ class CallSettling:
             if isinstance(prepared, NeedsPerson):
                 found.append(Asked(call, prepared))
         return found
+
+    def _unfit_for_secrets(self) -> str | None:
+        """Why no credential is asked for here; None if it may be."""
+        if self._start.principal.role is not Role.OWNER:
+            return "Not asked: only the owner has a vault."
+        if not self._in_private():
+            return "Not asked: others read along here. The person can ask for this in private."
+        return None
 
     async def _said(self) -> Standing:
         """What the person had allowed, or not, before this turn went on; asked for by its first call."""

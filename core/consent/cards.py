@@ -79,7 +79,9 @@ def _typed(prompt: Prompt) -> str:
     match prompt.offer:
         case Options(options):
             return f"or type /approve {prompt.id} or /deny {prompt.id}" if Option.APPROVE in options else ""
-        case Replies(replies, free_text):
+        case Replies(secret=str()):
+            return texts.SEND_CREDENTIAL
+        case Replies(replies, free_text, _):
             return texts.answer_in_words(choices=bool(replies)) if free_text else ""
         case _:
             assert_never(prompt.offer)

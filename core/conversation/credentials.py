@@ -6,10 +6,11 @@ takes the message. Others have no vault: of theirs nothing is kept at all.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core import texts
+from core.conversation.confiding import Confiding, Seal
 from core.errors import HubError
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
@@ -21,17 +22,15 @@ from core.users import Identity, Role
 MOST_KEPT = 5
 """Of one message. More of them are no slip of a hand."""
 
-Seal = Callable[[str, str], SealedSecret]
-"""Seals a value under a name. May take as long as writing a file; raises HubError where it cannot."""
-
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An event without the credentials in it, and these, sealed."""
+    """An event without the credentials in it, and these, sealed. `written`: as it came."""
 
     event: InboundEvent
+    written: InboundMessage | ChoiceAnswer
     sealed: tuple[SealedSecret, ...] = ()
 
 
@@ -41,7 +40,12 @@ class InboundCredentials:
     def __init__(self, leaks: LeakDetector, seal: Seal | None, ids: Ids) -> None:
         self._leaks = leaks
         self._seal = seal
+        self._confiding = Confiding(seal)
         self._ids = ids
+
+    def confiding(self, taken: Taken | None) -> Confiding:
+        """What judges credentials that a person was asked for."""
+        return self._confiding if taken is None else Confiding(self._seal, taken.written)
 
     async def take_out(self, event: InboundEvent) -> Taken | None:
         """The event as it may be kept; None for nearly every one: there is nothing to be taken out."""
@@ -52,10 +56,11 @@ class InboundCredentials:
                     return None
                 clean = replace(event, text=replaced(text, leaks, _mark))
                 sealed = await self._sealed(text, leaks) if event.edits is None else ()
-                return Taken(clean, sealed)
+                return Taken(clean, event, sealed)
             case ChoiceAnswer(form=str() as form):
                 leaks = self._leaks.find(form)
-                return Taken(replace(event, form=replaced(form, leaks, _mark))) if leaks else None
+                clean = replace(event, form=replaced(form, leaks, _mark))
+                return Taken(clean, event) if leaks else None
             case _:
                 return None
 
@@ -99,6 +104,8 @@ class CredentialJudge:
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
         """See Judge."""
         verdict = self._judge.decide(event, view)
+        if verdict.withheld:
+            return verdict  # it was asked for, and kept as such
         kept = self._taken.sealed if view.principal.role is Role.OWNER else ()
         told = Say(plain(texts.credential_taken([secret.name for secret in kept])))
         keep = (KeepSecrets(kept),) if kept else ()

@@ -13,6 +13,7 @@ from core.clock import SECOND_US
 from core.consent.laws import ConsentLaws
 from core.conversation.access import Access
 from core.conversation.answering import decided_by_word, notice_while_asked, replied_by_text
+from core.conversation.confiding import Confiding
 from core.conversation.deciding import Decisions
 from core.conversation.pairing import Claim, ClaimRules
 from core.conversation.sessions import Adopt, Create, Existing, SessionManager
@@ -95,8 +96,10 @@ class EventJudge:
         now: int,
         edit: EditedCall | EditRefused | EditForm | None = None,
         matches: "Sequence[Match]" = (),
+        confiding: Confiding | None = None,
     ) -> None:
         self._rules = rules
+        self._confiding = confiding
         self._matches = matches
         self._now = now
         self._event = event
@@ -141,13 +144,22 @@ class EventJudge:
             case InboundMessage(edits=str()):
                 return Verdict(EDITED_UNKNOWN)
             case InboundMessage():
+                if view.open_prompts and (confided := self._confided(event, view)) is not None:
+                    return confided
                 return self._too_fast(event, view) or self._text(event, self._submission, view)
             case Unreadable() | Moved():
                 return Verdict("failed: unreadable")
             case _:
                 assert_never(event)
 
+    def _confided(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+        return None if self._confiding is None else self._confiding.message(event, self._submission, view)
+
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
+        if event.form is not None and self._confiding is not None:
+            confided = self._confiding.form(event, view)
+            if confided is not None:
+                return confided
         if view.menu is None:
             return self._decisions.press(event, view)
         from core.conversation.routine_rules import pressed  # most presses are on prompts

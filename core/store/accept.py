@@ -20,6 +20,10 @@ from core.users import Identity, Principal
 if TYPE_CHECKING:  # most events have nothing to do with routines
     from core.store.routines import MenuView, NewRun, RoutineStanding
 
+WITHHELD = "[not kept]"
+"""What a message says that was withheld."""
+ASKED_FOR = "credential: "
+"""Outcomes of messages that were withheld begin so."""
 WAITING = "waiting"
 """The outcome of input until a turn takes it."""
 
@@ -258,6 +262,13 @@ class KeepSecrets:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeAwayMessage:
+    """The message itself is taken away on its platform, where that lets us; elsewhere `hint` is said."""
+
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class HaltTools:
     """No tool may run from now on, or all may again."""
 
@@ -334,6 +345,7 @@ Effect = (
     | RevokeGrant
     | SetApprovals
     | KeepSecrets
+    | TakeAwayMessage
     | HaltTools
     | Say
     | SayAtTimes
@@ -350,7 +362,8 @@ class Verdict:
     """What follows from an admitted event. `outcome` is its recorded reason; `answer` and `plain` see
     Acceptance.
 
-    `counts`: against the sender's limit, if there is one; `form`: see Acceptance.
+    `counts`: against the sender's limit, if there is one; `form`: see Acceptance; `withheld`: nothing of
+    what the message says is kept with it.
     """
 
     outcome: str
@@ -359,6 +372,7 @@ class Verdict:
     counts: bool = True
     plain: bool = False
     form: tuple[FormField, ...] | None = None
+    withheld: bool = False
 
 
 class Judge(Protocol):

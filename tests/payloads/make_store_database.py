@@ -121,6 +121,12 @@ async def _questions(world: World) -> None:
     )
     await world.store.finish_calls(asking.turn_id, [ToolResult(first, ResultStatus.OK, "like the sea")])
     await world.rule(CastVote(await _question(world, asking, second), Chose(1, "dark green")))
+    confiding = await world.turn("read the sensors", scope="confiding")
+    (call_id,) = await world.call(confiding, "tool_auth", effect=Effect.NONE)
+    wanted = Replies(("Cancel",), free_text=True, secret="garden")
+    prompt = world.prompt(confiding, call_id, PromptKind.QUESTION, replies=wanted)
+    prompt = replace(prompt, title="Which colour?")
+    await world.store.ask_person(prompt, [world.card(prompt)])
 
 
 async def _asked_together(world: World) -> None:

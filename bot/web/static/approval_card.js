@@ -182,7 +182,8 @@ class ApprovalCard {
 
   #freeText() {
     const field = h("input", {
-      type: "text",
+      type: this.approval?.secret ? "password" : "text",
+      autocomplete: "off",
       "aria-label": "Your answer",
       placeholder: "Your answer",
       maxlength: "4000",

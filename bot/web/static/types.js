@@ -24,7 +24,7 @@
  * @typedef {{index: number, label: string, option: string | null}} Choice
  * @typedef {{prompt_id: string, kind: string, thread_id: string, channel: string, title: string,
  *   tool: string | null, arguments: Object<string, any> | null, details: string[], choices: Choice[],
- *   free_text: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
+ *   free_text: boolean, secret: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
  *   expires_at: number, state: "open" | "closed",
  *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,
  *   votes: string[], calls: {call_id: string, tool: string, reason: string, lines: string[]}[]}} Approval

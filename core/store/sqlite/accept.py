@@ -11,6 +11,7 @@ from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unr
 from core.ports import OutboxRow
 from core.prompts import PromptState
 from core.store.accept import (
+    WITHHELD,
     Accepted,
     AcceptView,
     Admitted,
@@ -94,6 +95,8 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
     seen_at = _position(tx, event, verdict, view.thread)
     for effect in verdict.effects:
         effects.apply(effect)
+    if verdict.withheld and isinstance(event, InboundMessage):
+        event = replace(event, text=WITHHELD)
     return _keep(tx, event, admitted, verdict, effects, seen_at, send_now=send_now)
 
 

@@ -24,12 +24,14 @@ from core.store.accept import (
     SayAtTimes,
     SetApprovals,
     StopThread,
+    TakeAwayMessage,
 )
 from core.store.codec import storable
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sqlite import halting, pairing, people, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
+from core.store.sqlite.outbox import take_away_received
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
 from core.thread_key import scope_of
@@ -93,8 +95,8 @@ class Effects:
                 self._close_prompt(effect)
             case RecordGrant() | RevokeGrant() | SetApprovals() | KeepSecrets() | HaltTools():
                 self._keep(effect)
-            case Say() | SayAtTimes():
-                self._say(effect)
+            case Say() | SayAtTimes() | TakeAwayMessage():
+                self._tell(effect)
             case OfferLink() | NoteWrongCode() | LetIn():
                 self._admit_others(effect)
             case _:
@@ -131,6 +133,18 @@ class Effects:
                 self.halted = halted
             case _:
                 assert_never(effect)
+
+    def _tell(self, effect: Say | SayAtTimes | TakeAwayMessage) -> None:
+        if isinstance(effect, TakeAwayMessage):
+            self._take_away(effect.hint)
+        else:
+            self._say(effect)
+
+    def _take_away(self, hint: str) -> None:
+        event = self._event
+        if isinstance(event, InboundMessage) and event.ref is not None:
+            row = take_away_received(self._tx, event.channel, event.address, event.ref, hint)
+            self.card_changes.append(row)
 
     def _say(self, effect: Say | SayAtTimes) -> None:
         event = self._event

@@ -1,12 +1,12 @@
 """Inputs on their way into a turn: what waits, parts of one album as one, and texts that were edited."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from core.inputs import as_told
 from core.messages import Address, Attachment, InboundMessage, MessageRef
-from core.store.accept import Accepted
+from core.store.accept import ASKED_FOR, WITHHELD, Accepted
 from core.store.codec import event_extra_from_json, event_extra_to_json, storable
 from core.store.rows import REJOIN_US
 from core.store.sqlite.inbox import NewEvent, record
@@ -152,6 +152,8 @@ def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
     if row is None:
         return None
     row_id, outcome, user_id, thread_id = row
+    if outcome.startswith(ASKED_FOR):
+        event = replace(event, text=WITHHELD)  # what is corrected is the credential
     waiting = outcome == "waiting" and user_id is not None
     if waiting:
         extra = event_extra_to_json(event)

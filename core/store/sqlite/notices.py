@@ -75,7 +75,9 @@ def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
         " WHERE n.outbox_id = ?",
         row_id,
     )
-    if notice is None or not (places := _places_from_json(notice[1])):
+    if notice is None:
+        return outbox.instead_of(tx, row_id)
+    if not (places := _places_from_json(notice[1])):
         return ()
     row = _queue(tx, message_from_json(notice[2]), places[0])
     tx.run(

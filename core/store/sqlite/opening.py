@@ -78,8 +78,8 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
     tx.run(
         "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
         " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
-        " expires_at, escalate_to, remind_at, escalate_at, calls)"
-        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " expires_at, escalate_to, remind_at, escalate_at, calls, secret)"
+        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         prompt.id,
         prompt.kind.value,
         prompt.thread_id,
@@ -101,6 +101,7 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         prompt.remind_at,
         prompt.escalate_at,
         asked_to_json(prompt.calls),
+        prompt.offer.secret if isinstance(prompt.offer, Replies) else None,
     )
     put_card(tx, prompt.thread_id, prompt.turn_id, prompt.id)
     tx.changes.prompts[prompt.id] = prompt.thread_id
@@ -111,7 +112,7 @@ def offer_columns(offer: Offer) -> tuple[str, str | None, int]:
     match offer:
         case Options(options):
             return " ".join(options), None, 0
-        case Replies(labels, free_text):
+        case Replies(labels, free_text, _):
             return "", strings_to_json(tuple(storable(label) for label in labels)), int(free_text)
         case _:
             assert_never(offer)

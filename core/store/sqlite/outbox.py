@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import StoreError
-from core.messages import Address, Message, MessageRef
+from core.messages import Address, Message, MessageRef, plain
 from core.ports import OutboxRow, Posted, SendState
 from core.store.codec import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
@@ -143,6 +143,48 @@ def learn_copy(
         return ()
     changed = replace(message_from_json(rows[0][0]), choices=(), outcome=settled)
     return (_change_copy(tx, copy_id, channel, address, prompt_id, changed),)
+
+
+def take_away_received(
+    tx: Transaction, channel: str, address: Address, ref: MessageRef, hint: str
+) -> OutboxRow:
+    """Queue that a message somebody wrote is taken away, as one of ours would be. Where that is refused for
+    good, `hint` is said; see `instead_of`."""
+    now = tx.clock.now()
+    shown_id = tx.insert(
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, refs, attempts, created_at,"
+        " sent_at) VALUES (?, ?, ?, 'sent', 1, ?, ?, 0, ?, ?)",
+        channel,
+        address,
+        message_to_json(Message(())),
+        tx.ids.row_id(),
+        refs_to_json((ref,)),
+        now,
+        now,
+    )
+    nothing = Message((), outcome=hint)
+    nonce = tx.ids.row_id()
+    row_id = tx.insert(
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, edit_of, attempts, created_at)"
+        " VALUES (?, ?, ?, 'queued', 0, ?, ?, 0, ?)",
+        channel,
+        address,
+        message_to_json(nothing),
+        nonce,
+        shown_id,
+        now,
+    )
+    return OutboxRow(row_id, channel, address, nothing, SendState.QUEUED, nonce, edit_of=shown_id)
+
+
+def instead_of(tx: Transaction, row_id: int) -> tuple[OutboxRow, ...]:
+    """What is said where a message could not be taken away."""
+    row = tx.one("SELECT channel, address, message FROM outbox WHERE id = ? AND edit_of IS NOT NULL", row_id)
+    message = None if row is None else message_from_json(row[2])
+    if row is None or message is None or message.blocks or message.outcome is None:
+        return ()
+    draft = Draft(row[0], Address(row[1]), plain(message.outcome), tx.ids.row_id())
+    return enqueue(tx, [draft], Cause())
 
 
 def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:

@@ -15,9 +15,9 @@ PROMPT = (
     "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
     " p.approvers, p.quorum, p.not_requester, p.binding, p.created_at, p.expires_at, p.tool, p.pattern,"
     " p.state, p.outcome, p.outcome_text, p.labels, p.free_text, p.escalate_to, p.escalated, p.remind_at,"
-    " p.escalate_at, p.calls"
+    " p.escalate_at, p.calls, p.secret"
 )
-_PROMPT_COLUMNS, _THREAD_COLUMNS = 27, 11
+_PROMPT_COLUMNS, _THREAD_COLUMNS = 28, 11
 
 
 def prompt_of(row: Row) -> Prompt:
@@ -31,7 +31,7 @@ def prompt_of(row: Row) -> Prompt:
         requester_id=row[5],
         title=row[6],
         detail=row[7],
-        offer=_offer_of(row[8], row[20], free_text=bool(row[21])),
+        offer=_offer_of(row[8], row[20], row[27], free_text=bool(row[21])),
         rule=VoteRule(
             strings_from_json(row[9]), row[10], bool(row[11]), strings_from_json(row[22]), bool(row[23])
         ),
@@ -49,10 +49,10 @@ def prompt_of(row: Row) -> Prompt:
     )
 
 
-def _offer_of(options: str, labels: str | None, *, free_text: bool) -> Offer:
+def _offer_of(options: str, labels: str | None, secret: str | None, *, free_text: bool) -> Offer:
     if labels is None:
         return Options(tuple(Option(option) for option in options.split()))
-    return Replies(strings_from_json(labels), free_text)
+    return Replies(strings_from_json(labels), free_text, secret)
 
 
 PROMPT_VIEW = f"{PROMPT}, {THREAD}, v.user_id, v.name, v.option, v.at, vu.role"

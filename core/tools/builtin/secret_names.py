@@ -1,10 +1,15 @@
-"""`secret_list` and `secret_delete`: what the vault holds, by name. No tool ever sees a value."""
+"""`secret_list`, `secret_delete`, `tool_auth`: what the vault holds, by name. No tool ever sees a value."""
 
 from collections.abc import Sequence
 from typing import Annotated, Protocol
 
-from core.errors import ToolFailed
-from core.tool import CallContext, Data, Effect, Requirement, Tool
+from pydantic import Field
+
+from core.errors import InvalidArguments, ToolDenied, ToolFailed
+from core.ids import is_secret_name
+from core.prompts import Replies
+from core.safety.fencing import sanitise
+from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Tool
 from core.tools.definition import tool
 
 
@@ -29,9 +34,9 @@ class Secrets(Protocol):
         ...
 
 
-def secret_name_tools(kept: Secrets) -> tuple[Tool, Tool]:
-    """The two."""
-    return _list_tool(kept), _delete_tool(kept)
+def secret_name_tools(kept: Secrets) -> tuple[Tool, Tool, Tool]:
+    """The three."""
+    return _list_tool(kept), _delete_tool(kept), _auth_tool()
 
 
 def _list_tool(kept: Secrets) -> Tool:
@@ -55,3 +60,31 @@ def _delete_tool(kept: Secrets) -> Tool:
         return f"{name} is forgotten."
 
     return secret_delete
+
+
+def _auth_tool() -> Tool:
+    """Its calls wait in the store as prompts; it is run only where nobody can be asked."""
+
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED, asks=_credential_of)
+    async def tool_auth(
+        call: CallContext,
+        name: Annotated[str, "what it is kept as, like github-token"],
+        purpose: Annotated[str, "what it is for", Field(min_length=1, max_length=300)],
+    ) -> str:
+        """Ask the person for a credential. It goes into the vault; you learn only that it is there."""
+        del call, name, purpose
+        raise ToolDenied("There is nobody here who could be asked.")
+
+    return tool_auth
+
+
+def _credential_of(arguments: Arguments) -> Question:
+    """What validated arguments ask for. Raises InvalidArguments."""
+    name = arguments["name"]
+    if not is_secret_name(name):
+        raise InvalidArguments("name: use letters and digits, within it also _ . and -; at most 64")
+    purpose = " ".join(sanitise(arguments["purpose"]).split())
+    if not purpose:
+        raise InvalidArguments("purpose: there is nothing in it to be read")
+    replies = Replies(("Cancel",), free_text=True, secret=name)
+    return Question(f"Please send me the credential “{name}”: {purpose}", replies)

@@ -5,18 +5,20 @@ import contextlib
 import io
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.application.current import AppSession
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from bot.chat.feed import Feed
+from bot.chat.history import HISTORY_NAME, kept_history
 from bot.chat.talk import (
     Asked,
     Author,
@@ -40,6 +42,9 @@ ESC, BACKSPACE = "\x1b", "\x7f"
 COLOUR = re.compile(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9\d|10\d)[0-9;]*m")
 STEERING = "\x1b]0;owned\x07\x1b[8m\x1b[2J\x9b31m\u202etxt.exe\x00"
 """A title, hidden text, an empty screen, a colour in one character, and words that are read backwards."""
+CREDENTIAL = Card(
+    "s", parse("Please send me the credential."), (CardChoice("Cancel"),), free_text=True, secret=True
+)
 QUESTION = Card("q", parse("Which colour?"), (CardChoice("red"), CardChoice("dark green")), free_text=True)
 
 
@@ -169,12 +174,12 @@ class Seat:
 
 
 @contextlib.asynccontextmanager
-async def seat(*, colours: bool = True) -> AsyncIterator[Seat]:
+async def seat(history: History | None = None, *, colours: bool = True) -> AsyncIterator[Seat]:
     """A terminal that is left when the block ends, if it was not before."""
     with create_pipe_input() as keys:
         seat = Seat(keys, colours=colours)
         with create_app_session(input=keys, output=seat.output) as seat.session:
-            terminal = ChatTerminal(seat.talk, InMemoryHistory(), "demo", colours=colours)
+            terminal = ChatTerminal(seat.talk, history or InMemoryHistory(), "demo", colours=colours)
             seat.running = running = asyncio.create_task(terminal.run(), name="terminal")
             try:
                 await seat.reads("hubbub · demo")
@@ -215,6 +220,18 @@ async def test_a_question_takes_a_number_alone_or_any_words() -> None:
         await at.talk.did(("q", 1))
         at.types("22 shades of it\r")
         await at.talk.did(("q", 1), "22 shades of it")
+
+
+async def test_a_credential_that_is_asked_for_is_neither_echoed_nor_in_the_history(tmp_path: Path) -> None:
+    async with seat(kept_history(tmp_path)) as at:
+        at.types("before\r")
+        await at.talk.did("before")
+        await at.sees(CREDENTIAL)
+        at.types("swordfish 12\r")
+        await at.talk.did("before", "swordfish 12")
+        await at.screen.shows("•••")
+    assert "before" in (tmp_path / HISTORY_NAME).read_text()
+    assert "swordfish" not in (tmp_path / HISTORY_NAME).read_text()
 
 
 async def test_a_word_that_begins_with_a_key_is_sent_as_a_word() -> None:

@@ -8,6 +8,7 @@ from core.approvals import LoopLimits, NoPolicy
 from core.consent.facts import Policy
 from core.consent.laws import ConsentLaws
 from core.conversation.access import Access, ChannelAccess
+from core.conversation.confiding import Confiding
 from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.pairing import ClaimRules, PairingDesk
 from core.conversation.sessions import SessionManager
@@ -58,6 +59,7 @@ class Front:
         )
         self.desk = PairingDesk(store, ClaimRules(access, ids), self.sent)
         self._events = 0
+        self.confiding: Confiding | None = None
 
     @classmethod
     async def open(
@@ -89,6 +91,8 @@ class Front:
         order: int | None = None,
         reply_to: MessageRef | None = None,
         attachments: tuple[Attachment, ...] = (),
+        ref: MessageRef | None = None,
+        edits: str | None = None,
     ) -> Accepted:
         """A person writes; `order`: the message's place in the conversation, if it comes out of order."""
         self._events += 1
@@ -104,11 +108,13 @@ class Front:
             direct=direct,
             reply_to=reply_to,
             attachments=attachments,
+            ref=ref,
+            edits=edits,
         )
         return await self._accept(event)
 
-    async def presses(self, person: str, prompt_id: str, choice: int) -> Accepted:
-        """A person presses a button of a card."""
+    async def presses(self, person: str, prompt_id: str, choice: int, form: str | None = None) -> Accepted:
+        """A person presses a button of a card, or hands words in with it."""
         self._events += 1
         event = ChoiceAnswer(
             key=f"{CHANNEL}:{self._events}",
@@ -118,14 +124,20 @@ class Front:
             prompt_id=prompt_id,
             choice=choice,
             sent_at=self.clock.now(),
+            form=form,
         )
         return await self._accept(event)
 
     async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
-        judge = EventJudge(self._rules, event, self.clock.now())
+        judge = EventJudge(self._rules, event, self.clock.now(), confiding=self.confiding)
         accepted = await self.store.accept_event(event, judge, send_now=False)
         self.sent.rows += accepted.outbox
         return accepted
+
+    @property
+    def said(self) -> int:
+        """The number in the newest event's key."""
+        return self._events
 
     async def user_of(self, person: str) -> str | None:
         """The user an account belongs to by the store."""

@@ -80,7 +80,7 @@ def question(replies: Replies, start: TurnStart) -> Prompt:
         offer=replies,
         rule=VoteRule(approvers=(OWNER.user_id,)),
         binding="",
-        created_at=0,
+        created_at=start.thread.created_at,
         expires_at=2**60,
     )
 

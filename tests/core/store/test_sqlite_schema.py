@@ -16,7 +16,7 @@ from core.prompts import Chose, Option, PromptKind, Replies, ToolSetting, Wrote
 from core.store.accept import ClosePrompt
 from core.store.feed import CardShown
 from core.store.notices import Place
-from core.store.rows import CallState
+from core.store.rows import CallState, PromptView
 from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
 from core.transcript import UserSaid
@@ -122,8 +122,20 @@ async def _how_people_want_to_be_asked_is_there(world: World) -> None:
     assert {standing.thread for standing in standings} == {UNSAID, chosen}
 
 
+async def _open_questions(world: World) -> list[PromptView]:
+    """What asks for a credential comes last."""
+    questions = [one for one in await world.store.open_prompts() if one.prompt.kind is PromptKind.QUESTION]
+    return sorted(questions, key=lambda one: _secret_of(one) is not None)
+
+
+def _secret_of(view: PromptView) -> str | None:
+    assert isinstance(view.prompt.offer, Replies)
+    return view.prompt.offer.secret
+
+
 async def _the_questions_are_there(world: World) -> None:
-    (view,) = [view for view in await world.store.open_prompts() if view.prompt.kind is PromptKind.QUESTION]
+    view, *wanted = await _open_questions(world)
+    assert [_secret_of(one) for one in wanted] in ([], ["garden"])
     assert view.prompt.offer == Replies(("red", "dark green"), free_text=True)
     assert [vote.answer for vote in view.votes] == [Chose(1, "dark green")]
     close = ClosePrompt(view.prompt.id, Chose(1, "dark green"), "dark green", COLOURED)
@@ -188,7 +200,7 @@ async def _everything_is_there(world: World) -> None:
     ]
     answered = next(event for event in reversed(events) if event.outcome == "turn 1")
     assert [(one.state, one.parts) for one in answered.deliveries] == [("sent", 1)]
-    (open_prompt,) = await store.open_prompts()
+    (open_prompt,) = [one for one in await store.open_prompts() if one.prompt.kind is not PromptKind.QUESTION]
     assert [vote.name for vote in open_prompt.votes] == ["Ada"]
     assert [grant.pattern for grant in await store.grants("ada")] == ["ls *"]
     assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
