@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from core.clock import SECOND_US
 from core.forms import Problem
 from core.routine import Cron, Definition, Event, Lightweight
+from core.routine_json import read_definition
 from core.routine_run import MessageInput, kept
 from core.routines.asking import Asked, system_text, user_text
 from core.routines.describe import what_fires
 from core.routines.permitted import not_permitted
 from core.routines.slots import schedule_of
 from core.routines.stored import definition_of, kind_of
-from core.routines.validation import validate
+from core.routines.validation import problems
 from core.store.routines import RoutineRow
 from core.users import Principal
 
@@ -47,8 +48,8 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A routine that is still being written: all that is wrong with it; what would fire it, in words, and
-    the next slots of a schedule; what a text would do."""
+    """A routine that is still being written: all that is wrong with it; if its trigger is well, what would
+    fire it, in words, the next slots of a schedule, and what a text would do."""
 
     problems: tuple[Problem, ...]
     fires_on: str | None = None
@@ -76,20 +77,20 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
 
 def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
     """What is to be said of a page that describes a routine (see core.routine_json)."""
-    found = validate(page, at.timezone)
+    found = read_definition(page, at.timezone)
     if isinstance(found, tuple):
         return Draft(found)
-    trigger = found.trigger
+    trigger, wrong = found.trigger, tuple(problems(found))
+    told = (*wrong, *not_permitted(found, at.by))
+    if any(problem.field.startswith("trigger.") for problem in wrong):
+        return Draft(told)
     slots: tuple[int, ...] = ()
     if isinstance(trigger, Cron):
         coming = schedule_of(trigger, at.now).between(at.now, at.now + _FAR_US)
         slots = tuple(islice(coming, SLOTS_TOLD))
     trial = _tried(found, text, "", at) if text is not None and isinstance(trigger, Event) else None
-    return Draft(tuple(not_permitted(found, at.by)), what_fires(trigger), slots, trial)
+    return Draft(told, what_fires(trigger), slots, trial)
 
-
-if TYPE_CHECKING:
-    from core.routines.matcher import Hit
 
 _FAR_US = 50 * 366 * 86_400 * SECOND_US
 

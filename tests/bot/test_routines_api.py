@@ -59,7 +59,7 @@ async def test_the_calendar_tells_the_slots_to_come(api: Client) -> None:
     assert {one["name"] for day in page["days"] for one in day["routines"]} == {"daily"}
     assert 2 <= len(page["days"]) <= 3
     refused = await api.refusal("GET", "/api/routine-calendar?timezone=Mars/Base")
-    assert refused == (400, "invalid", "timezone")
+    assert refused == (422, "unusable", "timezone")
 
 
 async def test_runs_are_told_to_their_owner_alone(api: Client) -> None:

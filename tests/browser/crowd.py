@@ -1,4 +1,5 @@
-"""Ten thousand conversations in a hub's database, made of one: nobody waits until that many people wrote."""
+"""Ten thousand conversations and routines in a hub's database, made of a few: nobody waits until that many
+people wrote."""
 
 import contextlib
 import sqlite3
@@ -33,6 +34,19 @@ def multiply(database: Path, template: str, count: int) -> None:
                 "thread_id = ?2",
                 (new, template),
             )
+
+
+def multiply_routines(database: Path, count: int) -> None:
+    """Copy the routines there are until there are so many more. The hub must not be running."""
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        templates = [row[0] for row in connection.execute("SELECT id FROM routines ORDER BY name")]
+        columns = _columns(connection, "routines")
+        changed = {"id": "?1", "name": "?2", "definition": "json_set(definition, '$.name', ?2)"}
+        for number in range(count):
+            new = str(uuid.UUID(int=(2 << 120) + (7 << 76) + (2 << 62) + number))
+            name = f"{number} {NAMES[number % len(NAMES)]}"[:100].strip()
+            values = new, name, templates[number % len(templates)]
+            _copy(connection, "routines", columns, changed, "id = ?3", values)
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.browser.crowd import LONG_NAME, multiply
+from tests.browser.crowd import LONG_NAME, multiply, multiply_routines
 from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.browser.screens import barriers, misfits
 from tests.plugins.profile import Profile
@@ -61,7 +61,33 @@ async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> di
     telegram.user_sends_text(STRANGER, "let me in, please")
     telegram.user_sends_text(OWNER, CHINESE)
     await telegram.wait_text(OWNER, "You said", timeout_s=LIMIT_S)
-    return {"chat": f"chat/{thread}", "words": f"chat/{other}", "threads": f"threads/{thread}"}
+    routine = await routines(hub)
+    await console.open(f"routines/{routine}")
+    await expect(console.page.get_by_role("region", name="Runs", exact=True)).to_contain_text("attention")
+    return {
+        "chat": f"chat/{thread}",
+        "words": f"chat/{other}",
+        "threads": f"threads/{thread}",
+        "routine": f"routines/{routine}",
+    }
+
+
+async def routines(hub: Hub) -> str:
+    """Routines of every kind, two of them with much to say; the id of one that has run."""
+    asked = {"type": "lightweight", "prompt": CHINESE}
+    made: list[str] = []
+    for name, trigger in {
+        "morning": {"type": "cron", "schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin"},
+        LONG_NAME[:100]: {"type": "cron", "schedule": "15 3,9,15,21 * * *"},
+        "长" * 100: {"type": "event", "pattern": "w" * 120},
+        "on a push": {"type": "system_event", "source": "github", "event_type": "push"},
+        "watch": {"type": "event", "pattern": "deploy (\\w+)"},
+    }.items():
+        page = {"name": name, "trigger": trigger, "action": asked, "guardrails": {"cooldown_s": 0}}
+        made.append((await hub.api("POST", "/routines", page))["id"])
+    for _ in range(3):
+        await hub.api("POST", f"/routines/{made[-1]}/fire")
+    return made[-1]
 
 
 EVERYWHERE = {
@@ -70,6 +96,9 @@ EVERYWHERE = {
     "all": "threads",
     "approvals": "approvals",
     "history": "approvals/history",
+    "routines": "routines",
+    "calendar": "routines/calendar",
+    "writing": "routines/new",
     "channels": "channels",
     "why": "why",
 }
@@ -137,7 +166,9 @@ async def test_with_ordinary_and_with_very_much_to_show(
             places = EVERYWHERE | await furnish(console, hub, telegram)
         pictures = await look(browser, hub, places, complaints, screens)
         await hub.process.stop()
-        multiply(hub.directory / "data" / "hub.db", places["words"].removeprefix("chat/"), 10_000)
+        database = hub.directory / "data" / "hub.db"
+        multiply(database, places["words"].removeprefix("chat/"), 10_000)
+        multiply_routines(database, 10_000)
         await hub.restart()
         await look(browser, hub, EVERYWHERE, complaints, screens)
         if profile.name == "proof":

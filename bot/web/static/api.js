@@ -56,10 +56,10 @@ function errorOf(status, page) {
   return new ApiError(status, code, message, field);
 }
 
-/** @param {string} path @param {unknown} [body] */
-function change(path, body = {}) {
+/** @param {string} path @param {unknown} [body] @param {string} [method] @param {AbortSignal} [signal] */
+function change(path, body = {}, method = "POST", signal = undefined) {
   const headers = { "Content-Type": "application/json", ...CSRF };
-  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return ask(path, { method, headers, body: JSON.stringify(body), signal });
 }
 
 export const me = () => ask("/me");
@@ -94,6 +94,31 @@ export const turnDown = (code) => change("/pairing/reject", { code });
 export const revoke = (channel, id) => change("/pairing/revoke", { channel, platform_user_id: id });
 /** @param {{query?: string, limit?: number, signal?: AbortSignal}} wanted */
 export const why = ({ signal, ...query }) => ask(withQuery("/why", query), { signal });
+
+/** @param {string} id @param {string} [action] */
+const ofRoutine = (id, action = "") => `/routines/${encodeURIComponent(id)}${action}`;
+/** @param {{query?: string, after?: string, limit?: number, signal?: AbortSignal}} wanted */
+export const routines = ({ signal, ...query }) => ask(withQuery("/routines", query), { signal });
+/** @param {string} id */
+export const routine = (id) => ask(ofRoutine(id));
+/** @param {string} id "" for a new one @param {Object<string, any>} page */
+export const saveRoutine = (id, page) =>
+  id ? change(ofRoutine(id), page, "PATCH") : change("/routines", page);
+/** @param {string} id */
+export const deleteRoutine = (id) => change(ofRoutine(id), {}, "DELETE");
+/** @param {string} id @param {boolean} enabled */
+export const switchRoutine = (id, enabled) => change(ofRoutine(id, enabled ? "/enable" : "/disable"));
+/** @param {string} id */
+export const fireRoutine = (id) => change(ofRoutine(id, "/fire"));
+/** @param {string} id @param {number} limit */
+export const routineRuns = (id, limit) => ask(withQuery(ofRoutine(id, "/runs"), { limit }));
+/** @param {string} id @param {string} text @param {AbortSignal} signal */
+export const tryRoutine = (id, text, signal) => change(ofRoutine(id, "/test"), { text }, "POST", signal);
+/** @param {Object<string, any>} definition @param {string | null} text @param {AbortSignal} signal */
+export const draftRoutine = (definition, text, signal) =>
+  change("/routine-drafts", { definition, text }, "POST", signal);
+/** @param {{days: number, timezone: string}} query */
+export const routineCalendar = (query) => ask(withQuery("/routine-calendar", query));
 
 /** Where events come from. @param {{thread?: string, after?: number}} query */
 export const eventsUrl = (query) => withQuery("/api/events", query);

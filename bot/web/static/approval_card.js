@@ -10,14 +10,14 @@ import { timeView } from "./message_view.js";
 const GOES_ON = new Set(["approve", "happened", "continue"]);
 
 /**
- * @param {import("./types.js").Approval | null} approval null: only what was shown is known
- * @param {{item?: import("./types.js").Item, place: "feed" | "page", link?: string}} options
+ * @param {import("../console_types.js").Approval | null} approval null: only what was shown is known
+ * @param {{item?: import("../console_types.js").Item, place: "feed" | "page", link?: string}} options
  */
 export function approvalCard(approval, options) {
   const card = new ApprovalCard(approval, options);
   return {
     element: card.element,
-    update: (/** @type {import("./types.js").Approval} */ now) => card.update(now),
+    update: (/** @type {import("../console_types.js").Approval} */ now) => card.update(now),
     outcome: (/** @type {string | null} */ text) => card.outcome(text),
   };
 }
@@ -26,7 +26,7 @@ class ApprovalCard {
   /** @type {ArgumentsForm | null} */ #form = null;
   #busy = false;
 
-  /** See approvalCard. @param {import("./types.js").Approval | null} approval @param {any} options */
+  /** See approvalCard. @param {import("../console_types.js").Approval | null} approval @param {any} options */
   constructor(approval, { item, place, link }) {
     this.approval = approval;
     this.item = item;
@@ -53,7 +53,7 @@ class ApprovalCard {
     this.#render();
   }
 
-  /** @param {import("./types.js").Approval} approval */
+  /** @param {import("../console_types.js").Approval} approval */
   update(approval) {
     const before = this.approval;
     this.approval = approval;
@@ -157,7 +157,7 @@ class ApprovalCard {
   }
 
   *#answers() {
-    const approval = /** @type {import("./types.js").Approval} */ (this.approval);
+    const approval = /** @type {import("../console_types.js").Approval} */ (this.approval);
     if (!approval.may_decide) {
       const words = approval.voted ? "You have agreed; others have to, too." : "Somebody else has to decide this.";
       yield h("p", { class: "muted" }, words);
@@ -275,7 +275,7 @@ function askedCall({ tool, reason, lines }, index) {
   return h("section", { class: "asked-call" }, heading, why, codeView(lines.join("\n"), tool));
 }
 
-/** @param {import("./types.js").Approval} approval */
+/** @param {import("../console_types.js").Approval} approval */
 function agreed({ votes, quorum }) {
   return `${votes.length} of ${quorum} agreed${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
 }

@@ -23,9 +23,9 @@ export class ConversationView {
   /** @type {() => void} */ #unlist = () => {};
 
   /**
-   * @param {import("./types.js").Context} context
+   * @param {import("../console_types.js").Context} context
    * @param {string} id
-   * @param {{back: string, speak: (thread: import("./types.js").Thread) => {label: string, placeholder: string,
+   * @param {{back: string, speak: (thread: import("../console_types.js").Thread) => {label: string, placeholder: string,
    *   hint?: string, files: boolean, send: (text: string, uploads: string[], key: string) => Promise<any>}}} options
    */
   constructor(context, id, options) {
@@ -94,7 +94,7 @@ export class ConversationView {
     );
   }
 
-  /** @param {import("./types.js").Conversation} page */
+  /** @param {import("../console_types.js").Conversation} page */
   #open(page) {
     this.#feed = new Feed(page);
     this.#view = new FeedView(this.#feed, { onOlder: () => this.#older() });
@@ -150,7 +150,7 @@ export class ConversationView {
     if (state === "live") this.#refresh();
   }
 
-  /** @param {import("./types.js").HubEvent} event */
+  /** @param {import("../console_types.js").HubEvent} event */
   #event(event) {
     if (!this.#feed || !this.#view) return;
     const changes = this.#feed.apply(event);

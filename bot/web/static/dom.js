@@ -9,6 +9,7 @@ const ICONS = {
   threads: "M4 6h16M4 12h16M4 18h10",
   approvals: "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM8.5 12l2.5 2.5 4.5-5",
   channels: "M5 12a7 7 0 0 1 14 0M8 12a4 4 0 0 1 8 0M12 12v8M9 20h6",
+  routines: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",
   why: "M9.2 9a3 3 0 1 1 4.2 2.9c-1 .5-1.4 1-1.4 2.1M12 17.6v.1M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18z",
   send: "M5 12h13M12.5 6l6 6-6 6",
   stop: "M7 7h10v10H7z",
@@ -77,6 +78,27 @@ export function button(label, onClick, props = {}) {
 export function iconButton(name, label, onClick, props = {}) {
   const all = { type: "button", class: "icon-button", "aria-label": label, title: label, ...props };
   return h("button", { ...all, on: { click: onClick } }, icon(name));
+}
+
+/** A button that asks once more. @param {string} label @param {string} question @param {() => void} work */
+export function confirmButton(label, question, work, props = { class: "button quiet small" }) {
+  const one = button(
+    label,
+    () => {
+      if (one.dataset.asked) return work();
+      one.dataset.asked = "yes";
+      one.textContent = "Really?";
+      one.setAttribute("aria-label", question);
+      return undefined;
+    },
+    props,
+  );
+  one.addEventListener("blur", () => {
+    delete one.dataset.asked;
+    one.textContent = label;
+    one.removeAttribute("aria-label");
+  });
+  return one;
 }
 
 /** The address if it may be opened from here, else null. @param {string | undefined} url */

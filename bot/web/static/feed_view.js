@@ -116,7 +116,7 @@ export class FeedView {
     }
   }
 
-  /** @param {import("./types.js").Item} item */
+  /** @param {import("../console_types.js").Item} item */
   #added(item) {
     if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === item.text));
     this.#append(item);
@@ -137,7 +137,7 @@ export class FeedView {
     this.#showLive();
   }
 
-  /** @param {import("./types.js").Item} item */
+  /** @param {import("../console_types.js").Item} item */
   #append(item) {
     if (dayKey(item.at) !== this.#day) {
       this.#day = dayKey(item.at);
@@ -151,7 +151,7 @@ export class FeedView {
     else this.list.append(messageView(item));
   }
 
-  /** @param {import("./types.js").Item} item */
+  /** @param {import("../console_types.js").Item} item */
   #step(item) {
     const id = item.call_id ?? "";
     const known = this.#calls.get(id);
@@ -167,7 +167,7 @@ export class FeedView {
     if (step) this.#steps.state(id, step.state);
   }
 
-  /** A question's place in the conversation. @param {import("./types.js").Item} item */
+  /** A question's place in the conversation. @param {import("../console_types.js").Item} item */
   #prompt(item) {
     const id = item.prompt_id ?? "";
     const known = this.#cards.get(id);
@@ -246,7 +246,7 @@ function setText(node, text) {
   else node.textContent = text;
 }
 
-/** What a run of tools has used so far. @param {import("./types.js").Loop | null} loop */
+/** What a run of tools has used so far. @param {import("../console_types.js").Loop | null} loop */
 function counted(loop) {
   if (!loop) return "";
   const of = (/** @type {number | null} */ most) => (most === null ? "" : ` of ${most}`);

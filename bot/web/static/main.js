@@ -6,6 +6,7 @@ import { HubEvents } from "./hub_events.js";
 import { approvalsPage, countPending } from "./pages/approvals.js";
 import { channelsPage } from "./pages/channels.js";
 import { chatPage } from "./pages/chat.js";
+import { routinesPage } from "./pages/routines.js";
 import { threadsPage } from "./pages/threads.js";
 import { whyPage } from "./pages/why.js";
 import { navigate, parse } from "./router.js";
@@ -15,15 +16,16 @@ const PAGES = {
   chat: chatPage,
   threads: threadsPage,
   approvals: approvalsPage,
+  routines: routinesPage,
   channels: channelsPage,
   why: whyPage,
 };
 
 class Console {
-  /** @type {import("./types.js").Page | null} */ #page = null;
+  /** @type {import("../console_types.js").Page | null} */ #page = null;
   #name = "";
 
-  /** @param {import("./types.js").Me} me */
+  /** @param {import("../console_types.js").Me} me */
   constructor(me) {
     const connection = new Connection();
     this.hub = new HubEvents(connection);

@@ -27,7 +27,7 @@ export function timeView(at) {
   return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, timeOfDay(at));
 }
 
-/** Who speaks. @param {import("./types.js").Item} item */
+/** Who speaks. @param {import("../console_types.js").Item} item */
 function speaker(item) {
   switch (item.kind) {
     case "user":
@@ -43,7 +43,7 @@ function speaker(item) {
   }
 }
 
-/** @param {import("./types.js").Item} item */
+/** @param {import("../console_types.js").Item} item */
 export function messageView(item) {
   const files = [...(item.attachments ?? []), ...(item.files ?? [])];
   const via =
@@ -57,7 +57,7 @@ export function messageView(item) {
   );
 }
 
-/** @param {import("./types.js").FileInfo} file */
+/** @param {import("../console_types.js").FileInfo} file */
 function fileView(file) {
   const words = [
     icon("file"),
@@ -86,14 +86,14 @@ export class StepsView {
     this.element = h("details", { class: "steps" }, this.line, this.rows);
   }
 
-  /** @param {import("./types.js").Item} item */
+  /** @param {import("../console_types.js").Item} item */
   call(item) {
     const row = this.#row(item.call_id ?? "", item.tool ?? "tool");
     row.body.prepend(codeView(argumentsText(item.arguments), "arguments"));
     this.state(item.call_id ?? "", item.state ?? "started");
   }
 
-  /** @param {string} id @param {import("./types.js").Item} item */
+  /** @param {string} id @param {import("../console_types.js").Item} item */
   result(id, item) {
     const row = this.#row(id, item.tool ?? "tool");
     row.body.append(codeView(item.text ?? "", "result"));

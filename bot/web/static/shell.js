@@ -8,13 +8,14 @@ const PAGES = /** @type {const} */ ([
   ["chat", "Chat"],
   ["threads", "Threads"],
   ["approvals", "Approvals"],
+  ["routines", "Routines"],
   ["channels", "Channels"],
   ["why", "Why"],
 ]);
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
-  /** @param {import("./types.js").Context} context */
+  /** @param {import("../console_types.js").Context} context */
   constructor(context) {
     this.links = new Map(PAGES.map(([page, label]) => [page, navLink(page, label)]));
     this.pending = h("span", { class: "nav-count", hidden: true });
@@ -73,7 +74,7 @@ export class Shell {
     document.title = `${this.waiting ? `(${this.waiting}) ` : ""}${this.page} · hubbub`;
   }
 
-  /** @param {import("./types.js").Context} context */
+  /** @param {import("../console_types.js").Context} context */
   #banner(context) {
     const banner = h("div", { class: "banner", role: "status", hidden: true });
     context.connection.subscribe((up) => {

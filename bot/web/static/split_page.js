@@ -1,9 +1,7 @@
-/** A list of conversations with one of them open beside it; one at a time where there is no room for both. */
+/** A list with one of its rows open beside it; one at a time where there is no room for both. */
 
-import { ConversationView } from "./conversation.js";
 import { h } from "./dom.js";
 import { link } from "./router.js";
-import { ThreadList } from "./thread_list.js";
 
 export class SplitPage {
   /** @type {{element: HTMLElement, close: () => void, focus: () => void, ready?: Promise<void>} | null} */ #open =
@@ -11,13 +9,14 @@ export class SplitPage {
   #detail = "";
 
   /**
-   * @param {import("./types.js").Context} context
-   * @param {{page: string, heading: string, list: any, blank: () => any, speak: (thread: any) => any}} options
+   * @param {import("../console_types.js").Context} context
+   * @param {{page: string, heading: string, list: any, open: (detail: string) => any}} options
+   *   `open` makes what stands beside the list, "" for nothing chosen
    */
   constructor(context, options) {
     this.context = context;
     this.options = options;
-    this.list = new ThreadList(context, { page: options.page, ...options.list });
+    this.list = options.list;
     this.detail = h("div", { class: "detail" });
     const heading = h("h1", { class: "visually-hidden", tabindex: "-1" }, options.heading);
     this.element = h(
@@ -38,7 +37,7 @@ export class SplitPage {
     if (stays) return;
     this.#detail = route.detail;
     this.#open?.close();
-    const made = this.#make(route.detail);
+    const made = this.options.open(route.detail);
     this.#open = made;
     this.detail.replaceChildren(made.element);
     if (route.detail) Promise.resolve(made.ready).then(() => this.#open === made && made.focus());
@@ -50,16 +49,7 @@ export class SplitPage {
     this.list.close();
   }
 
-  /** @param {string} id */
-  #make(id) {
-    if (!id || id === "new") return this.options.blank();
-    return new ConversationView(this.context, id, {
-      back: link(this.options.page),
-      speak: this.options.speak,
-    });
-  }
-
-  /** Escape leads from the conversation back to its row. @param {KeyboardEvent} event */
+  /** Escape leads back to the row. @param {KeyboardEvent} event */
   #key(event) {
     if (
       event.key !== "Escape" ||

@@ -84,6 +84,8 @@ def test_a_draft_is_told_all_that_is_wrong_with_it() -> None:
     draft = try_page(wrong, "x", AT)
     assert [problem.field for problem in draft.problems] == ["name", "trigger.pattern"]
     assert (draft.fires_on, draft.trial) == (None, None)
+    nameless = try_page({**PAGE, "name": ""}, "deploy it", AT)
+    assert ([problem.field for problem in nameless.problems], nameless.trial is not None) == (["name"], True)
     member = replace(AT, by=Principal("ben", Role.MEMBER, "Ben"))
     reading = {**PAGE, "action": {**PAGE["action"], "context_paths": ["a.md"]}}
     assert [problem.field for problem in try_page(reading, None, member).problems] == ["action.context_paths"]

@@ -8,7 +8,7 @@ import { link } from "../router.js";
 const PAGE = 50;
 const HINTS_MS = 150;
 
-/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
 export function approvalsPage(context) {
   return new ApprovalsPage(context);
 }
@@ -18,7 +18,7 @@ class ApprovalsPage {
   #tab = "";
   /** @type {string | null} */ #next = null;
 
-  /** @param {import("../types.js").Context} context */
+  /** @param {import("../../console_types.js").Context} context */
   constructor(context) {
     this.list = h("div", { class: "cards" });
     this.note = h("div", { class: "note", role: "status" });
@@ -62,7 +62,7 @@ class ApprovalsPage {
     this.end.forEach((end) => end());
   }
 
-  /** @param {import("../types.js").Approval | undefined} approval @param {() => void} renew */
+  /** @param {import("../../console_types.js").Approval | undefined} approval @param {() => void} renew */
   #hint(approval, renew) {
     const card = this.#cards.get(approval?.prompt_id ?? "");
     if (card && approval?.choices) card.update(approval);
@@ -85,7 +85,7 @@ class ApprovalsPage {
     }
   }
 
-  /** @param {import("../types.js").Approval[]} approvals @param {boolean} older */
+  /** @param {import("../../console_types.js").Approval[]} approvals @param {boolean} older */
   #show(approvals, older) {
     if (!older && this.#tab === "") this.#dropSettled(new Set(approvals.map((one) => one.prompt_id)));
     for (const approval of approvals) this.#card(approval);
@@ -104,7 +104,7 @@ class ApprovalsPage {
     }
   }
 
-  /** @param {import("../types.js").Approval} approval */
+  /** @param {import("../../console_types.js").Approval} approval */
   #card(approval) {
     const known = this.#cards.get(approval.prompt_id);
     if (known) return known.update(approval);
@@ -130,7 +130,7 @@ function tab(label, page, detail) {
 
 /**
  * How many questions wait: for the badge of the navigation.
- * @param {import("../types.js").Context} context @param {(count: number) => void} tell
+ * @param {import("../../console_types.js").Context} context @param {(count: number) => void} tell
  */
 export function countPending(context, tell) {
   let before = -1;

@@ -1,19 +1,19 @@
 /** Channels: how each is doing, who asks to be let in, and who is in. */
 
 import * as api from "../api.js";
-import { announce, button, h, icon, settled } from "../dom.js";
+import { announce, button, confirmButton, h, icon, settled } from "../dom.js";
 import { fromNow, inFull, shortTime, toDate } from "../format.js";
 
 const HINTS_MS = 150;
 const PHASES = { running: "good", starting: "busy", "backing off": "attention", failed: "bad", stopped: "" };
 
-/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
 export function channelsPage(context) {
   return new ChannelsPage(context);
 }
 
 class ChannelsPage {
-  /** @param {import("../types.js").Context} context */
+  /** @param {import("../../console_types.js").Context} context */
   constructor(context) {
     this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
       "No channel is configured.",
@@ -151,27 +151,6 @@ function onPlatforms(user) {
     ...user,
     accounts: user.accounts.filter(({ channel }) => channel !== "web" && !channel.startsWith("(")),
   };
-}
-
-/** A button that asks once more. @param {string} label @param {string} question @param {() => void} work */
-function confirmButton(label, question, work) {
-  const one = button(
-    label,
-    () => {
-      if (one.dataset.asked) return work();
-      one.dataset.asked = "yes";
-      one.textContent = "Really?";
-      one.setAttribute("aria-label", question);
-      return undefined;
-    },
-    { class: "button quiet small" },
-  );
-  one.addEventListener("blur", () => {
-    delete one.dataset.asked;
-    one.textContent = label;
-    one.removeAttribute("aria-label");
-  });
-  return one;
 }
 
 /** A heading with a list that is loaded, loaded again, empty, or failed to load. */

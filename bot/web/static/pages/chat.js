@@ -2,16 +2,17 @@
 
 import * as api from "../api.js";
 import { Composer } from "../composer.js";
-import { retried } from "../conversation.js";
+import { ConversationView, retried } from "../conversation.js";
 import { announce, button, h, icon } from "../dom.js";
 import { link } from "../router.js";
 import { SplitPage } from "../split_page.js";
+import { threadList } from "../thread_list.js";
 
 const CHANNEL = "web";
 const HINT = "Enter sends, Shift+Enter begins a new line. /help lists the commands.";
 const IDEAS = ["run: ls", "What time is it?", "/help"];
 
-/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
 export function chatPage(context) {
   const fresh = () => context.navigate(link("chat", "new"));
   const newLink = h(
@@ -20,33 +21,38 @@ export function chatPage(context) {
     icon("plus"),
     h("span", {}, "New"),
   );
-  return new SplitPage(context, {
+  const list = threadList(context, {
     page: "chat",
-    heading: "Chat",
-    list: {
-      label: "Conversations",
-      filter: { channel: CHANNEL },
-      tools: [newLink],
-      empty: () => [
-        h("p", {}, "No conversation yet."),
-        button("Start one", fresh, { class: "button only-narrow" }),
-      ],
-    },
-    blank: () => new Beginning(context),
-    speak: (thread) => ({
-      label: "Message",
-      placeholder: "Write to the assistant",
-      hint: HINT,
-      files: true,
-      send: (text, attachments, key) =>
-        api.send({ text, thread_id: thread.id, client_key: key, attachments }),
-    }),
+    label: "Conversations",
+    filter: { channel: CHANNEL },
+    tools: [newLink],
+    empty: () => [
+      h("p", {}, "No conversation yet."),
+      button("Start one", fresh, { class: "button only-narrow" }),
+    ],
   });
+  const open = (/** @type {string} */ id) =>
+    id && id !== "new"
+      ? new ConversationView(context, id, { back: link("chat"), speak })
+      : new Beginning(context);
+  return new SplitPage(context, { page: "chat", heading: "Chat", list, open });
+}
+
+/** @param {import("../../console_types.js").Thread} thread */
+function speak(thread) {
+  return {
+    label: "Message",
+    placeholder: "Write to the assistant",
+    hint: HINT,
+    files: true,
+    send: (text, attachments, key) =>
+      api.send({ text, thread_id: thread.id, client_key: key, attachments }),
+  };
 }
 
 /** A conversation that has not begun. */
 class Beginning {
-  /** @param {import("../types.js").Context} context */
+  /** @param {import("../../console_types.js").Context} context */
   constructor(context) {
     this.context = context;
     this.composer = new Composer({

@@ -1,29 +1,33 @@
 /** Threads: the conversations of all people on all channels, to read along and to step in. */
 
 import * as api from "../api.js";
+import { ConversationView } from "../conversation.js";
 import { h } from "../dom.js";
 import { clip } from "../format.js";
+import { link } from "../router.js";
 import { SplitPage } from "../split_page.js";
+import { threadList } from "../thread_list.js";
 
-/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
 export function threadsPage(context) {
+  const list = threadList(context, {
+    page: "threads",
+    label: "All threads",
+    filter: {},
+    empty: () => [
+      h("p", {}, "No conversation yet."),
+      h("p", { class: "muted" }, "Everything people write to the hub appears here, whatever the channel."),
+    ],
+  });
   return new SplitPage(context, {
     page: "threads",
     heading: "Threads",
-    list: {
-      label: "All threads",
-      filter: {},
-      empty: () => [
-        h("p", {}, "No conversation yet."),
-        h("p", { class: "muted" }, "Everything people write to the hub appears here, whatever the channel."),
-      ],
-    },
-    blank: () => new Blank(),
-    speak,
+    list,
+    open: (id) => (id ? new ConversationView(context, id, { back: link("threads"), speak }) : new Blank()),
   });
 }
 
-/** One's own conversation goes on; in other people's the owner speaks as the owner. @param {import("../types.js").Thread} thread */
+/** One's own conversation goes on; in other people's the owner speaks as the owner. @param {import("../../console_types.js").Thread} thread */
 function speak(thread) {
   if (thread.own && thread.channel === "web") {
     return {

@@ -7,7 +7,7 @@ import { link } from "../router.js";
 
 const LIMIT = 100;
 
-/** @param {import("../types.js").Context} context @returns {import("../types.js").Page} */
+/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
 export function whyPage(context) {
   return new WhyPage(context);
 }
@@ -15,7 +15,7 @@ export function whyPage(context) {
 class WhyPage {
   /** @type {AbortController} */ #asked = new AbortController();
 
-  /** @param {import("../types.js").Context} context */
+  /** @param {import("../../console_types.js").Context} context */
   constructor(context) {
     this.context = context;
     this.field = h("input", {

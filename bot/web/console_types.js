@@ -1,5 +1,6 @@
 /**
- * Shapes of what the hub sends, for editors and for reading. Times are microseconds UTC.
+ * Shapes of what the hub sends the console, for editors and for reading: no browser loads them, so they are not
+ * among its files. Times are microseconds UTC.
  *
  * @typedef {{text: string, styles: string[], link: string | null}} Span
  * @typedef {{type: "paragraph", spans: Span[]}
@@ -36,19 +37,29 @@
  * @typedef {{thread: Thread, items: Item[], first_seq: number | null, last_seq: number, more: boolean,
  *   live: Live | null, approvals: Approval[]}} Conversation
  *
+ * @typedef {{id: string, name: string, kind: string, fires_on: string, enabled: boolean, status: string,
+ *   definition: any, next_at: number | null, last_run_at: number | null, run_count: number, failures: number,
+ *   skipped_slots: number, paused_because: string | null, problem: string | null, version: number}} Routine
+ * @typedef {{id: string, kind: string, status: string, due_at: number, started_at: number | null,
+ *   ended_at: number | null, result: string | null, error: string | null, input_tokens: number,
+ *   output_tokens: number}} RoutineRun
+ * @typedef {{fires: boolean, why: string, system: string | null, input: string | null}} Trial
+ * @typedef {{problems: {field: string, message: string}[], fires_on: string | null, slots: number[],
+ *   trial: Trial | null}} Draft
+ *
  * @typedef {{type: string, thread_id?: string, seq?: number, at: number, data: any}} HubEvent
  * @typedef {{user_id: string, name: string, role: string, version: string, channels: string[]}} Me
  *
  * @typedef {Object} Context What every page is given.
- * @property {typeof import("./api.js")} api
+ * @property {typeof import("./static/api.js")} api
  * @property {Me} me
- * @property {import("./hub_events.js").HubEvents} hub
- * @property {import("./connection.js").Connection} connection
+ * @property {import("./static/hub_events.js").HubEvents} hub
+ * @property {import("./static/connection.js").Connection} connection
  * @property {(hash: string, options?: {replace?: boolean}) => void} navigate
  *
  * @typedef {Object} Page
  * @property {HTMLElement} element
- * @property {(route: import("./router.js").Route) => void} show
+ * @property {(route: import("./static/router.js").Route) => void} show
  * @property {() => void} close
  */
 export {};

@@ -1,0 +1,109 @@
+/** The times to come of all schedules, day by day. */
+
+import * as api from "./api.js";
+import { button, h, icon, settled } from "./dom.js";
+import { timeOfDay } from "./format.js";
+import { link } from "./router.js";
+import { timeAt } from "./routine_list.js";
+
+const WEEK = 7;
+const MONTH = 28;
+/** So many of one routine on one day stand for that many or more. */
+const MOST_A_DAY = 24;
+/** Routines named on one day. */
+const SHOWN_A_DAY = 10;
+const HINTS_MS = 500;
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short" });
+
+export class RoutineCalendar {
+  #days = WEEK;
+
+  /** @param {import("../console_types.js").Context} context */
+  constructor(context) {
+    this.title = h("h2", { tabindex: "-1" }, "Times to come");
+    this.about = h("p", { class: "muted about" });
+    this.longer = button("Four weeks", () => this.#more(), { class: "button small" });
+    this.note = h("div", { class: "note", role: "status" }, h("p", { class: "muted" }, "Loading…"));
+    this.list = h("ol", { class: "calendar" });
+    this.element = h(
+      "section",
+      { class: "pane conversation", "aria-label": "Times to come" },
+      h(
+        "header",
+        { class: "pane-head" },
+        backLink(),
+        h("div", { class: "titles" }, this.title, this.about),
+        this.longer,
+      ),
+      h("div", { class: "routine-body" }, this.note, this.list),
+    );
+    const renew = settled(() => this.#load(), HINTS_MS);
+    this.end = context.hub.on(["routine_changed", "routine_run", "refetch"], renew);
+    this.ready = this.#load();
+  }
+
+  close() {
+    this.end();
+  }
+
+  focus() {
+    this.title.focus();
+  }
+
+  #more() {
+    this.#days = this.#days === WEEK ? MONTH : WEEK;
+    this.longer.textContent = this.#days === WEEK ? "Four weeks" : "One week";
+    this.#load();
+  }
+
+  async #load() {
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    try {
+      const page = await api.routineCalendar({ days: this.#days, timezone: timeZone || "UTC" });
+      const more = page.more ? " · of more than a hundred schedules the soonest" : "";
+      this.about.textContent = `${page.timezone}${more}`;
+      this.about.title = this.about.textContent;
+      this.list.replaceChildren(...page.days.map(dayView));
+      this.note.replaceChildren(h("p", { class: "muted" }, "No schedule comes round in this time."));
+      this.note.hidden = page.days.length > 0;
+    } catch (error) {
+      this.note.replaceChildren(
+        h("p", {}, /** @type {Error} */ (error).message),
+        button("Try again", () => this.#load()),
+      );
+      this.note.hidden = false;
+    }
+  }
+}
+
+/** @param {string} [label] */
+export function backLink(label = "Back to the list") {
+  return h("a", { class: "icon-button back", href: link("routines"), "aria-label": label }, icon("back"));
+}
+
+/** @param {{date: string, routines: any[]}} day */
+function dayView(day) {
+  const date = new Date(`${day.date}T12:00:00`);
+  const rest = day.routines.length - SHOWN_A_DAY;
+  const today = date.toDateString() === new Date().toDateString();
+  return h(
+    "li",
+    { class: "calendar-day" },
+    h("h3", {}, today ? "Today" : weekday.format(date)),
+    h("ul", {}, ...day.routines.slice(0, SHOWN_A_DAY).map(slotsView)),
+    rest > 0 ? h("p", { class: "calendar-times" }, `and ${rest} more`) : null,
+  );
+}
+
+/** @param {{routine_id: string, name: string, slots: number[], count: number}} one */
+function slotsView(one) {
+  const more = one.count - one.slots.length;
+  const rest = more ? ` and ${one.count >= MOST_A_DAY ? "many" : more} more` : "";
+  const times = one.slots.flatMap((at, index) => [index ? ", " : "", timeAt(at, timeOfDay(at))]);
+  return h(
+    "li",
+    {},
+    h("span", { class: "calendar-times" }, ...times, rest),
+    h("a", { href: link("routines", one.routine_id) }, one.name),
+  );
+}

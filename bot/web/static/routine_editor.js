@@ -1,0 +1,196 @@
+/** Writing a routine: its fields, judged and tried by the hub while they are filled in. */
+
+import * as api from "./api.js";
+import { announce, button, h, settled } from "./dom.js";
+import { inFull } from "./format.js";
+import { link } from "./router.js";
+import { backLink } from "./routine_calendar.js";
+import { TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
+import { TrialField } from "./routine_trial.js";
+
+const TYPING_MS = 300;
+
+export class RoutineEditor {
+  /** @type {Map<string, ReturnType<typeof fieldView>>} */ #fields = new Map();
+  /** Fields somebody has been in: of these it is said what is wrong. @type {Set<string>} */ #met = new Set();
+  #asked = new AbortController();
+
+  /**
+   * @param {import("../console_types.js").Context} context
+   * @param {import("../console_types.js").Routine | null} routine null: a new one
+   * @param {() => void} [leave] where there is something to go back to
+   */
+  constructor(context, routine, leave = () => context.navigate(link("routines"))) {
+    this.context = context;
+    this.routine = routine;
+    this.leave = leave;
+    this.given = routine?.definition ?? { trigger: { type: "cron" }, action: { type: "lightweight" } };
+    this.kind = this.given.trigger.type;
+    this.title = h("h2", { tabindex: "-1" }, routine ? `Edit ${routine.name}` : "New routine");
+    this.problem = h("p", { class: "problem bad", role: "alert" });
+    this.fires = h("p", { class: "fires-on", role: "status" });
+    this.trial = new TrialField((text, signal) => this.#try(text, signal));
+    const heading = h("span", { class: "label" }, "Try a message");
+    this.trialPart = h("div", { class: "field" }, heading, this.trial.element);
+    this.form = h("form", { class: "routine-form", novalidate: true });
+    this.form.addEventListener("submit", (event) => this.#save(event));
+    this.form.addEventListener("input", settled(() => this.#judge(), TYPING_MS));
+    this.element = h(
+      "section",
+      { class: "pane conversation", "aria-label": routine ? "Edit routine" : "New routine" },
+      h("header", { class: "pane-head" }, backLink(), h("div", { class: "titles" }, this.title)),
+      h("div", { class: "routine-body" }, this.form),
+    );
+    this.#draw();
+  }
+
+  close() {
+    this.#asked.abort();
+    this.trial.close();
+  }
+
+  focus() {
+    this.#fields.get("name")?.input.focus();
+  }
+
+  /** All fields, with what stands in them now. */
+  #draw() {
+    const page = this.#fields.size ? this.#page() : this.given;
+    this.#fields.clear();
+    const parts = fieldsOf(this.kind).map((spec) => {
+      const view = fieldView(spec, page, () => this.#met.add(spec.path));
+      this.#fields.set(spec.path, view);
+      return [spec.part, view.element];
+    });
+    const of = (/** @type {string} */ part) => parts.filter(([name]) => name === part).map(([, one]) => one);
+    this.trialPart.hidden = this.kind !== "event";
+    this.form.replaceChildren(
+      ...of("what"),
+      this.#kinds(),
+      ...of("when"),
+      this.fires,
+      this.trialPart,
+      h(
+        "details",
+        { class: "steps" },
+        h("summary", {}, "Limits and notices"),
+        h("div", { class: "steps-rows" }, ...of("more")),
+      ),
+      this.problem,
+      h(
+        "div",
+        { class: "card-actions" },
+        h("button", { type: "submit", class: "button primary" }, "Save"),
+        button("Cancel", this.leave),
+      ),
+    );
+    this.#judge();
+  }
+
+  #kinds() {
+    const options = Object.entries(TRIGGERS).map(([kind, { label }]) =>
+      h("option", { value: kind, selected: kind === this.kind }, label),
+    );
+    const select = h("select", { id: "routine-kind" }, ...options);
+    select.addEventListener("change", () => {
+      this.kind = select.value;
+      this.#draw();
+      /** @type {HTMLElement | null} */ (this.form.querySelector("#routine-kind"))?.focus();
+    });
+    return h("div", { class: "field" }, h("label", { for: "routine-kind" }, "Fired by"), select);
+  }
+
+  #page() {
+    return definitionOf(this.kind, this.given, (path) => this.#fields.get(path)?.read());
+  }
+
+  async #judge() {
+    this.#asked.abort();
+    this.#asked = new AbortController();
+    const { signal } = this.#asked;
+    try {
+      const draft = await api.draftRoutine(this.#page(), this.trial.text || null, signal);
+      if (!signal.aborted) this.#show(draft);
+    } catch (error) {
+      if (!signal.aborted) this.problem.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /** @param {import("../console_types.js").Draft} draft */
+  #show(draft) {
+    this.#complain(draft.problems.filter(({ field }) => this.#met.has(field)));
+    const next = draft.slots.length ? `. Next: ${draft.slots.slice(0, 3).map(inFull).join("; ")}` : "";
+    this.fires.textContent = draft.fires_on ? `${draft.fires_on}${next}` : "";
+    this.trial.show(this.trial.text ? draft.trial : null);
+  }
+
+  /** @param {string} text @param {AbortSignal} signal */
+  async #try(text, signal) {
+    return (await api.draftRoutine(this.#page(), text, signal)).trial;
+  }
+
+  /** @param {{field: string, message: string}[]} problems */
+  #complain(problems) {
+    const rest = [];
+    for (const view of this.#fields.values()) view.complain("");
+    for (const { field, message } of problems) {
+      const view = this.#fields.get(field);
+      if (view) view.complain(message);
+      else rest.push(`${field} ${message}`.trim());
+    }
+    this.problem.textContent = rest.join("; ");
+  }
+
+  /** @param {Event} event */
+  async #save(event) {
+    event.preventDefault();
+    const page = this.#page();
+    try {
+      const draft = await api.draftRoutine(page, null, new AbortController().signal);
+      this.#complain(draft.problems);
+      if (draft.problems.length) return this.#lead(draft.problems);
+      const saved = await api.saveRoutine(this.routine?.id ?? "", page);
+      announce(`${saved.name} is kept.`);
+      if (this.routine) this.leave();
+      else this.context.navigate(link("routines", saved.id), { replace: true });
+    } catch (error) {
+      const { field, message } = /** @type {api.ApiError} */ (error);
+      this.#complain([{ field: field ?? "", message: field ? message.replace(`${field} `, "") : message }]);
+      this.#lead([{ field: field ?? "" }]);
+    }
+    return undefined;
+  }
+
+  /** To the first field something is wrong with. @param {{field: string}[]} problems */
+  #lead(problems) {
+    problems.forEach(({ field }) => this.#met.add(field));
+    const first = problems.map(({ field }) => this.#fields.get(field)).find(Boolean);
+    first?.input.closest("details")?.setAttribute("open", "");
+    first?.input.focus();
+  }
+}
+
+/** @param {import("./routine_fields.js").Field} spec @param {any} page @param {() => void} onMet */
+function fieldView(spec, page, onMet) {
+  const id = `routine-${spec.path.replace(/\W/g, "-")}`;
+  const [part, name] = spec.path.includes(".") ? spec.path.split(".") : ["", spec.path];
+  const value = part ? page[part]?.[name] : page[name];
+  const note = h("p", { class: "problem", id: `${id}-note`, role: "alert" });
+  const input = spec.input(value, { id, "aria-describedby": note.id, autocomplete: "off" });
+  input.addEventListener("change", onMet);
+  const label = h("label", { for: id }, spec.label);
+  const hint = spec.hint ? h("p", { class: "hint" }, spec.hint) : null;
+  const check = input.type === "checkbox";
+  const both = check ? [input, label] : [label, input];
+  return {
+    input,
+    element: h("div", { class: check ? "field check" : "field" }, ...both, hint, note),
+    read: () => spec.read(input),
+    /** @param {string} message */
+    complain(message) {
+      note.textContent = message;
+      if (message) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** The list of routines, in order of name. */
+
+import * as api from "./api.js";
+import { h } from "./dom.js";
+import { inFull, shortTime, toDate } from "./format.js";
+import { ListPages } from "./list_pages.js";
+import { link } from "./router.js";
+import { SearchList } from "./search_list.js";
+
+const PAGE = 100;
+const LOOKS = {
+  active: "good",
+  running: "busy",
+  attention: "attention",
+  failing: "bad",
+  paused: "bad",
+  unreadable: "bad",
+};
+
+class RoutinePages extends ListPages {
+  /** See ListPages. */
+  async fetch({ query, cursor, signal }) {
+    const items = await api.routines({ query, after: cursor, limit: PAGE, signal });
+    return { items, next: items.length < PAGE ? null : items[items.length - 1].name };
+  }
+
+  /** The first page is as it is now; what comes behind it stays. */
+  merge({ items, next }) {
+    if (next === null) this.items = items;
+    else this.items = [...items, ...this.items.filter((routine) => routine.name > next)];
+    if (this.items.length === items.length) this.next = next;
+  }
+}
+
+/** @param {import("../console_types.js").Context} context @param {Node[]} tools */
+export function routineList(context, tools) {
+  return new SearchList(context, {
+    label: "All routines",
+    pages: new RoutinePages(),
+    row,
+    version: (routine) => [routine.version, routine.status, routine.next_at, routine.last_run_at],
+    hints: ["routine_run", "routine_changed"],
+    tools,
+    empty: () => [
+      h("p", {}, "No routine yet."),
+      h("p", { class: "muted" }, "What the hub does by itself: at a time, on a message, on an event."),
+    ],
+  });
+}
+
+/** @param {import("../console_types.js").Routine} routine @param {boolean} current */
+function row(routine, current) {
+  return h(
+    "a",
+    { href: link("routines", routine.id), "aria-current": current ? "page" : null },
+    h(
+      "span",
+      { class: "row-line" },
+      h("span", { class: "row-title", title: routine.name }, routine.name),
+      routine.next_at ? timeAt(routine.next_at) : null,
+    ),
+    h(
+      "span",
+      { class: "row-line" },
+      h("span", { class: "row-preview", title: routine.fires_on }, routine.fires_on),
+      statusBadge(routine.status),
+    ),
+  );
+}
+
+/** @param {string} status */
+export function statusBadge(status) {
+  return h("span", { class: `badge ${LOOKS[status] ?? ""}` }, status);
+}
+
+/** @param {number} at */
+export function timeAt(at, words = shortTime(at)) {
+  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, words);
+}

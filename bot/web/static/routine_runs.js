@@ -1,0 +1,97 @@
+/** What the last runs of a routine came to: a plot of how long they took, and a table. */
+
+import { h } from "./dom.js";
+import { clip } from "./format.js";
+import { statusBadge, timeAt } from "./routine_list.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const HEIGHT = 64;
+const STEP = 12;
+const BAR = 9;
+/** Of a run that took no time to speak of, so that it is seen. */
+const LEAST = 4;
+const SECOND_US = 1_000_000;
+const LOOKS = { attention: "good", ok: "good", running: "busy", waiting: "busy", skipped: "" };
+const TITLES = ["When", "Fired by", "Came to", "Took", "Tokens", "What it said"];
+
+/** @param {import("../console_types.js").RoutineRun[]} runs newest first */
+export function runsView(runs) {
+  if (!runs.length) return h("p", { class: "muted" }, "It has not run yet.");
+  const head = TITLES.map((word) => h("th", { scope: "col" }, word));
+  return h(
+    "div",
+    { class: "runs" },
+    plot([...runs].reverse()),
+    h(
+      "div",
+      { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Runs" },
+      h(
+        "table",
+        { class: "plain" },
+        h("thead", {}, h("tr", {}, ...head)),
+        h("tbody", {}, ...runs.map(rowView)),
+      ),
+    ),
+  );
+}
+
+/** @param {import("../console_types.js").RoutineRun} run */
+function rowView(run) {
+  const cells = [
+    timeAt(run.started_at ?? run.due_at),
+    run.kind.replace("_", " "),
+    statusBadge(run.status),
+    took(run),
+    String(run.input_tokens + run.output_tokens),
+    clip(run.error ?? run.result ?? "", 160),
+  ];
+  return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
+}
+
+/** @param {import("../console_types.js").RoutineRun} run */
+const seconds = (run) => (run.started_at && run.ended_at ? (run.ended_at - run.started_at) / SECOND_US : 0);
+
+/** @param {import("../console_types.js").RoutineRun} run */
+function took(run) {
+  if (!run.started_at || !run.ended_at) return "";
+  const whole = seconds(run);
+  if (whole < 10) return `${whole.toFixed(1)} s`;
+  return whole < 120 ? `${Math.round(whole)} s` : `${Math.round(whole / 60)} min`;
+}
+
+/** One bar a run, the oldest first, as high as it took long. @param {import("../console_types.js").RoutineRun[]} runs */
+function plot(runs) {
+  const longest = Math.max(...runs.map(seconds), 0.001);
+  const width = runs.length * STEP;
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "plot", role: "img", width });
+  svg.setAttribute("height", String(HEIGHT));
+  svg.setAttribute("aria-label", summary(runs, longest));
+  runs.forEach((run, index) => {
+    const height = Math.max(LEAST, (seconds(run) / longest) * (HEIGHT - 1));
+    const look = LOOKS[run.status] ?? "bad";
+    const bar = shape("rect", { x: index * STEP, y: HEIGHT - height, width: BAR, height, rx: 1.5 });
+    bar.setAttribute("class", look ? `bar ${look}` : "bar");
+    const title = shape("title", {});
+    title.textContent = `${run.status}${took(run) ? `, ${took(run)}` : ""}`;
+    bar.append(title);
+    svg.append(bar);
+  });
+  const words = h("p", { class: "muted plot-words", "aria-hidden": "true" }, summary(runs, longest));
+  return h("figure", { class: "plot-frame" }, h("div", { class: "plot-room" }, svg), words);
+}
+
+/** @param {import("../console_types.js").RoutineRun[]} runs @param {number} longest */
+function summary(runs, longest) {
+  /** @type {Map<string, number>} */ const counts = new Map();
+  for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const words = [...counts].map(([status, count]) => `${count} ${status}`).join(", ");
+  const latest = runs.length === 1 ? "The only run" : `The last ${runs.length} runs`;
+  return `${latest}: ${words}; the longest took ${longest < 10 ? longest.toFixed(1) : Math.round(longest)} s`;
+}
+
+/** @param {string} tag @param {Object<string, any>} attributes */
+function shape(tag, attributes) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  return node;
+}

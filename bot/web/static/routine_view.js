@@ -1,0 +1,216 @@
+/** One routine: what fires it, what it does, a message tried on it, and what its runs came to. */
+
+import * as api from "./api.js";
+import { codeView } from "./blocks.js";
+import { announce, button, confirmButton, h, settled } from "./dom.js";
+import { fromNow } from "./format.js";
+import { link } from "./router.js";
+import { backLink } from "./routine_calendar.js";
+import { RoutineEditor } from "./routine_editor.js";
+import { statusBadge, timeAt } from "./routine_list.js";
+import { runsView } from "./routine_runs.js";
+import { TrialField } from "./routine_trial.js";
+
+const RUNS = 50;
+const HINTS_MS = 200;
+
+export class RoutineView {
+  #closed = false;
+  /** @type {RoutineEditor | null} */ #editor = null;
+
+  /** @param {import("../console_types.js").Context} context @param {string} id */
+  constructor(context, id) {
+    this.context = context;
+    this.id = id;
+    this.title = h("h2", { tabindex: "-1" }, "…");
+    this.about = h("p", { class: "muted about" });
+    this.status = h("span");
+    this.facts = h("div", { class: "routine-facts" });
+    this.actions = h("div", { class: "card-actions" });
+    this.problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    this.trial = new TrialField((text, signal) => api.tryRoutine(id, text, signal));
+    this.runs = h("div");
+    this.what = h("div", { class: "routine-what" });
+    this.body = h(
+      "div",
+      { class: "routine-body" },
+      h("p", { class: "note muted", role: "status" }, "Loading…"),
+    );
+    this.head = h(
+      "header",
+      { class: "pane-head" },
+      backLink(),
+      h("div", { class: "titles" }, this.title, this.about),
+      this.status,
+    );
+    this.element = h(
+      "section",
+      { class: "pane conversation", "aria-label": "Routine" },
+      this.head,
+      this.body,
+    );
+    const renew = settled(() => this.#load(), HINTS_MS);
+    this.end = context.hub.on(["routine_run", "routine_changed", "refetch"], (event) => {
+      if (!event.data?.routine_id || event.data.routine_id === id) renew();
+    });
+    this.ready = this.#load();
+  }
+
+  close() {
+    this.#closed = true;
+    this.end();
+    this.trial.close();
+    this.#editor?.close();
+  }
+
+  focus() {
+    this.title.focus();
+  }
+
+  async #load() {
+    try {
+      const [routine, runs] = await Promise.all([api.routine(this.id), api.routineRuns(this.id, RUNS)]);
+      if (!this.#closed) this.#show(routine, runs);
+    } catch (error) {
+      if (!this.#closed) this.#failed(/** @type {api.ApiError} */ (error));
+    }
+  }
+
+  /** @param {api.ApiError} error */
+  #failed(error) {
+    const gone = error.status === 404;
+    this.title.textContent = gone ? "No such routine" : "…";
+    this.status.replaceChildren();
+    const again = gone ? null : button("Try again", () => this.#load());
+    this.body.replaceChildren(
+      h(
+        "div",
+        { class: "note", role: "status" },
+        h("p", {}, gone ? "It was deleted." : error.message),
+        again ?? "",
+      ),
+    );
+  }
+
+  /** @param {import("../console_types.js").Routine} routine @param {import("../console_types.js").RoutineRun[]} runs */
+  #show(routine, runs) {
+    this.routine = routine;
+    this.title.textContent = routine.name;
+    this.title.title = routine.name;
+    this.about.textContent = routine.fires_on;
+    this.about.title = routine.fires_on;
+    this.status.replaceChildren(statusBadge(routine.status));
+    this.facts.replaceChildren(...facts(routine));
+    this.#offer(routine);
+    this.runs.replaceChildren(runsView(runs));
+    this.what.replaceChildren(...whatItDoes(routine));
+    if (this.#editor || this.facts.isConnected) return;
+    const heard = routine.kind === "event";
+    this.body.replaceChildren(
+      this.facts,
+      this.problem,
+      this.actions,
+      ...(heard ? [section("Try a message", this.trial.element)] : []),
+      section("Last runs", this.runs),
+      section("What it does", this.what),
+    );
+  }
+
+  /** The buttons stay where they are, so that the focus does. @param {import("../console_types.js").Routine} routine */
+  #offer(routine) {
+    if (!this.actions.childElementCount) {
+      this.run = button("Run now", () => this.#do(() => api.fireRoutine(this.id), "It runs."), {
+        class: "button primary",
+      });
+      this.toggle = button("", () => this.#switch());
+      this.actions.append(
+        this.run,
+        this.toggle,
+        button("Edit", () => this.#edit()),
+        confirmButton("Delete", `Delete ${routine.name} and its runs?`, () => this.#delete(), {
+          class: "button",
+        }),
+      );
+    }
+    this.run.disabled = !routine.enabled;
+    this.toggle.textContent = routine.enabled ? "Pause" : "Resume";
+  }
+
+  #switch() {
+    const enabled = !this.routine?.enabled;
+    return this.#do(() => api.switchRoutine(this.id, enabled), enabled ? "It goes on." : "It is paused.");
+  }
+
+  #edit() {
+    const leave = () => {
+      this.#editor?.close();
+      this.#editor = null;
+      this.element.replaceChildren(this.head, this.body);
+      this.body.replaceChildren();
+      this.facts.remove();
+      this.#load().then(() => this.focus());
+    };
+    this.#editor = new RoutineEditor(this.context, this.routine ?? null, leave);
+    this.element.replaceChildren(...this.#editor.element.childNodes);
+    this.#editor.focus();
+  }
+
+  async #delete() {
+    if (await this.#do(() => api.deleteRoutine(this.id), "It is deleted."))
+      this.context.navigate(link("routines"), { replace: true });
+  }
+
+  /** @param {() => Promise<any>} work @param {string} done */
+  async #do(work, done) {
+    this.problem.hidden = true;
+    try {
+      await work();
+      announce(done);
+      return true;
+    } catch (error) {
+      this.problem.textContent = /** @type {Error} */ (error).message;
+      this.problem.hidden = false;
+      return false;
+    }
+  }
+}
+
+/** @param {string} heading @param {Node} content */
+function section(heading, content) {
+  return h(
+    "section",
+    { class: "section", "aria-label": heading },
+    h("div", { class: "section-head" }, h("h3", {}, heading)),
+    content,
+  );
+}
+
+/** @param {import("../console_types.js").Routine} routine */
+function facts(routine) {
+  const said = routine.problem ?? routine.paused_because;
+  const parts = [
+    routine.next_at ? h("span", {}, "next ", timeAt(routine.next_at, fromNow(routine.next_at))) : null,
+    routine.last_run_at
+      ? h("span", {}, "last ", timeAt(routine.last_run_at, fromNow(routine.last_run_at)))
+      : null,
+    h("span", {}, routine.run_count === 1 ? "1 run" : `${routine.run_count} runs`),
+    routine.failures ? h("span", {}, `${routine.failures} failed in a row`) : null,
+    routine.skipped_slots ? h("span", {}, `${routine.skipped_slots} times passed over`) : null,
+  ];
+  return [
+    routine.definition.description ? h("p", {}, routine.definition.description) : "",
+    said ? h("p", { class: "problem bad" }, routine.problem ? said : `Paused because ${said}`) : "",
+    h("p", { class: "meta" }, ...parts),
+  ];
+}
+
+/** @param {import("../console_types.js").Routine} routine */
+function whatItDoes(routine) {
+  const { action } = routine.definition;
+  const whole = JSON.stringify(routine.definition, null, 2);
+  const summary = h("summary", {}, "All of it, as JSON");
+  return [
+    h("p", { class: "prompt" }, action?.prompt ?? action?.description ?? ""),
+    h("details", { class: "steps" }, summary, h("div", { class: "steps-rows" }, codeView(whole, "json"))),
+  ];
+}

@@ -1,0 +1,140 @@
+"""Routines in the console: made and tried by keyboard alone, run, paused, changed and forgotten; and text of
+others that stays text."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.console import Console
+from tests.browser.hub import Hub
+from tests.browser.keyboard import tab_to
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+WATCH: dict[str, Any] = {
+    "name": "watch",
+    "trigger": {"type": "event", "pattern": "deploy (\\w+)"},
+    "action": {"type": "lightweight", "prompt": "Look into it."},
+    "guardrails": {"cooldown_s": 0},
+}
+PLANTED = "<img src=x class=planted onerror=planted=1>"
+
+
+async def type_into(page: Page, label: str, text: str) -> None:
+    await tab_to(page, label)
+    await page.keyboard.type(text)
+
+
+def runs(page: Page) -> Locator:
+    return page.get_by_role("region", name="Runs", exact=True).locator("tbody tr")
+
+
+async def test_a_routine_is_made_and_tried_by_keyboard_alone(
+    console: Console, complaints: Complaints
+) -> None:
+    page = console.page
+    await console.open("routines")
+    await expect(page.get_by_text("No routine yet.")).to_be_visible()
+    await tab_to(page, "New")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    await page.keyboard.type("watch")
+    await type_into(page, "What the model is asked", "Look into it.")
+    await tab_to(page, "Fired by")
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_label("Fired by")).to_have_value("event")
+    await expect(page.get_by_label("Fired by")).to_be_focused()
+    await type_into(page, "Pattern found in it", "deploy (")
+    await tab_to(page, "Capitals")
+    await expect(page.get_by_text("is not closed")).to_be_visible()
+    await tab_to(page, "Pattern found in it", back=True)
+    await page.keyboard.press("End")
+    await page.keyboard.type("\\w+)")
+    await expect(page.locator(".fires-on")).to_have_text("A message in which “deploy (\\w+)” is found")
+    await type_into(page, "A message to try", "deploy it")
+    await expect(page.locator(".verdict")).to_contain_text("Fires: the pattern is found")
+    await tab_to(page, "Save")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="watch")).to_be_focused()
+    await expect(page.locator(".row")).to_contain_text("watch")
+    assert complaints.lines == []
+
+
+async def test_runs_come_up_as_they_happen(console: Console, hub: Hub, complaints: Complaints) -> None:
+    page = console.page
+    made = await hub.api("POST", "/routines", WATCH)
+    await console.open(f"routines/{made['id']}")
+    await expect(page.get_by_text("It has not run yet.")).to_be_visible()
+    await page.get_by_role("button", name="Run now").click()
+    await expect(runs(page)).to_have_count(1)
+    await expect(runs(page).first).to_contain_text("attention")
+    await hub.api("POST", "/chat/send", {"text": "deploy it", "new": True})
+    await expect(runs(page)).to_have_count(2)
+    await expect(runs(page).first).to_contain_text("event")
+    await expect(page.get_by_role("img", name="The last 2 runs: 2 attention")).to_be_visible()
+    await expect(page.locator(".row .badge")).to_have_text("attention")
+    await page.get_by_label("A message to try").fill("nothing of it")
+    await expect(page.locator(".verdict")).to_contain_text("Does not fire: the pattern")
+    assert complaints.lines == []
+
+
+async def test_a_routine_is_paused_changed_and_forgotten(
+    console: Console, hub: Hub, complaints: Complaints
+) -> None:
+    page = console.page
+    cron = {"type": "cron", "schedule": "0 9 * * 1-5", "timezone": "Europe/Berlin", "jitter_s": 5}
+    made = await hub.api("POST", "/routines", {**WATCH, "name": "morning", "trigger": cron})
+    await console.open("routines")
+    await expect(page.locator(".calendar")).to_contain_text("morning")
+    await page.locator(".row a").click()
+    await page.get_by_role("button", name="Pause").click()
+    await expect(page.locator(".pane-head .badge")).to_have_text("disabled")
+    await expect(page.get_by_role("button", name="Run now")).to_be_disabled()
+    await page.get_by_role("button", name="Resume").click()
+    await page.get_by_role("button", name="Edit").click()
+    await expect(page.locator(".fires-on")).to_contain_text(
+        "At 09:00 on Monday to Friday (Europe/Berlin). Next:"
+    )
+    await page.get_by_label("Schedule").fill("0 25 * * *")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_label("Schedule")).to_be_focused()
+    await expect(page.get_by_text("hour: '25' is not from 0 to 23")).to_be_visible()
+    await page.get_by_label("Schedule").fill("30 8 * * *")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator(".pane-head")).to_contain_text("At 08:30 every day (Europe/Berlin)")
+    kept = await hub.api("GET", f"/routines/{made['id']}")
+    assert kept["definition"]["trigger"] == {**cron, "schedule": "30 8 * * *"}
+    assert kept["definition"]["guardrails"]["cooldown_s"] == 0
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("button", name="Delete morning and its runs?").click()
+    await expect(page.get_by_text("No routine yet.")).to_be_visible()
+    assert complaints.lines == []
+
+
+async def test_what_others_wrote_stays_text(console: Console, hub: Hub, complaints: Complaints) -> None:
+    page = console.page
+    asked = {**WATCH["action"], "prompt": PLANTED}
+    trigger = {"type": "event", "pattern": f"{PLANTED} (.*)"}
+    made = await hub.api(
+        "POST",
+        "/routines",
+        {**WATCH, "name": PLANTED, "description": PLANTED, "trigger": trigger, "action": asked},
+    )
+    await hub.api("POST", "/chat/send", {"text": f"{PLANTED} {PLANTED}", "new": True})
+    await console.open(f"routines/{made['id']}")
+    await expect(runs(page)).to_have_count(1)
+    await page.get_by_label("A message to try").fill(f"{PLANTED} {PLANTED}")
+    await expect(page.locator(".verdict")).to_contain_text("Fires")
+    await page.get_by_role("button", name="Edit").click()
+    await expect(page.get_by_label("Name", exact=True)).to_have_value(PLANTED)
+    assert await page.locator(".planted").count() == 0
+    assert await page.evaluate("() => window.planted") is None
+    assert complaints.lines == []
