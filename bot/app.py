@@ -14,6 +14,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from bot.api_access import ApiAccess, published
+from bot.auditing import ChangeListeners, build_audit
 from bot.certificates import Certificates
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
@@ -46,6 +47,7 @@ from channels.webchat import WEB, WebChannel
 from core.acknowledgements import Acknowledgements
 from core.actors import ThreadActors
 from core.agent.runner import ChatTurnRunner
+from core.audit.linker import AuditLinker
 from core.clock import Clock, SystemClock
 from core.conversation.elsewhere import Elsewhere
 from core.conversation.pairing import ClaimRules, PairingDesk
@@ -111,6 +113,7 @@ class App:
     pairing: PairingDesk
     notices: Callable[[], "Notices"]
     routines: RoutineService
+    audit: AuditLinker
 
 
 async def serve(
@@ -150,6 +153,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.acknowledgements.run(), name="acknowledgements"),
             group.create_task(app.recovery.start_suspects(suspects), name="suspects"),
             group.create_task(app.routines.run(), name="routines"),
+            group.create_task(app.audit.run(), name="audit"),
             group.create_task(app.web.run(), name="web"),
         ]
         # What was built lives as long as the hub: the collector need not look at it again and again.
@@ -177,11 +181,13 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         sock = listen(config.http.host, config.http.port)
         opened.callback(sock.close)
         certificates = Certificates()
-        store = seams.store(await opened.enter_async_context(open_store(config, seams.clock, seams.ids)))
+        ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+        kept = await opened.enter_async_context(open_store(config, ring, seams.clock, seams.ids))
+        store = seams.store(kept)
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         models = seams.model(await opened.enter_async_context(open_models(config, seams.clock, certificates)))
         builder = ChannelBuilder(seams.clock, certificates)
-        yield await _assemble(loaded, seams, opened, store, models, builder, owner, sock)
+        yield await _assemble(loaded, seams, opened, store, ring, models, builder, owner, sock)
 
 
 async def _assemble(
@@ -189,6 +195,7 @@ async def _assemble(
     seams: Seams,
     opened: contextlib.AsyncExitStack,
     store: Store,
+    ring: VaultKeyRing,
     models: Model,
     builder: ChannelBuilder,
     owner: Principal,
@@ -197,7 +204,6 @@ async def _assemble(
     clock, ids = seams.clock, seams.ids
     metrics = Metrics()
     live = Live()
-    store.watch(live)
     uploads = FileUploads(loaded.config.hub.data_dir / UPLOADS_NAME, ids)
     webchat = WebChannel(uploads, clock)
     channels = [*builder.all(loaded.config), webchat]
@@ -218,6 +224,8 @@ async def _assemble(
         return build_words(loaded.config, store, routines, clock, ids)
 
     pipeline = build_pipeline(loaded, store, clock, leaks, halt, notices, in_words)
+    audit = build_audit(loaded, store, pipeline.laws, clock)
+    store.watch(ChangeListeners(live, audit))
     models = MeteredModel(models, metrics)
     rules = build_rules(loaded.config, owner, ids, pipeline.laws)
     elsewhere = Elsewhere(store, rules.access, manager, ids)
@@ -227,7 +235,6 @@ async def _assemble(
     gathering = AlbumGathering(store, actors, clock, ids)
     acknowledgements = Acknowledgements(store, manager, clock)
     editing = CallEditing(store, pipeline, build_approvals(loaded.config))
-    ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
     credentials = build_credentials(leaks, ring, clock, ids)
 
     routines = build_routines(loaded.config, store, models, notices, clock, ids)
@@ -319,6 +326,7 @@ async def _assemble(
         pairing=pairing,
         notices=notices,
         routines=routines,
+        audit=audit,
     )
 
 

@@ -73,7 +73,9 @@ class HubKeeping:
         from core.vault import Vault
 
         try:
-            await Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(name, value)
+            await Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
+                name, value, by=self._owner_id
+            )
         except VaultError as error:
             raise DeskRefused("refused", str(error)) from error
         except (StartError, StoreUnavailable) as error:
@@ -95,7 +97,7 @@ class HubKeeping:
     async def drop_secret(self, name: str) -> DecisionView:
         """See Keeping."""
         try:
-            if not await self._store.drop_secret(name):
+            if not await self._store.drop_secret(name, by=self._owner_id):
                 raise DeskRefused("not_found", f"there is no secret {name}; list the secrets")
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
@@ -110,7 +112,9 @@ class HubKeeping:
             if not self._ring.from_environment:
                 self._ring.keys_to_seal()
                 self._ring.add_newest()
-            sealed = await Vault(self._store, self._ring.keys_to_seal(), self._clock).reseal()
+            vault = Vault(self._store, self._ring.keys_to_seal(), self._clock)
+            await vault.keep_audit_keys(self._ring.audit_masters()[1:])
+            sealed = await vault.reseal()
             if not self._ring.from_environment:
                 self._ring.drop_older()
         except VaultError as error:
@@ -123,7 +127,7 @@ class HubKeeping:
     async def revoke_grant(self, grant_id: str) -> DecisionView:
         """See Keeping."""
         try:
-            if not await self._store.revoke_grant(grant_id):
+            if not await self._store.revoke_grant(grant_id, by=self._owner_id):
                 raise DeskRefused("not_found", f"no grant has the id {grant_id}; list the grants")
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
@@ -137,7 +141,7 @@ class HubKeeping:
             advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
             raise DeskRefused("not_found", f"there is no tool {tool}; {advice}")
         try:
-            if not await self._store.set_tool_setting(user_id, tool, setting):
+            if not await self._store.set_tool_setting(user_id, tool, setting, by=self._owner_id):
                 raise DeskRefused("not_found", f"no user has the id {user_id}; list the users")
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error

@@ -30,7 +30,8 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
     """
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
-    async with open_store(config, clock, ids) as store:
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_laws(config))
         pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
@@ -42,9 +43,9 @@ async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
     """The same for what is laid down for the time to come; makes the database where there is none yet."""
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
-    async with open_store(config, clock, ids) as store:
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
         yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
 
 
@@ -53,7 +54,8 @@ async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
     """The owner's routines; what is asked for runs with the next hub."""
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
-    async with open_store(config, clock, ids) as store:
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         yield desks(config, store, resting_routines(store), clock, ids)(owner)
 

@@ -15,6 +15,7 @@ from bot.places import DATABASE_NAME
 from bot.settings import Config
 from bot.settings import Model as ModelSettings
 from bot.tools import build_laws, build_tools
+from bot.vault_keys import VaultKeyRing
 from channels.webchat import WEB
 from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
@@ -53,9 +54,10 @@ SPILL_NAME = "outputs"
 
 
 @contextlib.asynccontextmanager
-async def open_store(config: Config, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
-    """The database in the data directory."""
-    store = await SqliteStore.open(config.hub.data_dir / DATABASE_NAME, clock, ids, queue=config.agent.queue)
+async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
+    """The database in the data directory; its audit is sealed by keys that come from the vault's."""
+    database = config.hub.data_dir / DATABASE_NAME
+    store = await SqliteStore.open(database, clock, ids, queue=config.agent.queue, chain=ring)
     try:
         yield store
     finally:

@@ -145,6 +145,12 @@ class Log(Section):
     files_kept: Count = Field(default=5, json_schema_extra=RESTART)
 
 
+class Audit(Section):
+    """How long records of who decided and did what are kept."""
+
+    keep_days: Limit = Field(default=0, json_schema_extra=RESTART)
+
+
 class Config(Section):
     """The whole file."""
 
@@ -160,6 +166,7 @@ class Config(Section):
     network: Network = Network()
     workspace: Workspace = Workspace()
     log: Log = Log()
+    audit: Audit = Audit()
     routines: Routines = Routines()
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 

@@ -1,7 +1,8 @@
 """The vault's keys: in the environment (HUBBUB_VAULT_KEY), else in a file of the data directory.
 
 Written as 64 hexadecimal digits each, several of them with the newest first, separated by commas or lines.
-The file is made with the first secret, for its user alone. Without it the secrets are lost.
+The file is made with the first secret, or the first record of the audit, for its user alone. Without it the
+secrets are lost, and the audit cannot be verified.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from bot.errors import StartError, needed_to_start
 from bot.keys import write_for_its_user
 
 if TYPE_CHECKING:
+    from core.audit_chain import ChainKey
     from core.vault import VaultKeys
 
 VAULT_KEY_NAME = "vault.key"
@@ -31,6 +33,7 @@ class VaultKeyRing:
     def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
         self.path = data_dir / VAULT_KEY_NAME
         self._given = environ.get(VAULT_KEY_VARIABLE, "")
+        self._chain: ChainKey | None = None
 
     @property
     def from_environment(self) -> bool:
@@ -52,6 +55,25 @@ class VaultKeyRing:
         assert found is not None  # noqa: S101 - it was just made
         return found
 
+    def newest(self) -> "ChainKey":
+        """See core.audit_chain.ChainKeys. Read once, until the key is changed; made like `keys_to_seal`."""
+        from core.audit_chain import ChainKey, master_of
+
+        if self._chain is None:
+            try:
+                if not self._read():
+                    self._write([secrets.token_bytes(KEY_BYTES)])
+                self._chain = ChainKey.of(master_of(self._read()[0]))
+            except StartError as error:
+                raise ValueError(str(error)) from error
+        return self._chain
+
+    def audit_masters(self) -> Sequence[bytes]:
+        """What the audit's keys are derived from, of each of the vault's keys, the newest first."""
+        from core.audit_chain import master_of
+
+        return [master_of(key) for key in self._read()]
+
     def add_newest(self) -> None:
         """Put a new key before the others, in the file."""
         self._write([secrets.token_bytes(KEY_BYTES), *self._read()])
@@ -69,6 +91,7 @@ class VaultKeyRing:
             return ()
 
     def _write(self, keys: Sequence[bytes]) -> None:
+        self._chain = None
         with needed_to_start(self.path, "make the directory writable for the user the hub runs as"):
             write_for_its_user(self.path, "".join(f"{key.hex()}{os.linesep}" for key in keys))
 

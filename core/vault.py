@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from core.audit_chain import RETIRED, ChainKey
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import is_secret_name
@@ -33,15 +34,15 @@ _NAMING = b"hubbub vault 1: name of the key"
 class SecretStore(Protocol):
     """The part of the store the vault keeps secrets in."""
 
-    async def secrets(self) -> Sequence[SealedSecret]:
+    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """See Store."""
         ...
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
         """See Store."""
         ...
 
-    async def drop_secret(self, name: str) -> bool:
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
         """See Store."""
         ...
 
@@ -104,15 +105,15 @@ class Vault:
         self._keys = keys
         self._clock = clock
 
-    async def keep(self, name: str, value: str) -> None:
-        """Keep a value, in the place of what had its name."""
+    async def keep(self, name: str, value: str, *, by: str | None = None) -> None:
+        """Keep a value, in the place of what had its name. `by`: a user's id, for the audit."""
         if not is_secret_name(name):
             raise VaultError(f"{name!r} is no name for a secret; use letters, digits and _ . - within")
         if not value:
             raise VaultError(f'the secret "{name}" would be empty; nothing was kept')
         if len(value.encode()) > VALUE_LIMIT_BYTES:
             raise VaultError(f'the secret "{name}" is over {VALUE_LIMIT_BYTES} bytes; nothing was kept')
-        await self._store.keep_secrets([self._keys.seal(name, value, self._clock.now())])
+        await self._store.keep_secrets([self._keys.seal(name, value, self._clock.now())], by=by)
 
     async def value(self, name: str) -> str:
         """What was kept under the name."""
@@ -125,10 +126,19 @@ class Vault:
         """Forget a secret; False if there is none of that name."""
         return await self._store.drop_secret(name)
 
+    async def keep_audit_keys(self, masters: Sequence[bytes]) -> None:
+        """Keep what older records of the audit are verified with once the vault's older keys are gone."""
+        now = self._clock.now()
+        await self._store.keep_secrets(
+            [self._keys.seal(f"{RETIRED}{ChainKey.of(key).id}", key.hex(), now) for key in masters]
+        )
+
     async def reseal(self) -> int:
-        """Seal with the newest key what is sealed with an older one; how many. All of them or none."""
-        old = [secret for secret in await self._store.secrets() if secret.key_id != self._keys.newest_id]
+        """Seal with the newest key what is sealed with an older one; how many of people's secrets. All of
+        them or none."""
+        kept = await self._store.secrets(own=True)
+        old = [secret for secret in kept if secret.key_id != self._keys.newest_id]
         await self._store.keep_secrets(
             [self._keys.seal(secret.name, self._keys.open(secret), secret.changed_at) for secret in old]
         )
-        return len(old)
+        return sum(1 for secret in old if not secret.name.startswith(RETIRED))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.audit_commands import audit_commands, policy_commands
 from bot.cli.database_commands import db_commands
 from bot.cli.keeping_commands import (
     grants_commands,
@@ -40,6 +41,8 @@ app.add_typer(permissions_commands, name="permissions")
 app.add_typer(secrets_commands, name="secrets")
 app.add_typer(tools_commands, name="tools")
 app.add_typer(routines_commands, name="routines")
+app.add_typer(audit_commands, name="audit")
+app.add_typer(policy_commands, name="policy")
 app.add_typer(db_commands, name="db")
 
 

@@ -122,7 +122,7 @@ class ApprovalPolicies:
         for name in SETTINGS:
             if looser(wanted, ceiling, name):
                 raise ApiError(409, "refused", texts.approvals_ceiling(getattr(ceiling, name)), name)
-        await self._store.set_thread_approvals(glance.thread.id, wanted)
+        await self._store.set_thread_approvals(glance.thread.id, wanted, by=call.caller.principal.user_id)
         return await self._page(glance)
 
     async def executions(self, call: Call) -> ExecutionsPage:

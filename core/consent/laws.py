@@ -1,5 +1,6 @@
 """What holds for a call now: the configuration, the operator's policy over it, people's own settings."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from core.approvals import (
@@ -23,7 +24,13 @@ class ConsentLaws:
         self._configured = policy
         self._admin = admin
         self._by_preset = _by_preset(policy, admin.current())
+        self._watcher: Callable[[], object] | None = None
         self.configured = InForce(policy.preset, limits)
+
+    def watch(self, watcher: Callable[[], object]) -> None:
+        """Tell of each change of the operator's policy, as soon as somebody is judged by it; in their
+        thread."""
+        self._watcher = watcher
 
     def in_force(self, principal: Principal, standing: Standing) -> InForce:
         """The preset and the limits of a person's conversation, where `standing` was said."""
@@ -41,6 +48,8 @@ class ConsentLaws:
         policies, admin = self._by_preset, self._admin.current()
         if policies[self.configured.preset].admin is not admin:
             self._by_preset = policies = _by_preset(self._configured, admin)
+            if self._watcher is not None:
+                self._watcher()
         return policies[self.configured.preset if preset is None else preset]
 
     def policy_for(self, principal: Principal, standing: Standing) -> Policy:

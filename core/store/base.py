@@ -12,6 +12,7 @@ from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow, Seen
 from core.prompts import Prompt, Standing
 from core.store.accept import Accepted, Judge
+from core.store.audit import Audit
 from core.store.changes import ChangeListener
 from core.store.consents import Consents
 from core.store.feed import Feeds
@@ -43,7 +44,7 @@ RunCheck = Callable[[CallRow, Principal, Standing], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
-class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, Protocol):
+class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, Audit, Protocol):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:
@@ -208,14 +209,16 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines,
         wrong code is counted."""
         ...
 
-    async def revoke_account(self, channel: str, platform_user_id: str) -> bool:
-        """A paired or linked account is let in no more, from its next event on; False if it is neither."""
+    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
+        """A paired or linked account is let in no more, from its next event on; False if it is neither.
+        `by`: a user's id, for the audit."""
         ...
 
     async def link_account(
-        self, user_id: str, channel: str, platform_user_id: str, name: str
+        self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
     ) -> Principal | None:
-        """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user."""
+        """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user.
+        `by`: a user's id, for the audit."""
         ...
 
     async def expire_prompts(

@@ -10,7 +10,8 @@ class Changes:
 
     `threads`: ids of threads in which something new is seen; `prompts`: ids of prompts opened, changed or
     closed, each with its thread's; `people`: requests to be let in; `routines`: ids of routines that were
-    made, changed or deleted; `runs`: ids of routines whose runs were queued, began or ended.
+    made, changed or deleted; `runs`: ids of routines whose runs were queued, began or ended; `audit`: a
+    record was written.
     """
 
     threads: frozenset[str]
@@ -18,6 +19,7 @@ class Changes:
     people: bool
     routines: frozenset[str] = frozenset()
     runs: frozenset[str] = frozenset()
+    audit: bool = False
 
 
 class ChangeListener(Protocol):
@@ -37,10 +39,11 @@ class ChangeLog:
     people: bool = False
     routines: set[str] = field(default_factory=set[str])
     runs: set[str] = field(default_factory=set[str])
+    audit: bool = False
 
     def take(self) -> Changes | None:
         """What was collected, forgetting it; None for nothing."""
-        if not (self.threads or self.prompts or self.people or self.routines or self.runs):
+        if not (self.threads or self.prompts or self.people or self.routines or self.runs or self.audit):
             return None
         taken = Changes(
             frozenset(self.threads),
@@ -48,10 +51,11 @@ class ChangeLog:
             self.people,
             frozenset(self.routines),
             frozenset(self.runs),
+            self.audit,
         )
         self.threads.clear()
         self.routines.clear()
         self.runs.clear()
         self.prompts.clear()
-        self.people = False
+        self.people = self.audit = False
         return taken

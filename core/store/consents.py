@@ -9,7 +9,7 @@ from core.store.rows import Execution, ToolSettingRow
 
 
 class Consents(Protocol):
-    """See Store for what holds of every method."""
+    """See Store for what holds of every method. `by`: a user's id, for the audit; None: the hub itself."""
 
     async def grants(self, user_id: str | None) -> Sequence[Grant]:
         """Grants that have not expired, of a person or (None) of everybody."""
@@ -19,7 +19,9 @@ class Consents(Protocol):
         """What a person has said once and for all that holds in a thread now."""
         ...
 
-    async def set_thread_approvals(self, thread_id: str, settings: ApprovalSettings) -> bool:
+    async def set_thread_approvals(
+        self, thread_id: str, settings: ApprovalSettings, *, by: str | None = None
+    ) -> bool:
         """Write down how people want to be asked in a thread; False if there is none of that id."""
         ...
 
@@ -27,7 +29,7 @@ class Consents(Protocol):
         """The same for all of a person's threads that say nothing themselves."""
         ...
 
-    async def revoke_grant(self, grant_id: str) -> bool:
+    async def revoke_grant(self, grant_id: str, *, by: str | None = None) -> bool:
         """Drop a grant; False if there is none."""
         ...
 
@@ -35,7 +37,9 @@ class Consents(Protocol):
         """A person's own settings, or (None) everybody's, in order of user and tool."""
         ...
 
-    async def set_tool_setting(self, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
+    async def set_tool_setting(
+        self, user_id: str, tool: str, setting: ToolSetting | None, *, by: str | None = None
+    ) -> bool:
         """Write down a person's word on a tool, None: take it back; False if there is no such user."""
         ...
 

@@ -20,16 +20,16 @@ class Kept(Protocol):
         ...
 
     # --- secrets ---------------------------------------------------------------------------------------
-    async def secrets(self) -> Sequence[SealedSecret]:
-        """All secrets as they are kept, in order of name."""
+    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
+        """All secrets as they are kept, in order of name; `own`: those that the hub keeps for itself, too."""
         ...
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
-        """Keep secrets, each in the place of what had its name."""
+    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
+        """Keep secrets, each in the place of what had its name. `by`: a user's id, for the audit."""
         ...
 
-    async def drop_secret(self, name: str) -> bool:
-        """Forget a secret; False if there is none of that name."""
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
+        """Forget a secret; False if there is none of that name. `by`: as above."""
         ...
 
     # --- what tools keep -------------------------------------------------------------------------------

@@ -21,13 +21,16 @@ class Shelf:
     def __init__(self) -> None:
         self.kept: dict[str, SealedSecret] = {}
 
-    async def secrets(self) -> Sequence[SealedSecret]:
+    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
+        del own
         return list(self.kept.values())
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
+        del by
         self.kept |= {secret.name: secret for secret in sealed}
 
-    async def drop_secret(self, name: str) -> bool:
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
+        del by
         return self.kept.pop(name, None) is not None
 
 

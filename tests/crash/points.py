@@ -43,6 +43,9 @@ COMMITS = frozenset(
         "set_person_approvals",
         "set_thread_approvals",
         "halt_tools",
+        "link_audit",
+        "record_policy",
+        "prune_audit",
         "add_notice",
         # routines
         "save_routine",
@@ -72,6 +75,7 @@ COMMITS = frozenset(
 
 READS = frozenset(
     {
+        "audit_of",
         "load_turn",
         "document",
         "documents",

@@ -27,25 +27,29 @@ class Consenting:
         """See Consents."""
         return await self._reader.run(lambda tx: standing.in_thread(tx, user_id, thread_id))
 
-    async def set_thread_approvals(self, thread_id: str, settings: ApprovalSettings) -> bool:
+    async def set_thread_approvals(
+        self, thread_id: str, settings: ApprovalSettings, *, by: str | None = None
+    ) -> bool:
         """See Consents."""
-        return await self._writer.run(lambda tx: standing.set_thread_approvals(tx, thread_id, settings))
+        return await self._writer.run(lambda tx: standing.set_thread_approvals(tx, thread_id, settings, by))
 
     async def set_person_approvals(self, user_id: str, settings: ApprovalSettings) -> bool:
         """See Consents."""
         return await self._writer.run(lambda tx: standing.set_person_approvals(tx, user_id, settings))
 
-    async def revoke_grant(self, grant_id: str) -> bool:
+    async def revoke_grant(self, grant_id: str, *, by: str | None = None) -> bool:
         """See Consents."""
-        return await self._writer.run(lambda tx: standing.revoke_grant(tx, grant_id))
+        return await self._writer.run(lambda tx: standing.revoke_grant(tx, grant_id, by))
 
     async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
         """See Consents."""
         return await self._queries.tool_settings(user_id)
 
-    async def set_tool_setting(self, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
+    async def set_tool_setting(
+        self, user_id: str, tool: str, setting: ToolSetting | None, *, by: str | None = None
+    ) -> bool:
         """See Consents."""
-        return await self._writer.run(lambda tx: standing.set_tool_setting(tx, user_id, tool, setting))
+        return await self._writer.run(lambda tx: standing.set_tool_setting(tx, user_id, tool, setting, by))
 
     async def executions(self, thread_id: str, before: int | None, limit: int) -> Sequence[Execution]:
         """See Consents."""

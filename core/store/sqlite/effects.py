@@ -118,16 +118,16 @@ class Effects:
     def _keep(self, effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | HaltTools) -> None:
         match effect:
             case RevokeGrant(grant_id):
-                standing.revoke_grant(self._tx, grant_id)
+                standing.revoke_grant(self._tx, grant_id, self._principal.user_id)
             case SetApprovals(thread_id, settings):
                 if thread_id is None:
                     standing.set_person_approvals(self._tx, self._principal.user_id, settings)
                 else:
-                    standing.set_thread_approvals(self._tx, thread_id, settings)
+                    standing.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
             case RecordGrant(grant):
                 standing.record_grant(self._tx, grant)
             case KeepSecrets(sealed):
-                secrets.keep(self._tx, sealed)
+                secrets.keep(self._tx, sealed, self._principal.user_id)
             case HaltTools(halted):
                 halting.halt_tools(self._tx, self._principal.user_id, halted=halted)
                 self.halted = halted

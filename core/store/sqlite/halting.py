@@ -2,19 +2,25 @@
 
 from collections.abc import Sequence
 
+from core.audit_chain import AuditKind
 from core.clock import SECOND_US
+from core.store.sqlite.audit import record
 from core.store.sqlite.transaction import Transaction
 from core.tool import UseLimit
 
 
 def halt_tools(tx: Transaction, by: str, *, halted: bool) -> bool:
     """See Store.halt_tools."""
+    now = tx.clock.now()
     if halted:
-        now = tx.clock.now()
-        return (
-            tx.run("INSERT INTO tool_halt (id, by, at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", by, now) > 0
+        changed = tx.run(
+            "INSERT INTO tool_halt (id, by, at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", by, now
         )
-    return tx.run("DELETE FROM tool_halt") > 0
+    else:
+        changed = tx.run("DELETE FROM tool_halt")
+    if changed:
+        record(tx, AuditKind.PAUSED if halted else AuditKind.RESUMED, "tools", actor=by)
+    return changed > 0
 
 
 def tools_halted(tx: Transaction) -> bool:

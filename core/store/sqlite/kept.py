@@ -18,17 +18,17 @@ class KeptUnits(Onlooking):
         """See Kept."""
         return await self._reader.run(halting.tools_halted)
 
-    async def secrets(self) -> Sequence[SealedSecret]:
+    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """See Kept."""
-        return await self._queries.secrets()
+        return await self._queries.secrets(own=own)
 
-    async def keep_secrets(self, sealed: Sequence[SealedSecret]) -> None:
+    async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
         """See Kept."""
-        await self._writer.run(lambda tx: secrets.keep(tx, sealed))
+        await self._writer.run(lambda tx: secrets.keep(tx, sealed, by))
 
-    async def drop_secret(self, name: str) -> bool:
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
         """See Kept."""
-        return await self._writer.run(lambda tx: secrets.drop(tx, name))
+        return await self._writer.run(lambda tx: secrets.drop(tx, name, by))
 
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
         """See Kept."""

@@ -2,7 +2,9 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+from core.audit_chain import AuditKind
 from core.store.keys import KeyKind
+from core.store.sqlite.audit import record
 from core.store.sqlite.mapping import PRINCIPAL, principal_of
 from core.store.sqlite.transaction import Transaction
 from core.users import Principal
@@ -20,6 +22,8 @@ def keep(tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: i
         now,
         expires_at,
     )
+    made = AuditKind.LOGIN if kind is KeyKind.SESSION else AuditKind.TOKEN_MADE
+    record(tx, made, user_id, actor=user_id, expires_at=expires_at)
 
 
 def holder(tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
@@ -36,9 +40,14 @@ def holder(tx: Transaction, hash_: str, kind: KeyKind) -> Principal | None:
 
 def drop(tx: Transaction, hash_: str) -> None:
     """See Keys."""
-    tx.run("DELETE FROM api_keys WHERE hash = ?", hash_)
+    row = tx.one("DELETE FROM api_keys WHERE hash = ? RETURNING user_id", hash_)
+    if row is not None:
+        record(tx, AuditKind.LOGOUT, row[0], actor=row[0])
 
 
 def drop_of(tx: Transaction, user_id: str, kind: KeyKind) -> int:
     """See Keys."""
-    return tx.run("DELETE FROM api_keys WHERE user_id = ? AND kind = ?", user_id, kind.value)
+    dropped = tx.run("DELETE FROM api_keys WHERE user_id = ? AND kind = ?", user_id, kind.value)
+    if dropped:
+        record(tx, AuditKind.TOKENS_REVOKED, user_id, what=kind.value, keys=dropped)
+    return dropped

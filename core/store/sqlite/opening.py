@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import assert_never
 
+from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.ports import OutboxRow
 from core.prompts import Offer, Options, Prompt, Replies
 from core.store.asked_codec import asked_to_json
 from core.store.codec import storable, strings_to_json
 from core.store.rows import Draft
+from core.store.sqlite.audit import record
 from core.store.sqlite.feed import put_card
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.previews import withdraw
@@ -105,6 +107,20 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
     )
     put_card(tx, prompt.thread_id, prompt.turn_id, prompt.id)
     tx.changes.prompts[prompt.id] = prompt.thread_id
+    record(
+        tx,
+        AuditKind.ASKED,
+        prompt.id,
+        actor=prompt.requester_id,
+        thread_id=prompt.thread_id,
+        about=prompt.kind.value,
+        call=prompt.call_id,
+        calls=[call.call_id for call in prompt.calls],
+        tool=prompt.tool,
+        binding=prompt.binding,
+        approvers=list(prompt.rule.approvers),
+        quorum=prompt.rule.quorum,
+    )
 
 
 def offer_columns(offer: Offer) -> tuple[str, str | None, int]:

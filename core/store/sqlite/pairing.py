@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 
+from core.audit_chain import AuditKind
 from core.messages import Address, Sender
 from core.ports import OutboxRow
 from core.store.accept import OfferLink
@@ -23,6 +24,7 @@ from core.store.pairing import (
 )
 from core.store.rows import Draft
 from core.store.sqlite import people
+from core.store.sqlite.audit import record
 from core.store.sqlite.mapping import PRINCIPAL, REQUEST, principal_of, request_of
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.transaction import Row, Transaction
@@ -82,6 +84,7 @@ def settle(
             outbox = enqueue(tx, (let_in(tx, decision),), Cause())
         case TurnDown(request, by, message):
             _close(tx, request, RequestState.REJECTED, by)
+            record(tx, AuditKind.PAIRING_REJECTED, _account(request), actor=by)
             draft = Draft(request.channel, request.address, message, tx.ids.row_id())
             outbox = enqueue(tx, (draft,), Cause())
         case ClaimRefused(wrong_code=wrong_code):
@@ -96,7 +99,13 @@ def let_in(tx: Transaction, granted: LetIn) -> Draft:
     _close(tx, request, RequestState.APPROVED, granted.by)
     known = people.identity(tx, request.channel, request.sender.platform_user_id)
     people.bind_identity(tx, request.channel, request.sender, known, granted.principal, Via.PAIRED)
+    to = granted.principal
+    record(tx, AuditKind.PAIRED, _account(request), actor=granted.by, user=to.user_id, role=to.role.value)
     return Draft(request.channel, request.address, granted.message, tx.ids.row_id())
+
+
+def _account(request: PairingRequest) -> str:
+    return f"{request.channel}:{request.sender.platform_user_id}"
 
 
 def _close(tx: Transaction, request: PairingRequest, state: RequestState, by: str) -> None:

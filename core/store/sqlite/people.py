@@ -2,11 +2,16 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+from core.audit_chain import AuditKind
 from core.messages import Sender
 from core.store.codec import storable
+from core.store.sqlite.audit import record
 from core.store.sqlite.mapping import PRINCIPAL, principal_of
 from core.store.sqlite.transaction import Transaction
 from core.users import Account, Identity, Principal, Role, Via
+
+_RECORDED = {Via.PAIRED, Via.LINKED}
+"""Those who let accounts in so record it themselves, with who decided."""
 
 
 def user(tx: Transaction, user_id: str) -> Principal | None:
@@ -25,6 +30,10 @@ def known_user(tx: Transaction, user_id: str) -> Principal:
 
 def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Principal:
     """The user, made or changed to be as given."""
+    before = user(tx, user_id)
+    # Guests have no rights, and a hub's first owner is the configuration's, which is recorded as a whole.
+    if role is Role.MEMBER if before is None else before.role is not role:
+        record(tx, AuditKind.ROLE, user_id, role=role.value, before=before and before.role.value)
     tx.run(
         "INSERT INTO users (id, role, name, created_at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, name = excluded.name",
@@ -95,6 +104,9 @@ def bind_identity(
         None if root is None else root.channel,
         None if root is None else root.platform_user_id,
     )
+    if principal.role is not Role.GUEST and via not in _RECORDED:
+        account = f"{channel}:{sender.platform_user_id}"
+        record(tx, AuditKind.ACCOUNT, account, user=principal.user_id, via=via)
     # Whoever is turned away later is told so anew.
     tx.run(
         "DELETE FROM refusals WHERE channel = ? AND platform_user_id = ?", channel, sender.platform_user_id
@@ -112,27 +124,33 @@ def heard_in_private(tx: Transaction, channel: str, sender: Sender, known: Ident
         )
 
 
-def link_account(tx: Transaction, user_id: str, channel: str, sender: Sender) -> Principal | None:
+def link_account(
+    tx: Transaction, user_id: str, channel: str, sender: Sender, by: str | None = None
+) -> Principal | None:
     """Bind an account to a user; None if there is no such user."""
     found = user(tx, user_id)
     if found is not None:
         known = identity(tx, channel, sender.platform_user_id)
         bind_identity(tx, channel, sender, known, found, Via.PAIRED)
+        record(tx, AuditKind.LINKED, f"{channel}:{sender.platform_user_id}", actor=by, user=user_id)
     return found
 
 
-def revoke_account(tx: Transaction, channel: str, platform_user_id: str) -> bool:
+def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> bool:
     """A paired or linked account is let in no more; False if it is neither."""
-    changed = tx.run(
+    row = tx.one(
         "UPDATE identities SET via = ?, root_channel = NULL, root_platform_user_id = NULL"
-        " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?)",
+        " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?) RETURNING user_id",
         Via.REVOKED.value,
         channel,
         platform_user_id,
         Via.PAIRED.value,
         Via.LINKED.value,
     )
-    return changed > 0
+    if row is None:
+        return False
+    record(tx, AuditKind.ACCOUNT_REVOKED, f"{channel}:{platform_user_id}", actor=by, user=row[0])
+    return True
 
 
 def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:

@@ -5,12 +5,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.audit_chain import AuditKind
 from core.messages import Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Answer, Chose, Option, Prompt, PromptKind, Wrote, joint_binding
 from core.store.accept import EditCall
 from core.store.codec import answer_to_text, refs_from_json, storable, strings_to_json
 from core.store.rows import Expired, PromptView, TurnStart
+from core.store.sqlite.audit import hidden, record
 from core.store.sqlite.feed import put_outcome
 from core.store.sqlite.opening import offer_columns
 from core.store.sqlite.outbox import change_cards
@@ -87,6 +89,8 @@ def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, answer: Answer)
     if row is not None:  # others look on who have to agree, too
         (thread_id,) = row
         tx.changes.prompts[prompt_id] = thread_id
+        said = _said(answer)
+        record(tx, AuditKind.VOTE, prompt_id, actor=voter.user_id, thread_id=thread_id, answer=said)
 
 
 def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRow, ...]:
@@ -112,6 +116,16 @@ def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRo
         prompt.call_id,
     )
     tx.changes.prompts[prompt.id] = prompt.thread_id
+    record(
+        tx,
+        AuditKind.EDITED,
+        prompt.id,
+        actor=editor.user_id,
+        thread_id=prompt.thread_id,
+        call=prompt.call_id,
+        arguments=hidden(tx, storable(change.edited.arguments)),
+        binding=prompt.binding,
+    )
     return () if change.card is None else change_cards(tx, prompt.id, change.card, "")
 
 
@@ -137,6 +151,16 @@ def close(
         return None
     kind, turn_id, call_id, thread_id, calls, binding = row
     put_outcome(tx, thread_id, turn_id, prompt_id)
+    record(
+        tx,
+        AuditKind.DECIDED,
+        prompt_id,
+        actor=None if closed_by is None else closed_by.user_id,
+        thread_id=thread_id,
+        about=kind,
+        call=call_id,
+        outcome=_said(outcome),
+    )
     tx.changes.prompts[prompt_id] = thread_id
     if call_id is not None and outcome is not None:
         _answer_call(tx, PromptKind(kind), call_id, outcome, closed_by)
@@ -144,6 +168,13 @@ def close(
         _answer_calls(tx, prompt_id, turn_id, binding, outcome, closed_by)
     rows = change_cards(tx, prompt_id, card, outcome_text)
     return Closed(rows, _go_on(tx, turn_id, outcome))
+
+
+def _said(answer: Answer | None) -> str | None:
+    """An answer as the audit names it; what people write themselves stays in the conversation."""
+    if answer is None:
+        return None
+    return answer.value if isinstance(answer, Option) else "answered"
 
 
 def _answer_call(

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import aiosqlite
 
+from core.audit_chain import RETIRED
 from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
 from core.messages import Address, Message
@@ -251,9 +252,10 @@ class SqliteReader:
         )
         return [tool_setting_of(row) for row in rows]
 
-    async def secrets(self) -> Sequence[SealedSecret]:
+    async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """See Store.secrets."""
-        return [secret_of(row) for row in await self._all(f"SELECT {SEALED} FROM secrets ORDER BY name")]
+        found = [secret_of(row) for row in await self._all(f"SELECT {SEALED} FROM secrets ORDER BY name")]
+        return found if own else [secret for secret in found if not secret.name.startswith(RETIRED)]
 
     async def _all(self, sql: str, *parameters: Any) -> list[Row]:
         if self._opened is None:

@@ -4,15 +4,17 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.audit_chain import RETIRED, AuditKind
 from core.errors import StoreUnavailable
 from core.store.rows import SealedSecret
+from core.store.sqlite.audit import record
 from core.store.sqlite.connection import connect_reader
 from core.store.sqlite.mapping import SEALED, secret_of
 from core.store.sqlite.transaction import Transaction
 
 
-def keep(tx: Transaction, sealed: Sequence[SealedSecret]) -> None:
-    """See Store.keep_secrets."""
+def keep(tx: Transaction, sealed: Sequence[SealedSecret], by: str | None = None) -> None:
+    """See Kept.keep_secrets."""
     for secret in sealed:
         tx.run(
             "INSERT INTO secrets (name, key_id, sealed, changed_at) VALUES (?, ?, ?, ?)"
@@ -23,11 +25,15 @@ def keep(tx: Transaction, sealed: Sequence[SealedSecret]) -> None:
             secret.sealed,
             secret.changed_at,
         )
+        record(tx, AuditKind.SECRET_SET, secret.name, actor=by, key=secret.key_id)
 
 
-def drop(tx: Transaction, name: str) -> bool:
-    """See Store.drop_secret."""
-    return tx.run("DELETE FROM secrets WHERE name = ?", name) > 0
+def drop(tx: Transaction, name: str, by: str | None = None) -> bool:
+    """See Kept.drop_secret."""
+    if name.startswith(RETIRED) or not tx.run("DELETE FROM secrets WHERE name = ?", name):
+        return False
+    record(tx, AuditKind.SECRET_DELETED, name, actor=by)
+    return True
 
 
 def sealed_in(path: Path) -> tuple[SealedSecret, ...]:

@@ -3,8 +3,10 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from core.approvals import UNSAID, ApprovalSettings
+from core.audit_chain import AuditKind
 from core.prompts import Grant, Standing, ToolSetting
 from core.store.settings_codec import limits_to_json, settings_from_columns
+from core.store.sqlite.audit import record
 from core.store.sqlite.mapping import GRANT, grant_of
 from core.store.sqlite.people import user
 from core.store.sqlite.transaction import Transaction
@@ -33,30 +35,34 @@ def _approvals(
     return settings_from_columns(row[0], row[1]), settings_from_columns(row[2], row[3])
 
 
-def set_thread_approvals(tx: Transaction, thread_id: str, settings: ApprovalSettings) -> bool:
+def set_thread_approvals(
+    tx: Transaction, thread_id: str, settings: ApprovalSettings, by: str | None = None
+) -> bool:
     """See Store.set_thread_approvals."""
-    return (
-        tx.run(
-            "UPDATE threads SET preset = ?, limits = ? WHERE id = ?",
-            settings.preset,
-            limits_to_json(settings),
-            thread_id,
-        )
-        > 0
+    limits = limits_to_json(settings)
+    changed = tx.run(
+        "UPDATE threads SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, thread_id
     )
+    if changed:
+        record(
+            tx,
+            AuditKind.APPROVALS,
+            thread_id,
+            actor=by,
+            thread_id=thread_id,
+            preset=settings.preset,
+            limits=limits,
+        )
+    return changed > 0
 
 
 def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettings) -> bool:
     """See Store.set_person_approvals."""
-    return (
-        tx.run(
-            "UPDATE users SET preset = ?, limits = ? WHERE id = ?",
-            settings.preset,
-            limits_to_json(settings),
-            user_id,
-        )
-        > 0
-    )
+    limits = limits_to_json(settings)
+    changed = tx.run("UPDATE users SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, user_id)
+    if changed:
+        record(tx, AuditKind.APPROVALS, user_id, actor=user_id, preset=settings.preset, limits=limits)
+    return changed > 0
 
 
 def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:
@@ -110,14 +116,33 @@ def record_grant(tx: Transaction, grant: Grant) -> None:
         grant.created_at,
         grant.expires_at,
     )
+    record(
+        tx,
+        AuditKind.GRANTED,
+        grant.id,
+        actor=grant.granted_by,
+        thread_id=grant.thread_id,
+        user=grant.user_id,
+        tool=grant.tool,
+        pattern=grant.pattern,
+        scope=grant.scope.value,
+        expires_at=grant.expires_at,
+    )
 
 
-def revoke_grant(tx: Transaction, grant_id: str) -> bool:
+def revoke_grant(tx: Transaction, grant_id: str, by: str | None = None) -> bool:
     """Drop a grant; False if there is none."""
-    return tx.run("DELETE FROM grants WHERE id = ?", grant_id) > 0
+    row = tx.one("DELETE FROM grants WHERE id = ? RETURNING user_id, tool, pattern", grant_id)
+    if row is None:
+        return False
+    user_id, tool, pattern = row
+    record(tx, AuditKind.GRANT_REVOKED, grant_id, actor=by, user=user_id, tool=tool, pattern=pattern)
+    return True
 
 
-def set_tool_setting(tx: Transaction, user_id: str, tool: str, setting: ToolSetting | None) -> bool:
+def set_tool_setting(
+    tx: Transaction, user_id: str, tool: str, setting: ToolSetting | None, by: str | None = None
+) -> bool:
     """See Store.set_tool_setting."""
     if user(tx, user_id) is None:
         return False
@@ -133,4 +158,5 @@ def set_tool_setting(tx: Transaction, user_id: str, tool: str, setting: ToolSett
             setting.value,
             tx.clock.now(),
         )
+    record(tx, AuditKind.TOOL_SETTING, tool, actor=by, user=user_id, setting=setting and setting.value)
     return True

@@ -4,19 +4,24 @@
 
 from collections.abc import Sequence
 
+from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, TurnStart
+from core.store.sqlite.audit import hidden, record
 from core.store.sqlite.halting import use
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
 from core.store.sqlite.people import known_user
 from core.store.sqlite.standing import in_thread
-from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append, history
 from core.store.sqlite.turns import progress
 from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
+from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolCalled, ToolResult
+
+REFUSAL_CHARS = 300
+"""Of why a call was refused, which is the hub's own sentence."""
 
 
 def record_reply(tx: Transaction, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]) -> None:
@@ -73,6 +78,15 @@ def mark_running(
             tx.clock.now(),
             call_id,
         )
+        record(
+            tx,
+            AuditKind.STARTED,
+            call_id,
+            actor=principal_id,
+            thread_id=thread_id,
+            tool=call.tool,
+            arguments=hidden(tx, call.arguments),
+        )
     return refusal
 
 
@@ -108,10 +122,10 @@ def finish_calls(
     """See Store.finish_calls."""
     thread_id = progress(tx, turn_id)
     for result in results:
-        changed = tx.run(
+        ended = tx.one(
             "UPDATE calls SET state = 'ended', status = ?, started_at = coalesce(started_at, ?),"
             " ended_at = iif(coalesce(started_at, ?) IS NULL, NULL, ?)"
-            " WHERE id = ? AND turn_id = ? AND state <> 'ended'",
+            " WHERE id = ? AND turn_id = ? AND state <> 'ended' RETURNING tool, started_at, ended_at",
             result.status.value,
             started_at,
             started_at,
@@ -119,10 +133,35 @@ def finish_calls(
             result.call_id,
             turn_id,
         )
-        if not changed:
+        if ended is None:
             raise StaleTurn(f"turn {turn_id} has no call {result.call_id} without an outcome")
+        _record_end(tx, thread_id, result, ended)
     if results:
         append(tx, thread_id, turn_id, results)
+
+
+def _record_end(tx: Transaction, thread_id: str, result: ToolResult, ended: Row) -> None:
+    tool, started_at, ended_at = ended
+    asked = tx.one(
+        "SELECT tn.principal_id, coalesce(c.edited, e.text) FROM calls c JOIN turns tn ON tn.id = c.turn_id"
+        " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?",
+        result.call_id,
+    )
+    principal_id, arguments = asked or (None, "")
+    refusal = {"said": result.text[:REFUSAL_CHARS]} if result.status is ResultStatus.DENIED else {}
+    record(
+        tx,
+        AuditKind.ENDED,
+        result.call_id,
+        actor=principal_id,
+        thread_id=thread_id,
+        tool=tool,
+        arguments=hidden(tx, arguments),
+        status=result.status.value,
+        started_at=started_at,
+        ended_at=ended_at,
+        **refusal,
+    )
 
 
 # --- loading --------------------------------------------------------------------------------------------

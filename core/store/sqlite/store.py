@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
@@ -13,7 +14,7 @@ from core.ports import OutboxRow, Posted, Seen, Surroundings
 from core.prompts import Prompt
 from core.store.accept import Accepted, Judge
 from core.store.base import RunCheck
-from core.store.changes import ChangeListener
+from core.store.changes import ChangeListener, ChangeLog
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
     Draft,
@@ -41,6 +42,7 @@ from core.store.sqlite import (
     turns,
 )
 from core.store.sqlite.accept import accept_event
+from core.store.sqlite.auditing import AuditUnits
 from core.store.sqlite.consenting import Consenting
 from core.store.sqlite.kept import KeptUnits
 from core.store.sqlite.notices import NoticeUnits
@@ -58,7 +60,7 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnits):
+class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnits, AuditUnits):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through
@@ -78,16 +80,19 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnit
         *,
         queue: Literal["merge", "one_by_one"] = "merge",
         history_limit_chars: int = HISTORY_LIMIT_CHARS,
+        chain: ChainKeys | None = None,
     ) -> "SqliteStore":
         """Open the database, made or upgraded as needed. Raises SchemaTooNew, StoreUnavailable.
 
         The caller holds the data directory's lock: there must be only one writing hub. `queue`: whether
-        waiting messages of one person become one turn; `history_limit_chars`: see Policy.
+        waiting messages of one person become one turn; `history_limit_chars`: see Policy; `chain`: the
+        audit's keys (None: they end with this store, so that its audit is of no use later).
         """
         policy = Policy(MERGE_LIMIT if queue == "merge" else 1, history_limit_chars)
+        keys = chain or PassingKeys()
 
         def begin(connection: sqlite3.Connection) -> Transaction:
-            return Transaction(connection, clock, ids, policy)
+            return Transaction(connection, clock, ids, policy, ChangeLog(), keys)
 
         writer = Writer(path, begin)
         await writer.open()
@@ -254,16 +259,16 @@ class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnit
         """See Store."""
         return await self._writer.run(lambda tx: pairing.settle(tx, channel, guesser, judge))
 
-    async def revoke_account(self, channel: str, platform_user_id: str) -> bool:
+    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
         """See Store."""
-        return await self._writer.run(lambda tx: people.revoke_account(tx, channel, platform_user_id))
+        return await self._writer.run(lambda tx: people.revoke_account(tx, channel, platform_user_id, by))
 
     async def link_account(
-        self, user_id: str, channel: str, platform_user_id: str, name: str
+        self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
     ) -> Principal | None:
         """See Store."""
         sender = Sender(platform_user_id, name)
-        return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender))
+        return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender, by))
 
     async def expire_prompts(
         self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]

@@ -1,10 +1,11 @@
 """Those who are not let in: told why at most once in a while, counted, given a code, or joined to a user."""
 
+from core.audit_chain import AuditKind
 from core.messages import ChoiceAnswer, InboundMessage, Sender
 from core.store.accept import Accepted, Join, Knock, Stranger, TurnedAway
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, StrangerView
 from core.store.rows import Draft
-from core.store.sqlite import pairing, people
+from core.store.sqlite import audit, pairing, people
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.transaction import Transaction
@@ -117,6 +118,8 @@ def _join(tx: Transaction, event: Person, known: Identity | None, join: Join, *,
     pairing.use_offer(tx, offer)
     pairing.withdraw_request(tx, event.channel, event.sender.platform_user_id)
     people.bind_identity(tx, event.channel, event.sender, known, offer.user, Via.LINKED, offer.root)
+    account, user_id = f"{event.channel}:{event.sender.platform_user_id}", offer.user.user_id
+    audit.record(tx, AuditKind.LINKED, account, actor=user_id, user=user_id)
     event_id = record(tx, NewEvent(event, join.outcome, user_id=offer.user.user_id))
     cause = Cause(event_id=event_id)
     answer = Draft(event.channel, event.address, join.answer, tx.ids.row_id())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.ids import Ids
 from core.store.changes import ChangeLog
@@ -31,13 +32,15 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A unit's hands on the database. Never kept beyond the unit. `changes`: what onlookers are told of."""
+    """A unit's hands on the database. Never kept beyond the unit. `changes`: what onlookers are told of;
+    `chain`: what seals the audit's records."""
 
     connection: sqlite3.Connection
     clock: Clock
     ids: Ids
     policy: Policy
     changes: ChangeLog = field(default_factory=ChangeLog)
+    chain: ChainKeys = field(default_factory=PassingKeys)
 
     def one(self, sql: str, *parameters: Any) -> Row | None:
         """The statement's first row."""

@@ -5,9 +5,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.messages import Address, MessageRef
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
+from core.store.sqlite.audit import record
 from core.store.sqlite.feed import put_messages
 from core.store.sqlite.inputs import take_waiting
 from core.store.sqlite.mapping import ACTIVE, ACTIVE_TURN, PRINCIPAL, THREAD, principal_of, thread_of
@@ -217,13 +219,14 @@ def end_turn(
 ) -> None:
     """End an active turn: calls without an outcome get one, then comes the answer, or why there is none."""
     open_calls = tx.all(
-        "SELECT id, state FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq", turn_id
+        "SELECT id, state, tool FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq", turn_id
     )
     said: list[Said] = [_result_at_end(row) for row in open_calls]
-    for call_id, call_state in open_calls:
+    for call_id, call_state, tool in open_calls:
         unknown = call_state == CallState.UNKNOWN
         status = ResultStatus.UNKNOWN if unknown else ResultStatus.CANCELLED
         tx.run("UPDATE calls SET state = 'ended', status = ? WHERE id = ?", status.value, call_id)
+        record(tx, AuditKind.ENDED, call_id, thread_id=thread_id, tool=tool, status=status.value)
     if answer is not None:
         said.append(answer)
     elif state in ENDED_WITHOUT_ANSWER:
@@ -256,7 +259,7 @@ def _as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Seq
 
 
 def _result_at_end(call: Row) -> ToolResult:
-    call_id, state = call
+    call_id, state, _ = call
     match CallState(state):
         case CallState.UNKNOWN:
             return ToolResult(call_id, ResultStatus.UNKNOWN, UNKNOWN_TEXT)

@@ -29,7 +29,7 @@ class Secrets(Protocol):
         """All of them."""
         ...
 
-    async def drop_secret(self, name: str) -> bool:
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
         """Forget one; False if there is none of that name."""
         ...
 
@@ -51,11 +51,11 @@ def _list_tool(kept: Secrets) -> Tool:
 def _delete_tool(kept: Secrets) -> Tool:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
     async def secret_delete(
-        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        call: CallContext,
         name: Annotated[str, "what secret_list names"],
     ) -> str:
         """Forget a secret, for good."""
-        if not await kept.drop_secret(name):
+        if not await kept.drop_secret(name, by=call.principal.user_id):
             raise ToolFailed(f"There is no secret called {name[:80]!r}.")
         return f"{name} is forgotten."
 

@@ -56,6 +56,8 @@ async def test_a_stored_database_opens_with_everything_in_it(stored: Path, tmp_p
     try:
         if stored.name >= "sqlite-0010":
             await _how_people_want_to_be_asked_is_there(World(store, clock, ids))
+        if stored.name >= "sqlite-0015":
+            await _what_was_recorded_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0005":
             await _what_was_said_once_and_for_all_is_there(World(store, clock, ids))
         if stored.name >= "sqlite-0004":
@@ -82,6 +84,12 @@ async def _what_was_said_once_and_for_all_is_there(world: World) -> None:
     assert (said.user_id, said.tool, said.setting) == ("ada", "shell", ToolSetting.DISABLED)
     (secret,) = await world.store.secrets()
     assert (secret.name, secret.key_id, secret.sealed) == ("token", "key-1", b"sealed")
+
+
+async def _what_was_recorded_is_there(world: World) -> None:
+    (paused,) = await world.store.audit_of(["tools"])
+    assert (paused.kind, paused.actor) == ("paused", "ada")
+    assert paused.link is not None
 
 
 async def _the_routine_is_there(world: World) -> None:

@@ -1,0 +1,66 @@
+"""The audit as it lies in a database at one moment, for whoever exports or verifies it."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+from core.audit_chain import RETIRED
+from core.errors import StoreUnavailable
+from core.store.audit import AuditRow, Checkpoint
+from core.store.rows import SealedSecret
+from core.store.sqlite.audit import AUDIT, CHECKPOINT, checkpoint_of
+from core.store.sqlite.connection import connect_reader
+from core.store.sqlite.mapping import SEALED, secret_of
+from core.store.sqlite.migrations import require_current, schema_version
+
+
+class AuditSnapshot:
+    """One consistent view, good as long as `audit_in` holds it open."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Where the chain begins, if its older part was dropped."""
+        return checkpoint_of(
+            self._connection.execute(f"SELECT {CHECKPOINT} FROM audit_checkpoint").fetchone()
+        )
+
+    def rows(self, after: int = 0) -> Iterator[AuditRow]:
+        """The records behind that number, in order."""
+        for row in self._connection.execute(f"SELECT {AUDIT} FROM audit WHERE id > ? ORDER BY id", (after,)):
+            yield AuditRow(*row)
+
+    def arguments(self, record: AuditRow) -> str | None:
+        """The arguments of the call a record is about, as the conversation has them; None: it has none."""
+        detail = json.loads(record.detail)
+        call_id = detail["call"] if record.kind == "edited" else record.subject
+        row = self._connection.execute(
+            "SELECT coalesce(c.edited, e.text) FROM calls c"
+            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?",
+            (call_id,),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def retired_keys(self) -> tuple[SealedSecret, ...]:
+        """Keys of older records, sealed by the vault."""
+        rows = self._connection.execute(
+            f"SELECT {SEALED} FROM secrets WHERE substr(name, 1, ?) = ?", (len(RETIRED), RETIRED)
+        ).fetchall()
+        return tuple(secret_of(row) for row in rows)
+
+
+@contextlib.contextmanager
+def audit_in(path: Path) -> Generator[AuditSnapshot]:
+    """The audit of a database, beside a running hub or without one. Raises StoreUnavailable, SchemaTooNew."""
+    try:
+        with contextlib.closing(connect_reader(path)) as connection:
+            connection.execute("BEGIN")
+            require_current(schema_version(connection))
+            yield AuditSnapshot(connection)
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error}") from error

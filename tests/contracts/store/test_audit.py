@@ -1,0 +1,181 @@
+"""What the audit records: in the transaction of what it tells, and nothing of a plain conversation."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from core.approvals import ApprovalSettings, Preset
+from core.errors import StaleTurn
+from core.messages import plain
+from core.prompts import Grant, GrantScope, Option, ToolSetting
+from core.store.accept import CastVote, ClosePrompt, EditCall, EditedCall, HaltTools, KeepSecrets, RecordGrant
+from core.store.audit import AuditRow
+from core.store.keys import KeyKind
+from core.store.rows import SealedSecret
+from core.tool import Effect
+from core.transcript import ResultStatus, ToolResult
+from core.users import Role
+from tests.contracts.store.world import BEN, CHANNEL, World
+
+
+async def about(world: World, *subjects: str) -> Sequence[AuditRow]:
+    return await world.store.audit_of(subjects)
+
+
+async def kinds(world: World, *subjects: str) -> list[tuple[str, str | None]]:
+    return [(row.kind, row.actor) for row in await about(world, *subjects)]
+
+
+async def head(world: World) -> int:
+    """How many records there are, once all are chained."""
+    text, more = await world.store.link_audit(1000)
+    assert not more
+    return 0 if text is None else int(text.partition(":")[0])
+
+
+async def test_a_conversation_without_tools_leaves_no_record(world: World) -> None:
+    await world.finish(await world.turn())
+    before = await head(world)
+    start = await world.turn("how are you")
+    await world.finish(start, "fine", world.draft("fine"))
+    await world.say("good")
+    assert await head(world) == before
+
+
+async def test_a_call_is_recorded_from_the_question_to_its_end(world: World) -> None:
+    start = await world.turn(by=BEN)
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    await world.rule(CastVote(prompt.id, Option.APPROVE))
+    await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "approved", plain("approved")))
+    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
+    result = ToolResult(call_id, ResultStatus.OK, "the output is nowhere in the audit")
+    await world.store.finish_calls(start.turn_id, [result])
+    rows = await about(world, prompt.id, call_id)
+    assert [(row.kind, row.actor) for row in rows] == [
+        ("asked", "ben"),
+        ("vote", "ada"),
+        ("vote", "ada"),
+        ("decided", "ada"),
+        ("started", "ben"),
+        ("ended", "ben"),
+    ]
+    asked, *_, decided, started, ended = (json.loads(row.detail) for row in rows)
+    assert (asked["call"], asked["tool"], asked["binding"]) == (call_id, "shell", prompt.binding)
+    assert (decided["outcome"], decided["call"]) == ("approve", call_id)
+    assert started["arguments"] == ended["arguments"]
+    assert ended["status"] == "ok"
+    assert {row.thread_id for row in rows} == {start.thread.id}
+    assert "the output" not in "".join(row.detail for row in rows)
+
+
+async def test_what_needs_no_mark_and_what_is_refused_is_recorded_once(world: World) -> None:
+    start = await world.turn()
+    first, second = await world.call(start, "time", "http", effect=Effect.NONE)
+    at = world.clock.now()
+    await world.store.finish_calls(start.turn_id, [ToolResult(first, ResultStatus.OK, "noon")], started_at=at)
+    refused = ToolResult(second, ResultStatus.DENIED, "http is disabled.")
+    await world.store.finish_calls(start.turn_id, [refused])
+    ran, denied = [json.loads(row.detail) for row in await about(world, first, second)]
+    assert (ran["tool"], ran["started_at"], ran["status"]) == ("time", at, "ok")
+    assert (denied["started_at"], denied["said"]) == (None, "http is disabled.")
+
+
+async def test_a_call_that_ends_with_its_turn_is_recorded(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.finish(start, None)
+    (row,) = await about(world, call_id)
+    assert (row.kind, json.loads(row.detail)["status"]) == ("ended", "cancelled")
+
+
+async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    edited = EditedCall(prompt, prompt.binding, '{"token": "hunter2"}')
+    await world.rule(EditCall(edited, None))
+    row = (await about(world, prompt.id))[-1]
+    assert (row.kind, row.actor) == ("edited", "ada")
+    assert len(json.loads(row.detail)["arguments"]) == 64
+    assert "hunter2" not in row.detail
+
+
+async def test_what_is_taken_back_leaves_no_record(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    result = ToolResult(call_id, ResultStatus.OK, "done")
+    await world.store.finish_calls(start.turn_id, [result])
+    before = await head(world)
+    with pytest.raises(StaleTurn):
+        await world.store.finish_calls(start.turn_id, [result])
+    assert await head(world) == before
+
+
+async def test_what_holds_for_good_is_recorded_with_who_said_it(world: World) -> None:
+    store, start = world.store, await world.turn()
+    grant = Grant("g1", "ada", "shell", "ls", GrantScope.USER, None, "ada", world.clock.now())
+    await world.rule(RecordGrant(grant))
+    await store.revoke_grant("g1", by="ada")
+    await store.revoke_grant("g1", by="ada")
+    await store.set_tool_setting("ada", "http", ToolSetting.DISABLED, by="ada")
+    await store.set_person_approvals("ada", ApprovalSettings(Preset.MANUAL))
+    await store.set_thread_approvals(start.thread.id, ApprovalSettings(Preset.AUTO), by="ada")
+    assert await kinds(world, "g1") == [("granted", "ada"), ("grant_revoked", "ada")]
+    assert await kinds(world, "http") == [("tool_setting", "ada")]
+    assert await kinds(world, "ada", start.thread.id) == [("approvals", "ada")] * 2
+
+
+async def test_pausing_secrets_and_logins_are_recorded(world: World) -> None:
+    store, sealed = world.store, SealedSecret("token", "key-1", b"sealed", world.clock.now())
+    await world.rule(HaltTools(halted=True))
+    await store.halt_tools("ada", halted=True)
+    await store.halt_tools("ada", halted=False)
+    await world.rule(KeepSecrets((sealed,)))
+    await store.drop_secret("token", by="ben")
+    await store.keep_key("hash", KeyKind.SESSION, "ada", None)
+    await store.drop_key("hash")
+    await store.keep_key("hash", KeyKind.TOKEN, "ada", None)
+    await store.drop_keys_of("ada", KeyKind.TOKEN)
+    assert await kinds(world, "tools") == [("paused", "ada"), ("resumed", "ada")]
+    assert await kinds(world, "token") == [("secret_set", "ada"), ("secret_deleted", "ben")]
+    recorded = [kind for kind, _ in await kinds(world, "ada")]
+    assert recorded == ["login", "logout", "token_made", "tokens_revoked"]
+
+
+async def test_accounts_and_roles_are_recorded(world: World) -> None:
+    store = world.store
+    await store.ensure_user("ada", Role.OWNER, "Ada")
+    await store.ensure_user("eve", Role.GUEST, "Eve")
+    await store.ensure_user("eve", Role.MEMBER, "Eve")
+    await store.ensure_user("eve", Role.MEMBER, "Eva")
+    await store.link_account("eve", CHANNEL, "7", "Eve", by="ada")
+    await store.revoke_account(CHANNEL, "7", by="ada")
+    await store.revoke_account(CHANNEL, "7", by="ada")
+    assert await kinds(world, "eve") == [("role", None)]
+    assert await kinds(world, f"{CHANNEL}:7") == [("linked", "ada"), ("account_revoked", "ada")]
+    await world.say(by=BEN)
+    await world.say(by=BEN)
+    assert await kinds(world, "ben", f"{CHANNEL}:ben") == [("role", None), ("account", None)]
+
+
+async def test_the_operators_rules_are_recorded_when_they_change(world: World) -> None:
+    assert await world.store.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
+    assert not await world.store.record_policy({"whitelist": ["a", "b"], "preset": "auto"})
+    assert await world.store.record_policy({"preset": "manual"})
+    assert await world.store.record_policy({"preset": "auto", "whitelist": ["a", "b"]})
+
+
+async def test_old_records_are_dropped_from_the_beginning(world: World) -> None:
+    for _ in range(3):
+        await world.rule(HaltTools(halted=True), HaltTools(halted=False))
+    count = await head(world)
+    world.clock.advance(10)
+    await world.rule(HaltTools(halted=True))
+    assert await world.store.prune_audit(world.clock.now() - 1, 4) == 4
+    assert await world.store.prune_audit(world.clock.now() - 1, 100) == count - 4
+    assert await world.store.prune_audit(world.clock.now() + 1, 100) == 0, "what is not chained stays"
+    rows = await about(world, "tools", "4", str(count))
+    assert [row.kind for row in rows] == ["paused", "pruned", "pruned"]
+    assert [row.id for row in rows] == [count + 1, count + 2, count + 3]

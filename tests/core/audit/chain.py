@@ -1,0 +1,114 @@
+"""A database with a chained audit, somebody who tampers with it, and what is found."""
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from core.audit.heads import HEADS_NAME, Head, HeadFile
+from core.audit.linker import AuditLinker
+from core.audit.verify import Verified, verify
+from core.audit_chain import ChainKey, ChainKeys, PassingKeys
+from core.store.accept import HaltTools
+from core.store.sqlite import SqliteStore
+from core.store.sqlite.audit_reading import audit_in
+from core.transcript import ResultStatus, ToolResult
+from tests.contracts.store.world import CountingIds, StoppedClock, World
+
+
+class Office:
+    """One data directory. `keys`: the hub's, which a tamperer does not have."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "hub.db"
+        self.heads = HeadFile(directory / HEADS_NAME)
+        self.keys: ChainKeys = PassingKeys()
+        self.clock = StoppedClock()
+        self.ids = CountingIds()
+
+    def copied(self, directory: Path) -> "Office":
+        """The same in another directory, while nobody works there."""
+        other = Office(directory)
+        shutil.copy(self.path, other.path)
+        shutil.copy(self.heads.path, other.heads.path)
+        other.keys, other.clock.at = self.keys, self.clock.at
+        for _ in range(1000):  # ids that were not given out yet
+            other.ids.number()
+        return other
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[World]:
+        store = await SqliteStore.open(self.path, self.clock, self.ids, chain=self.keys)
+        try:
+            yield World(store, self.clock, self.ids)
+        finally:
+            await store.close()
+
+    def linker(self, world: World, keep_days: int = 0) -> AuditLinker:
+        return AuditLinker(
+            world.store, self.heads, self.clock, lambda: {"preset": "auto"}, keep_days=keep_days, linger_s=0
+        )
+
+    async def work(self, days: int = 3, *, keep_days: int = 0) -> None:
+        """On each day a tool runs and is paused; its records are chained in the evening."""
+        async with self.opened() as world:
+            for _ in range(days):
+                await self.a_day(world)
+                await self.linker(world, keep_days).catch_up()
+                self.clock.advance(24 * 3600)
+
+    async def a_day(self, world: World) -> None:
+        start = await world.turn(scope=f"day {self.clock.now()}")
+        (call_id,) = await world.call(start)
+        await world.store.mark_running(start.turn_id, call_id, lambda *_: None)
+        await world.store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
+        await world.finish(start)
+        await world.rule(HaltTools(halted=True), HaltTools(halted=False))
+
+    @contextlib.contextmanager
+    def tampering(self) -> Iterator[sqlite3.Connection]:
+        """Somebody who can write to the database and knows how it works."""
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
+            yield connection
+            connection.commit()
+
+    def verified(self, given: str | None = None, *, noted: bool = True) -> Verified:
+        key = self.keys.newest()
+        with audit_in(self.path) as snapshot:
+            return verify(
+                snapshot.checkpoint(),
+                snapshot.rows(),
+                {key.id: key},
+                self.heads.heads() if noted else [],
+                noted_in=HEADS_NAME,
+                given=None if given is None else Head.parse(given),
+                arguments=snapshot.arguments,
+            )
+
+    def findings(self, given: str | None = None) -> list[tuple[int | None, str]]:
+        """Each record something is said about, and the last words of it."""
+        told = self.verified(given).findings
+        return [(finding.record, finding.problem) for finding in told]
+
+    def wrong(self, given: str | None = None) -> set[int | None]:
+        return {record for record, _ in self.findings(given)}
+
+
+def relink(connection: sqlite3.Connection, key: ChainKey, first: int) -> None:
+    """Seal and chain everything anew from a record on, with this key."""
+    (before,) = connection.execute("SELECT link FROM audit WHERE id = ?", (first - 1,)).fetchone()
+    said = "SELECT id, at, kind, actor, subject, thread_id, detail FROM audit WHERE id >= ? ORDER BY id"
+    rows = connection.execute(said, (first,)).fetchall()
+    for row in rows:
+        seal = key.seal(*row)
+        before = key.link(before, seal)
+        connection.execute(
+            "UPDATE audit SET key_id = ?, seal = ?, link = ? WHERE id = ?", (key.id, seal, before, row[0])
+        )
+
+
+def unkeyed(name: str) -> ChainKey:
+    """Somebody's own key under the name of the hub's."""
+    made = PassingKeys().newest()
+    return ChainKey(name, made.sealing, made.linking, made.hiding)

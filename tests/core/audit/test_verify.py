@@ -1,0 +1,235 @@
+"""Whoever touches the records is found out: who changes, deletes, inserts, moves, cuts off or rewrites."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from core.audit.heads import Head
+from core.audit_chain import PassingKeys
+from tests.core.audit.chain import Office, relink, unkeyed
+
+ROW = "at, kind, actor, subject, thread_id, detail, key_id, seal, link"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def three_days(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    made = Office(tmp_path_factory.mktemp("three days"))
+    await made.work()
+    return made
+
+
+@pytest.fixture
+def office(three_days: Office, tmp_path: Path) -> Office:
+    """One of one's own, three days old."""
+    return three_days.copied(tmp_path)
+
+
+def edit(column: str, value: object) -> Callable[[sqlite3.Connection], None]:
+    return lambda db: db.execute(f"UPDATE audit SET {column} = ? WHERE id = 5", (value,)) and None
+
+
+def swap(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE audit SET id = -1 WHERE id = 4")
+    db.execute("UPDATE audit SET id = 4 WHERE id = 5")
+    db.execute("UPDATE audit SET id = 5 WHERE id = -1")
+
+
+def insert(db: sqlite3.Connection) -> None:
+    """In between: what comes behind makes room."""
+    db.execute("UPDATE audit SET id = -id - 1 WHERE id >= 5")
+    db.execute("UPDATE audit SET id = -id WHERE id < 0")
+    db.execute(f"INSERT INTO audit SELECT 5, {ROW} FROM audit WHERE id = 3")
+
+
+def close_the_gap(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM audit WHERE id = 5")
+    db.execute("UPDATE audit SET id = -id + 1 WHERE id > 5")
+    db.execute("UPDATE audit SET id = -id WHERE id < 0")
+
+
+async def test_what_nobody_touched_is_as_it_was_written(office: Office) -> None:
+    verified = office.verified()
+    assert verified.findings == ()
+    assert (verified.records, verified.first, verified.waiting) == (14, 1, 0)
+    heads = office.heads.heads()
+    assert len(heads) == 3
+    assert str(heads[-1]) == verified.head
+    for head in heads:
+        assert office.findings(str(head)) == []
+
+
+@pytest.mark.parametrize(
+    "column, value",
+    [
+        ("at", 0),
+        ("kind", "granted"),
+        ("actor", None),
+        ("actor", "ben"),
+        ("subject", "another"),
+        ("thread_id", "another"),
+        ("detail", '{"a":1}'),
+        ("seal", b"another"),
+    ],
+)
+async def test_a_changed_record_is_named(office: Office, column: str, value: object) -> None:
+    with office.tampering() as db:
+        edit(column, value)(db)
+    assert office.wrong() == {5}
+
+
+@pytest.mark.parametrize("column, value", [("key_id", "another"), ("link", "another:link")])
+async def test_a_record_under_another_key_is_named(office: Office, column: str, value: object) -> None:
+    with office.tampering() as db:
+        edit(column, value)(db)
+    assert 5 in office.wrong()
+    assert any("a key that is not here (another)" in problem for _, problem in office.findings())
+
+
+async def test_a_deleted_record_is_missed(office: Office) -> None:
+    with office.tampering() as db:
+        db.execute("DELETE FROM audit WHERE id = 5")
+    assert office.findings() == [(5, "the record is missing: deleted")]
+    with office.tampering() as db:
+        db.execute("DELETE FROM audit WHERE id BETWEEN 4 AND 7")
+    assert office.findings()[0] == (4, "the record is missing (up to 7): deleted")
+
+
+@pytest.mark.parametrize("touch, first", [(swap, 4), (insert, 5), (close_the_gap, 5)])
+async def test_moved_and_inserted_records_are_named(
+    office: Office, touch: Callable[[sqlite3.Connection], None], first: int
+) -> None:
+    with office.tampering() as db:
+        touch(db)
+    found = office.findings()
+    assert found[0][0] == first
+    assert "was changed, moved here, or not written by the hub" in found[0][1]
+
+
+async def test_a_record_made_up_at_the_end_is_named_before_and_after_it_is_chained(office: Office) -> None:
+    with office.tampering() as db:
+        db.execute(
+            "INSERT INTO audit SELECT 15, at, kind, 'ben', subject, thread_id, detail, key_id, seal, NULL"
+            " FROM audit WHERE id = 14"
+        )
+    assert office.wrong() == {15}
+    async with office.opened() as world:
+        await office.linker(world).catch_up()
+    assert office.wrong() == {15}
+
+
+async def test_the_end_is_missed(office: Office) -> None:
+    head = office.verified().head
+    with office.tampering() as db:
+        db.execute("DELETE FROM audit WHERE id > 12")
+    ((record, problem),) = office.findings()
+    assert record == 14
+    assert "records 13 to 14 are missing: the end was cut off" in problem
+    office.heads.path.unlink()
+    assert office.wrong(head) == {None, 14}, "the file of heads is missing, and the head given is, too"
+
+
+async def test_a_cut_end_is_missed_also_after_the_hub_went_on(office: Office) -> None:
+    with office.tampering() as db:
+        db.execute("DELETE FROM audit WHERE id > 9")
+    await office.work(1)
+    assert any("is not the one of the head noted in audit.heads" in told for _, told in office.findings())
+
+
+async def test_a_head_is_compared_where_the_file_of_heads_was_cut_as_well(office: Office) -> None:
+    head = office.verified().head
+    lines = office.heads.path.read_text().splitlines(keepends=True)
+    number = Head.parse(lines[-2].split()[1]).number
+    office.heads.path.write_text("".join(lines[:-1]))
+    with office.tampering() as db:
+        db.execute("DELETE FROM audit WHERE id > ?", (number,))
+    assert office.findings() == []
+    assert office.wrong(head) == {14}
+
+
+async def test_links_taken_off_the_end_are_missed(office: Office) -> None:
+    with office.tampering() as db:
+        db.execute("UPDATE audit SET link = NULL WHERE id >= 13")
+    assert office.wrong() == {14}
+    with office.tampering() as db:
+        db.execute("UPDATE audit SET link = NULL WHERE id = 7")
+    assert 7 in office.wrong()
+
+
+async def test_a_chain_rewritten_without_the_key_is_found_out(office: Office) -> None:
+    with office.tampering() as db:
+        db.execute("UPDATE audit SET actor = 'ben' WHERE id = 6")
+        relink(db, unkeyed(office.keys.newest().id), 6)
+    assert {*range(6, 15)} <= office.wrong()
+
+
+async def test_a_chain_rewritten_with_the_key_is_found_out_by_its_heads(office: Office) -> None:
+    """By somebody who has database and key, but neither the file of heads nor a head noted elsewhere."""
+    heads = [head.number for head in office.heads.heads()]
+    with office.tampering() as db:
+        db.execute("UPDATE audit SET actor = 'ben' WHERE id = 6")
+        relink(db, office.keys.newest(), 6)
+    assert office.wrong() == {head for head in heads if head >= 6}
+    assert all("the chain was rewritten" in problem for _, problem in office.findings())
+
+
+async def test_another_database_is_found_out(office: Office, tmp_path: Path) -> None:
+    """As a whole, in the place of the hub's own."""
+    (tmp_path / "other").mkdir()
+    other = Office(tmp_path / "other")
+    other.keys = office.keys
+    other.clock.advance(7)
+    await other.work()
+    shutil.copy(other.path, office.path)
+    assert office.wrong() != set()
+
+
+async def test_arguments_changed_in_the_conversation_are_found_out(office: Office) -> None:
+    with office.tampering() as db:
+        db.execute("UPDATE entries SET text = '[]' WHERE kind = 'call'")
+    told = office.findings()
+    assert len(told) == 6
+    assert all("the arguments in the conversation are not those recorded here" in said for _, said in told)
+
+
+async def test_what_is_left_after_old_records_were_dropped_is_verified(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+    await office.work(6, keep_days=2)
+    verified = office.verified()
+    assert verified.findings == ()
+    assert (verified.first or 0) > 10
+    kept = [str(head) for head in office.heads.heads() if head.number >= (verified.first or 0) - 1]
+    assert [office.findings(head) for head in kept] == [[]] * len(kept)
+    assert "older than the oldest record" in office.findings(str(office.heads.heads()[0]))[0][1]
+    with office.tampering() as db:
+        db.execute("DELETE FROM audit WHERE id = ?", (verified.first,))
+    assert office.wrong() == {verified.first}
+
+
+async def test_records_dropped_by_somebody_else_are_missed(tmp_path: Path) -> None:
+    office = Office(tmp_path)
+    await office.work(6, keep_days=2)
+    first = office.verified().first or 0
+    with office.tampering() as db:
+        db.execute(
+            "UPDATE audit_checkpoint SET (last_id, link) = (SELECT id, link FROM audit WHERE id = ?)",
+            (first,),
+        )
+        db.execute("DELETE FROM audit WHERE id = ?", (first,))
+    assert office.findings() == [(None, f"the checkpoint at record {first} is not the hub's")]
+
+
+async def test_many_findings_are_counted(office: Office) -> None:
+    await office.work(6)
+    with office.tampering() as db:
+        db.execute("UPDATE audit SET actor = 'eve'")
+    verified = office.verified()
+    assert (len(verified.findings), verified.more) == (20, verified.records - 20)
+
+
+async def test_without_the_key_nothing_is_called_sound(office: Office) -> None:
+    office.keys = PassingKeys()
+    assert any("restore vault.key" in problem for _, problem in office.findings())
