@@ -32,7 +32,8 @@ LEAVE_IT, APPROVE, DENY = 2, 0, 1
 class House:
     """What the hub is configured with: who owns it, who else may write, and its bots by channel name.
 
-    `webhook`: updates are brought to it; `topic`: the story plays in a topic of a forum, not in private.
+    `webhook`: updates are brought to it; `topic`: the story plays in a topic of a forum, not in private;
+    `extra` ends the configuration.
     """
 
     owners: tuple[str, ...] = (f"telegram:{OWNER}",)
@@ -41,6 +42,7 @@ class House:
     bots: Mapping[str, str] = field(default_factory=lambda: {"telegram": TOKEN})
     webhook: bool = False
     topic: bool = False
+    extra: str = ""
 
 
 @dataclass(slots=True)
@@ -228,7 +230,7 @@ provider = "openai"
 model = "sim-1"
 base_url = "{town.model.openai_base_url}"
 api_key = "{KEY}"
-{"".join(_channel(town, house, name, token) for name, token in house.bots.items())}"""
+{"".join(_channel(town, house, name, token) for name, token in house.bots.items())}{house.extra}"""
 
 
 def _channel(town: Town, house: House, name: str, token: str) -> str:
