@@ -53,7 +53,8 @@ Point = AtCommit | InDiscord
 
 @dataclass(slots=True)
 class DiscordTown:
-    """One hub's surroundings; `hub` is the process that runs now."""
+    """One hub's surroundings; `hub` is the process that runs now; `about_unknown`: the button pressed
+    where the outcome of a call is unknown."""
 
     discord: DiscordSimulator
     model: ModelSimulator
@@ -61,6 +62,7 @@ class DiscordTown:
     nursery: Nursery
     hub: HubProcess | None = None
     starts: int = 0
+    about_unknown: int = LEAVE_IT
 
     @property
     def channel(self) -> int:
@@ -134,7 +136,7 @@ class DiscordTown:
         for card in self.open_cards():
             if not self.discord.is_connected():
                 return
-            button = LEAVE_IT if UNKNOWN in card.text else APPROVE
+            button = self.about_unknown if UNKNOWN in card.text else APPROVE
             pressed = self.discord.user_presses_button(OWNER, card.id, button)
             await self.discord.wait_interaction(pressed.id, LIMIT_S)
 

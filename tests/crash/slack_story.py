@@ -45,7 +45,8 @@ Point = AtCommit | InSlack
 
 @dataclass(slots=True)
 class SlackTown:
-    """One hub's surroundings; `hub` is the process that runs now."""
+    """One hub's surroundings; `hub` is the process that runs now; `about_unknown`: the button pressed
+    where the outcome of a call is unknown."""
 
     slack: SlackSimulator
     model: ModelSimulator
@@ -53,6 +54,7 @@ class SlackTown:
     nursery: Nursery
     hub: HubProcess | None = None
     starts: int = 0
+    about_unknown: int = LEAVE_IT
 
     @property
     def channel(self) -> str:
@@ -117,7 +119,7 @@ class SlackTown:
         for card in self.open_cards():
             if not self.slack.connections():
                 return
-            button = LEAVE_IT if UNKNOWN in self.slack.look(card).text else APPROVE
+            button = self.about_unknown if UNKNOWN in self.slack.look(card).text else APPROVE
             pressed = self.slack.user_presses_button(OWNER, self.channel, card.ts, button)
             await self.slack.wait_settled(pressed.id, LIMIT_S)
 

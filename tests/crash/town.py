@@ -48,7 +48,8 @@ class House:
 @dataclass(slots=True)
 class Town:
     """One hub's surroundings. `hub` is the process that runs now, `chat_id` (and `topic_id`) where the owner
-    speaks with it; `port`: where it listens for a webhook, 0 if it has none."""
+    speaks with it; `port`: where it listens for a webhook, 0 if it has none; `about_unknown`: the button
+    pressed where the outcome of a call is unknown."""
 
     telegram: TelegramSimulator
     model: ModelSimulator
@@ -60,6 +61,7 @@ class Town:
     topic_id: int | None = None
     port: int = 0
     newest_before_start: int = 0
+    about_unknown: int = LEAVE_IT
     pressed: set[tuple[int, int]] = field(default_factory=set)
     accounts: Accounts = field(init=False)
 
@@ -156,7 +158,7 @@ class Town:
         for card in self.open_cards(person):
             if (person, card.id) not in self.pressed:
                 self.pressed.add((person, card.id))
-                button = LEAVE_IT if UNKNOWN in card.text else APPROVE
+                button = self.about_unknown if UNKNOWN in card.text else APPROVE
                 chat_id = self.topic_id and self.chat_id
                 self.telegram.user_presses_button(person, card.id, button, chat_id=chat_id)
 

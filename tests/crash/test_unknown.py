@@ -1,0 +1,56 @@
+"""A call that was cut off after it had its effect: on every platform people say that it happened, have it run
+again, or leave it, and that is what is done and what the model is told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.crash.discord_story import open_discord_town
+from tests.crash.discord_story import play as play_on_discord
+from tests.crash.nursery import Nursery
+from tests.crash.points import parse_commit_point
+from tests.crash.slack_story import open_slack_town
+from tests.crash.slack_story import play as play_on_slack
+from tests.crash.story import LINE, play
+from tests.crash.town import OWNER, UNKNOWN, open_town
+from tests.simulators.model import ModelSimulator
+
+CUT_OFF = parse_commit_point("finish_calls:1:before")
+CHOICES = {
+    "happened": (0, "owner says: it happened", 1, "owner looked and says: it happened."),
+    "retry": (1, "owner says: run it again", 2, "exit code: 0"),
+    "skip": (2, "owner says: leave it", 1, "owner decided not to run it again."),
+}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.parametrize("choice", CHOICES)]
+
+
+def judge(choice: str, directory: Path, texts: Sequence[str], model: ModelSimulator) -> None:
+    _, outcome, times, told = CHOICES[choice]
+    out = directory / "workspace" / "out"
+    assert out.read_text().split() == [LINE] * times
+    (card,) = [text for text in texts if UNKNOWN in text]
+    assert card.endswith(outcome)
+    (heard,) = {m["content"] for m in model.log[-1].body["messages"] if m["role"] == "tool"}
+    assert told in heard
+
+
+async def test_on_telegram(nursery: Nursery, tmp_path: Path, choice: str) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        town.about_unknown = CHOICES[choice][0]
+        await play(town, CUT_OFF)
+        judge(choice, tmp_path, [message.text for message in town.shown_to(OWNER)], town.model)
+
+
+async def test_on_slack(nursery: Nursery, tmp_path: Path, choice: str) -> None:
+    async with open_slack_town(nursery, tmp_path) as town:
+        town.about_unknown = CHOICES[choice][0]
+        await play_on_slack(town, CUT_OFF)
+        judge(choice, tmp_path, town.texts(), town.model)
+
+
+async def test_on_discord(nursery: Nursery, tmp_path: Path, choice: str) -> None:
+    async with open_discord_town(nursery, tmp_path) as town:
+        town.about_unknown = CHOICES[choice][0]
+        await play_on_discord(town, CUT_OFF)
+        judge(choice, tmp_path, town.texts(), town.model)
