@@ -65,6 +65,15 @@ class Team:
         record = self.slack.user_presses_button(LEA, self.leas, card.ts, button)
         assert (await self.slack.wait_settled(record.id, LIMIT_S)).state == "acked"
 
+    async def lea_changes(self, card: Any, values: dict[str, str]) -> None:
+        """She fills in the form that her card offers."""
+        slack = self.slack
+        slack.user_presses_button(LEA, self.leas, card.ts, "Edit…")
+        view = await slack.wait_for(lambda: next(iter(slack.views.values()), None), LIMIT_S)
+        shown = {block["block_id"]: block["element"].get("initial_value") for block in view.body["blocks"]}
+        record = slack.user_submits_view(LEA, view.id, {**shown, **values})
+        assert (await slack.wait_settled(record.id, LIMIT_S)).state == "acked"
+
     async def lea_sees(self, card: Any, text: str) -> None:
         """Until her card says so."""
         await self.slack.wait_for(lambda: text in self.slack.visible(self.leas, card.ts), LIMIT_S)

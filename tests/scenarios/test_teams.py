@@ -131,9 +131,10 @@ async def test_what_nobody_decides_is_put_to_others_also_across_a_restart(tmp_pa
         await house.channel_becomes("running", "slack")
         leas = await team.leas_card()
         await house.telegram.wait_text(BEN, "I have asked Lea, too.")
-        await team.lea_presses(leas, "Approve")
+        await team.lea_changes(leas, {"command": "echo changed >> out.txt"})
         await house.telegram.wait_text(BEN, "Done:")
-        assert team.lines == ["line"]
+        assert team.lines == ["changed"]
+        await team.lea_sees(leas, "Approved by Lea, edited")
         assert sum("I have asked" in text for text in house.says(BEN)) == 1
 
 

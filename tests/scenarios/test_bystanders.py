@@ -1,0 +1,63 @@
+"""Others in a room read a card, too: neither a `yes` of theirs nor what they would change answers it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios import guild, workspace
+from tests.scenarios.house import OWNER, open_house
+
+RUN = "please run: echo ran >> log"
+ADDRESSED = 'groups = "addressed"'
+ON_TELEGRAM, ON_SLACK, ON_DISCORD = 100, "U0STRANGER", 100_000_000_000_000_008
+WORDS = pytest.mark.parametrize("words", ["yes", pytest.param("command: echo x", marks=pytest.mark.slow)])
+
+
+@WORDS
+async def test_on_telegram(tmp_path: Path, words: str) -> None:
+    async with open_house(tmp_path, extra=ADDRESSED) as house:
+        house.telegram.add_user(ON_TELEGRAM, first_name="Sam")
+        group = house.telegram.create_group("all of us", [OWNER, ON_TELEGRAM]).id
+        bot = house.telegram.bot().user.username
+        house.telegram.user_sends_text(OWNER, f"@{bot} {RUN}", chat_id=group)
+        card = await house.telegram.wait_text(group, "May I run")
+        await house.settled_sends()
+        house.telegram.user_sends_text(ON_TELEGRAM, words, chat_id=group, reply_to=card.id)
+        said = "You are not allowed to decide this." if ":" in words else f"You said: Sam: {words}"
+        await house.telegram.wait_text(group, said)
+        assert not (house.workspace / "log").exists()
+        house.telegram.user_presses_button(OWNER, card.id, 0, chat_id=group)
+        await house.telegram.wait_text(group, "Done:")
+        assert (house.workspace / "log").read_text() == "ran\n"
+
+
+@pytest.mark.slow
+async def test_on_slack(tmp_path: Path) -> None:
+    async with workspace.open_workspace(tmp_path, extra=ADDRESSED) as place:
+        slack = place.slack
+        slack.add_user(ON_SLACK, name="sam")
+        room = slack.create_channel("build", [workspace.OWNER, ON_SLACK], apps=["hub"]).id
+        asked = slack.user_mentions(workspace.OWNER, RUN, room)
+        card = await place.card(room)
+        assert card.thread_ts == asked.ts
+        slack.user_mentions(ON_SLACK, "yes", room, thread_ts=asked.ts)
+        await place.hears(room, "You said: sam: yes")
+        assert not (place.files / "log").exists()
+        slack.user_presses_button(workspace.OWNER, room, card.ts, "Approve")
+        await place.hears(room, "Done:")
+        assert (place.files / "log").read_text() == "ran\n"
+
+
+@pytest.mark.slow
+async def test_on_discord(tmp_path: Path) -> None:
+    async with guild.open_server(tmp_path, extra=ADDRESSED) as place:
+        place.joins(ON_DISCORD, "sam")
+        room = place.room("build").id
+        place.discord.user_mentions_bot(guild.OWNER, RUN, room)
+        card = await place.card(room)
+        place.discord.user_sends_text(ON_DISCORD, "yes", room, reply_to=card.id)
+        await place.hears(room, "You said: Sam: yes")
+        assert not (place.files / "log").exists()
+        await place.presses(guild.OWNER, card, 0)
+        await place.hears(room, "Done:")
+        assert (place.files / "log").read_text() == "ran\n"
