@@ -1,0 +1,61 @@
+"""A call is changed before it is agreed to: from then on everybody is asked about what it was made."""
+
+from dataclasses import replace
+
+from core.messages import plain
+from core.ports import SendState
+from core.prompts import Option, Prompt
+from core.store.accept import CastVote, ClosePrompt, EditCall, EditedCall
+from core.store.rows import CallState, TurnStart
+from tests.contracts.store.world import ADA, BEN, World
+
+CHANGED = '{"command": "echo changed"}'
+CARD, SETTLED = plain("changed card"), plain("settled card")
+
+
+def made_of(prompt: Prompt) -> EditedCall:
+    changed = replace(prompt, title="Run it so?", detail="echo changed", binding="hash of the changed call")
+    return EditedCall(changed, prompt.binding, CHANGED)
+
+
+async def asked(world: World) -> tuple[TurnStart, str, Prompt]:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    return start, call_id, await world.ask(start, call_id)
+
+
+async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
+    start, call_id, prompt = await asked(world)
+    await world.rule(CastVote(prompt.id, Option.APPROVE), by=BEN)
+    edit = made_of(prompt)
+    accepted = await world.rule(EditCall(edit, CARD), CastVote(prompt.id, Option.APPROVE), by=ADA)
+    (view,) = await world.store.open_prompts()
+    assert [vote.user_id for vote in view.votes] == ["ada"]
+    assert view.prompt == edit.prompt
+    call = await world.call_row(start, call_id)
+    assert (call.arguments, call.binding, call.edited_by, call.state) == (
+        CHANGED,
+        edit.prompt.binding,
+        "Ada",
+        CallState.WAITING,
+    )
+    assert [(row.message, row.state) for row in accepted.outbox] == [(CARD, SendState.QUEUED)]
+
+
+async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(world: World) -> None:
+    start, call_id, prompt = await asked(world)
+    close = ClosePrompt(prompt.id, Option.APPROVE, "Approved by Ada, edited", SETTLED)
+    accepted = await world.rule(EditCall(made_of(prompt), None), close)
+    assert accepted.started is not None
+    assert [row.message for row in accepted.outbox] == [SETTLED]
+    call = await world.call_row(start, call_id)
+    assert (call.state, call.arguments) == (CallState.APPROVED, CHANGED)
+
+
+async def test_the_journal_keeps_what_the_model_asked_for(world: World) -> None:
+    start, call_id, prompt = await asked(world)
+    for _ in range(2):
+        await world.rule(EditCall(made_of(prompt), CARD))
+    said = [entry.said for entry in (await world.reload(start)).entries]
+    assert "{}" in [getattr(one, "arguments", None) for one in said]
+    assert (await world.call_row(start, call_id)).arguments == CHANGED
