@@ -57,10 +57,19 @@ def _read_inline(state: StateCore) -> None:
             token.children = [Token("text", "", 0, content=token.content)]
 
 
-_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+class _Parser(MarkdownIt):
+    """Leaves addresses as they are that have nothing in them to be encoded: nearly all."""
+
+    def normalizeLink(self, url: str) -> str:
+        """See MarkdownIt."""
+        return url if _PLAIN_ADDRESS.fullmatch(url) else super().normalizeLink(url)
+
+
+_PARSER = _Parser("commonmark", {"html": False, "maxNesting": MAX_NESTING})
 _PARSER.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
 _PARSER.core.ruler.at("inline", _read_inline)
 
+_PLAIN_ADDRESS = re.compile(r"https?://[a-z0-9.-]+(?:[/?#][A-Za-z0-9/?#:@!$&'()*+,;=._~-]*)?")
 _OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
 

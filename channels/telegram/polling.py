@@ -105,9 +105,12 @@ class Batch:
             except InboxUnavailable as refusal:
                 refusals.append(refusal)
 
-        async with asyncio.TaskGroup() as tasks:
-            for name, lane in self._lanes.items():
-                tasks.create_task(accept_lane(lane), name=f"accept {name}")
+        if len(self._lanes) == 1:  # nothing to do beside it
+            await accept_lane(*self._lanes.values())
+        else:
+            async with asyncio.TaskGroup() as tasks:
+                for name, lane in self._lanes.items():
+                    tasks.create_task(accept_lane(lane), name=f"accept {name}")
         return refusals[0] if refusals else None
 
     def accepted_prefix(self) -> Sequence[object]:

@@ -59,11 +59,14 @@ class OpenAIModel:
         self._stream = stream
         self._dialect = Dialect()
         self._tool_texts = ToolTexts()
-        self._headers = {"Content-Type": "application/json", "User-Agent": "hubbub"}
+        # Whole, so that no request looks up what it lacks.
+        host = self._url.netloc.decode("ascii")
+        headers = {"Host": host, "Content-Type": "application/json", "User-Agent": "hubbub"}
         if api_key:
-            self._headers["Authorization"] = f"Bearer {api_key}"
+            headers["Authorization"] = f"Bearer {api_key}"
         if stream:  # a gateway that compresses a stream holds its events back
-            self._headers |= {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+            headers |= {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+        self._headers = httpx.Headers(headers, encoding="ascii")
 
     @property
     def name(self) -> str:
@@ -114,14 +117,17 @@ class OpenAIModel:
         timeout = self._client.timeout.as_dict()
         if not self._stream:
             timeout |= {"read": WHOLE_REPLY_TIMEOUT_S}
+        content = encoded(body, self._tool_texts.of(request.tools) if request.tools else "")
         sent = httpx.Request(
             "POST",
             self._url,
-            content=encoded(body, self._tool_texts.of(request.tools) if request.tools else ""),
             headers=self._headers,
+            stream=httpx.ByteStream(content),
             extensions={"timeout": timeout},
         )
+        sent.read()
         sent.headers.encoding = "ascii"  # else it is guessed anew for each header that is read
+        sent.headers["Content-Length"] = str(len(content))
         return await self._client.send(sent, stream=True)
 
     def _is_stream(self, response: httpx.Response) -> bool:

@@ -23,6 +23,8 @@ CALLS_LIMIT = 128
 OPAQUE_LIMIT_CHARS = 256 * 1024
 """More than this is not carried along with every later request."""
 
+_TEXT_ALONE = frozenset({"role", "content"})
+"""What most chunks of a stream say."""
 _CUT_REASONS = frozenset({"length", "max_tokens"})
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})
 _FAILED_REASONS = frozenset({"error", "network_error"})
@@ -104,6 +106,9 @@ class ReplyAssembler:
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         delta = as_object(choice.get("delta")) or as_object(choice.get("message"))
+        if delta.keys() <= _TEXT_ALONE and isinstance(text := delta.get("content"), str):
+            self._finish = as_text(choice.get("finish_reason")) or self._finish
+            return self._add_text(text)
         reasoning = as_text(delta.get("reasoning_content"))
         if reasoning:
             self._grow(reasoning)

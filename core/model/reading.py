@@ -7,16 +7,26 @@ from typing import Any, cast
 from core.errors import ModelReplyInvalid
 
 _NOTHING: Mapping[str, Any] = {}
+_BLANK = " \t\n\r"
+_DECODER = json.JSONDecoder()
 
 
 def parse(text: str | bytes, *, model: str) -> Any:
     """Parse JSON that `model` sent. Raises ModelReplyInvalid, whatever is wrong with it."""
     try:
-        return json.loads(text)
+        return json.loads(text) if isinstance(text, bytes) else _parsed(text.strip(_BLANK))
     except (ValueError, RecursionError) as error:
         raise ModelReplyInvalid(
             f"model {model}: the provider sent something that is not JSON: {excerpt(text)}"
         ) from error
+
+
+def _parsed(text: str) -> Any:
+    """`json.loads` without what it does for other input: each chunk of a stream comes through here."""
+    value, end = _DECODER.raw_decode(text)
+    if end != len(text):
+        raise ValueError("there is more behind the value")
+    return value
 
 
 def is_object(text: str) -> bool:

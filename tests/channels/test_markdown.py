@@ -1,6 +1,9 @@
 """Markdown becomes blocks: facts written out by hand."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from channels.blocks import (
     Block,
@@ -198,3 +201,11 @@ def test_what_the_hub_says_becomes_blocks() -> None:
         paragraph("*c* \ufffd"),
         CodeBlock("d()", "python"),
     )
+
+
+@given(st.from_regex(r"https?://[a-z0-9.-]+(?:[/?#][A-Za-z0-9/?#:@!$&'()*+,;=._~-]*)?", fullmatch=True))
+def test_an_address_without_anything_to_encode_is_what_the_parser_would_make_of_it(address: str) -> None:
+    (block,) = parse(f"[here](<{address}>)")
+    assert isinstance(block, Paragraph)
+    links = [span.style.url for span in block.content.spans if isinstance(span.style, Link)]
+    assert links == [MarkdownIt().normalizeLink(address)]
