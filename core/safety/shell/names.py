@@ -1,5 +1,7 @@
 """Programs by what they do."""
 
+import re
+
 READ_ONLY = frozenset(
     {"ls", "dir", "vdir", "cat", "tac", "head", "tail", "less", "more", "wc", "grep", "egrep", "fgrep", "rg"}
     | {"ag", "pwd", "echo", "printf", "true", "false", ":", "test", "[", "whoami", "id", "groups", "users"}
@@ -19,7 +21,7 @@ READ_ONLY = frozenset(
 HIGH: dict[str, str] = {
     name: reason
     for reason, names in {
-        "deletes files": "rm unlink shred srm wipe trash gio",
+        "deletes files": "rm unlink shred srm wipe trash gio rimraf del-cli trash-cli trash-put",
         "cuts files short": "truncate fallocate",
         "stops or restarts the machine": "shutdown reboot poweroff halt init telinit",
         "changes the firewall": "iptables ip6tables nft ufw firewall-cmd pfctl ebtables",
@@ -34,10 +36,11 @@ HIGH: dict[str, str] = {
         " chroot ldconfig update-grub grub-install efibootmgr flashrom",
         "changes owners or access rules": "chown chgrp chattr setfacl",
         "runs with another user's rights": "sudo doas su pkexec runuser gosu su-exec sudoedit",
-        "runs text as commands": "eval",
+        "runs text as commands": "eval pwsh powershell",
         "changes what commands mean": "alias enable bind hash",
         "talks to another machine": "ssh scp sftp ftp tftp telnet nc ncat netcat socat rsh rlogin rexec mosh"
-        " ssh-copy-id lftp",
+        " ssh-copy-id lftp ansible pssh parallel-ssh pdsh clush salt",
+        "tells the system's services what to do": "dbus-send",
         "edits files": "ed ex",
         "drops a database": "dropdb dropuser pg_dropcluster mysqladmin",
         "publishes": "twine",
@@ -53,20 +56,58 @@ BLOCKED: dict[str, str] = {
 }
 """`mkfs` and `mkfs.*` are matched by their beginning."""
 
-SHELLS = frozenset(
-    {"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "pwsh"}
-)
+_ANY = r"(?: \S+)*"
+_QUERIES: dict[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "alias": r"(?: -p)?",
+        "btrfs": rf" (?:filesystem|fi) (?:show|df|usage){_ANY}| subvolume (?:list|show){_ANY}",
+        "fdisk": rf" (?:-l|--list){_ANY}",
+        "firewall-cmd": r"(?: --(?:state|list-[a-z-]+|get-[a-z-]+))+",
+        "iptables": r"(?: -t \w+)?(?: -[nv]*L[nv]*| -S)(?: [A-Z]\w*)?(?: -[nvx]+| --line-numbers)*",
+        "mount": r"(?: -l)?",
+        "nft": rf" list{_ANY}",
+        "parted": r"(?: -l| --list)",
+        "swapon": r"(?: -s| --show)?",
+        "sysctl": r" -a|(?: -n)?(?: [a-z][\w./]*)+",
+        "ufw": r" status(?: verbose| numbered)?",
+        "zfs": rf" list{_ANY}",
+        "zpool": rf" (?:status|list){_ANY}",
+    }.items()
+}
+_QUERIES["ip6tables"] = _QUERIES["iptables"]
+
+
+def only_asks(program: str, arguments: str) -> bool:
+    """Whether a program of HIGH is only asked how things stand. `arguments`: each with a blank before it."""
+    query = _QUERIES.get(program)
+    return query is not None and query.fullmatch(arguments) is not None
+
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"})
 
 INTERPRETERS: dict[str, str] = {
     "python": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "bun": "ep", "deno": "",
-    "php": "r", "lua": "e", "Rscript": "e", "tclsh": "", "osascript": "e", "ghc": "e", "julia": "eE",
+    "php": "rBRE", "R": "e", "octave": "", "erl": "e", "iex": "e", "clojure": "e", "clj": "e", "bb": "e",
+    "sbcl": "", "swift": "e", "ipython": "c", "lua": "e",
+    "Rscript": "e", "tclsh": "", "osascript": "e", "ghc": "e", "julia": "eE",
     "groovy": "e", "scala": "e", "elixir": "e", "guile": "c", "racket": "e", "luajit": "e", "pypy": "c",
 }  # fmt: skip
 """Interpreter (versions stripped) and the letters of its options that take code."""
 
 DATABASES = frozenset(
     {"psql", "mysql", "mariadb", "sqlite3", "sqlite", "mongo", "mongosh", "redis-cli", "sqlcmd", "clickhouse"}
-    | {"clickhouse-client", "duckdb", "cqlsh", "influx", "mycli", "pgcli", "sqlplus"}
+    | {
+        "clickhouse-client",
+        "valkey-cli",
+        "keydb-cli",
+        "duckdb",
+        "cqlsh",
+        "influx",
+        "mycli",
+        "pgcli",
+        "sqlplus",
+    }
 )
 
 FETCHERS = frozenset({"curl", "wget", "aria2c", "http", "https", "xh", "fetch"})
@@ -78,7 +119,7 @@ RISKY_VARIABLES = frozenset(
     | {"RSYNC_RSH", "TAR_OPTIONS", "MAKEFLAGS", "SUDO_ASKPASS", "SSH_ASKPASS", "GCONV_PATH", "HUBBUB_CALL"}
     | {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_PAGER", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS"}
     | {"GIT_PROXY_COMMAND", "GIT_EXEC_PATH", "GIT_SEQUENCE_EDITOR", "GIT_TEMPLATE_DIR", "GIT_CONFIG_GLOBAL"}
-    | {"GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "HOME"}
+    | {"GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "HOME", "PWD"}
 )
 """Setting one of these, or any beginning with LD_ or DYLD_, changes which program another name runs."""
 

@@ -25,7 +25,7 @@ class Rule:
         """Whether the rule matches; what can't be seen is taken for the worst."""
         if not _names(args.positionals[:_LOOK_AT], self.path):
             return False
-        if (self.unless_short or self.unless_long) and args.has(self.unless_short, *self.unless_long):
+        if (self.unless_short or self.unless_long) and args.surely_has(self.unless_short, *self.unless_long):
             return False
         return not (self.short or self.long) or args.may_have(self.short, *self.long)
 
@@ -60,8 +60,8 @@ _GIT = (
     ),
     _rule("reset", _LOSES, "", "hard merge keep"),
     _rule("clean", "deletes untracked files", unless_short="n", unless_long="dry-run"),
-    _rule("checkout", _LOSES, "f", "force ours theirs"),
-    _rule("switch", _LOSES, "f", "force discard-changes"),
+    _rule("checkout", _LOSES, "fB", "force ours theirs"),
+    _rule("switch", _LOSES, "fC", "force discard-changes force-create"),
     _rule("restore", _LOSES, unless_short="S", unless_long="staged"),
     _rule("restore", _LOSES, "W", "worktree"),
     _rule("branch", "deletes or moves a branch", "Df", "force"),
@@ -86,8 +86,10 @@ _CONTAINERS = (
     *_each("rm rmi container:rm container:prune image:rm image:prune compose:rm", "removes containers"),
     *_each("system:prune volume:rm volume:prune network:rm network:prune builder:prune", "removes data"),
     *_each("stack:rm service:rm swarm:leave secret:rm config:rm context:rm", "takes services down"),
+    *_each("stop kill pause container:stop container:kill compose:stop compose:kill", "takes services down"),
+    *_each("system:reset machine:rm pod:rm", "removes data"),
     _rule("down", "removes data", "v", "volumes rmi"),
-    _rule("run", "runs with the host's rights", "", "privileged pid cap-add device security-opt"),
+    _rule("run", "runs with the host's rights", "", "privileged pid cap-add device security-opt userns"),
     _rule("create", "runs with the host's rights", "", "privileged pid cap-add device"),
 )
 _KUBECTL = (
@@ -102,6 +104,10 @@ _INFRASTRUCTURE = (
     _rule("up", "changes what is running, unasked", "y", "yes"),
 )
 _PACKAGES = _each("remove purge autoremove erase uninstall dist-upgrade full-upgrade", "removes programs")
+_LIBRARIES = _each("remove uninstall rm un unlink prune", "removes programs")
+_OTHER_SOURCE = _rule(
+    "install", "installs programs from another place", "i", "index-url extra-index-url trusted-host"
+)
 _SERVICES = (
     *_each("stop disable mask kill isolate poweroff reboot halt suspend hibernate", "stops services"),
     *_each("rescue emergency set-default edit revert kexec", "changes how the machine runs"),
@@ -137,12 +143,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "dpkg": (_rule("", "removes programs", "rP", "remove purge"),),
     "rpm": (_rule("", "removes programs", "e", "erase"),),
     "pacman": (_rule("", "removes programs", "R", "remove"),),
-    "npm": _PUBLISHERS,
-    "yarn": _PUBLISHERS,
-    "pnpm": _PUBLISHERS,
-    "cargo": _PUBLISHERS,
-    "gem": _PUBLISHERS,
-    "poetry": _PUBLISHERS,
+    **dict.fromkeys(("npm", "yarn", "pnpm", "cargo", "gem", "poetry"), (*_PUBLISHERS, *_LIBRARIES)),
+    **dict.fromkeys(("pip", "pip3", "pipx", "uv"), (*_LIBRARIES, _OTHER_SOURCE, *_PUBLISHERS)),
+    **dict.fromkeys(("conda", "mamba", "pipenv", "bun", "composer"), _LIBRARIES),
     "systemctl": _SERVICES,
     "service": _SERVICES,
     "initctl": _SERVICES,
@@ -158,7 +161,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "gh": _VERBS,
     "glab": _VERBS,
     "doctl": _VERBS,
-    "heroku": (*_VERBS, *_each("apps:destroy pg:reset", "deletes")),
+    "heroku": (
+        *_VERBS,
+        *(
+            Rule((name,), "deletes")
+            for name in ("apps:destroy", "pg:reset", "addons:destroy", "config:unset")
+        ),
+    ),
     "fly": _VERBS,
     "flyctl": _VERBS,
     "vercel": _VERBS,
@@ -175,10 +184,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _rule("", "deletes files", "", _RSYNC_DELETES),
         _rule("", "runs a program", "e", "rsh rsync-path"),
     ),
-    "sort": (
-        _rule("", "runs a program", "", "compress-program"),
-        _rule("", "overwrites a file", "o", "output"),
-    ),
+    "sort": (_rule("", "runs a program", "", "compress-program"),),
     "split": (_rule("", "runs a program", "", "filter"),),
     "rg": (_rule("", "runs a program", "", "pre hostname-bin"),),
     "man": (_rule("", "runs a program", "PH", "pager html"),),
@@ -189,6 +195,38 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "mapfile": (_rule("", "runs a command", "C"),),
     "readarray": (_rule("", "runs a command", "C"),),
     "complete": (_rule("", "runs a command", "CF"),),
+    "timedatectl": _each("set-time set-timezone set-ntp set-local-rtc", "sets the clock"),
+    "hostnamectl": _each("set-hostname hostname", "renames the machine"),
+    "history": (_rule("", "deletes or rewrites what was typed", "cdwanrs"),),
+    "fuser": (_rule("", "ends processes", "k", "kill"),),
+    "nvme": _each("format sanitize delete-ns write-zeroes dsm fw-download fw-commit", "erases disks"),
+    "virsh": _each(
+        "undefine destroy shutdown reset vol-delete vol-wipe pool-delete pool-destroy snapshot-delete"
+        " net-destroy net-undefine",
+        "takes machines down",
+    ),
+    "pg_ctl": _each("stop restart kill promote", "stops services"),
+    "pg_restore": (_rule("", "changes or deletes data", "c", "clean"),),
+    "rabbitmqctl": _each(
+        "reset force_reset stop stop_app shutdown delete_queue delete_user delete_vhost purge_queue"
+        " forget_cluster_node clear_permissions",
+        "changes or deletes data",
+    ),
+    "etcdctl": _each("del rm rmdir defrag", "changes or deletes data"),
+    "tmutil": _each("delete deletelocalsnapshots disable restore", "deletes files"),
+    "defaults": _each("delete write rename import", "changes the machine's setup"),
+    "gpg": (_rule("", "deletes keys", "", "delete-keys delete-secret-keys delete-secret-and-public-keys"),),
+    "busctl": _each("call set-property emit", "tells the system's services what to do"),
+    "gdbus": _each("call emit", "tells the system's services what to do"),
+    "screen": (_rule("", "types into or ends a terminal", "X"),),
+    "tmux": _each(
+        "kill-server kill-session kill-window kill-pane send-keys send run-shell run if-shell if pipe-pane"
+        " set-hook respawn-pane respawn-window source-file",
+        "types into or ends a terminal",
+    ),
+    "expect": (_rule("", "runs commands", "c"),),
+    "gdb": (_rule("", "runs commands", "x", "ex eval-command command iex ix"),),
+    "make": (_rule("", "runs commands", "", "eval"),),
     "vim": (_rule("", "runs commands", "cSs"),),
     "vi": (_rule("", "runs commands", "cSs"),),
     "nvim": (_rule("", "runs commands", "cSls"),),

@@ -1,32 +1,34 @@
 """Rating a command line: everything it may run is looked at, and the worst counts."""
 
 import re
-import shlex
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass, field
 
 from core.safety.shell import names
 from core.safety.shell.closed import ClosedPlaces
 from core.safety.shell.findings import CHANGES, READS, Finding, Level, blocked, high, worst
 from core.safety.shell.options import by_options
-from core.safety.shell.paths import is_credential, is_device, is_outside, is_vital, normal
-from core.safety.shell.programs import acts_on_data, by_arguments
-from core.safety.shell.syntax import ParsedLine, Redirect, parse, readings
+from core.safety.shell.parsed import ParsedLine, Redirect, SimpleCommand
+from core.safety.shell.paths import is_vital, normal
+from core.safety.shell.patterns import pattern_of, program_of
+from core.safety.shell.programs import by_arguments
+from core.safety.shell.runners import WRAPPERS
+from core.safety.shell.services import acts_on_data
+from core.safety.shell.surroundings import is_silent, of_assignment, of_redirect, of_word
+from core.safety.shell.syntax import parse, readings
 from core.safety.shell.words import Args, Word
-from core.safety.shell.wrappers import WRAPPERS, unwrap
+from core.safety.shell.wrappers import Inner, unwrap
 
 _DEPTH_LIMIT = 6
-_VERSION = re.compile(r"^(python|pypy|perl|ruby|lua|luajit|php|node|tclsh|julia|guile)[\d.]+$")
 _SYSTEM_PROGRAM = re.compile(r"^(?:/usr(?:/local)?)?/s?bin/[^/]+$")
-_PRINT_NOTHING = (["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])
 _RUN_TEXTS = names.SHELLS | {"source", ".", "eval"}
+_BETWEEN_COMMANDS = re.compile(r"[;&|\n(){}`]+")
 _SPEAK = frozenset({"echo", "printf"})
+_READERS = names.DATABASES | {"tee", "sponge"}
 _MOST_TEXTS = 20
 _ENTERS = frozenset({"cd", "pushd"})
 _HERE = frozenset({".", "./", "*", "./*", "..", "../*", ".*", "{*,.*}"})
-_SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _HUBS_OWN = high("may touch the hub's own files")
-_SUBSCRIPT_RUNS = re.compile(r"\[[^\]]*(?:\$\(|`)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def rate_command_line(command_line: str, closed: ClosedPlaces | None = None) -> 
     if closed is not None and closed.touched_by(command_line):
         judge.findings.append(_HUBS_OWN)
     finding = worst(judge.findings)
-    pattern = _pattern(parsed[0], finding.level) if len(parsed) == 1 else None
+    pattern = pattern_of(parsed[0], finding.level) if len(parsed) == 1 else None
     if finding.level is Level.BLOCKED:
         return ShellRating(True, pattern, f"{finding.reason}.", f"It is refused: {finding.reason}.")
     reason = f"This command {finding.reason}." if finding.reason else ""
@@ -69,12 +71,14 @@ class _Judge:
     closed: ClosedPlaces | None = None
     findings: list[Finding | None] = field(default_factory=lambda: list[Finding | None]())
     _seen: set[object] = field(default_factory=lambda: set[object]())
+    _depths: dict[tuple[Word, ...], int] = field(default_factory=lambda: dict[tuple[Word, ...], int]())
     _programs: set[str] = field(default_factory=lambda: set[str]())
     _run_files: set[str] = field(default_factory=lambda: set[str]())
     _written: set[str] = field(default_factory=lambda: set[str]())
     _entered: list[str] = field(default_factory=lambda: list[str]())
     _texts: list[str] = field(default_factory=lambda: list[str]())
     _runs_texts: bool = False
+    _guess: "_Judge | None" = None
 
     def line(self, text: str, depth: int) -> ParsedLine:
         """Look at a command line."""
@@ -90,41 +94,59 @@ class _Judge:
             self.findings.append(blocked("it would multiply itself without end"))
         for command in parsed.commands:
             self._command(command.words, depth)
-        self.findings += [_redirected(redirect) for redirect in parsed.redirects]
-        self.findings += [_assigned(assignment.name) for assignment in parsed.assignments]
-        self.findings += [_word(word) for word in parsed.loose]
+        self.findings += [of_redirect(redirect) for redirect in parsed.redirects]
+        self.findings += [of_assignment(assignment.name) for assignment in parsed.assignments]
+        self.findings += [of_word(word) for word in parsed.loose]
+        self.findings += [_fed(command, parsed.redirects) for command in parsed.commands]
         self._whole_line(text, parsed)
-        self._texts += [*parsed.here, *(word.text for word in parsed.loose if " " in word.text)]
+        self._texts += [*parsed.here, *(word.text for word in parsed.loose if len(word.text.split()) > 1)]
+        if parsed.problems:
+            self._runs_texts = True
+            self._texts += [
+                piece for piece in _BETWEEN_COMMANDS.split(text) if piece.strip() and piece != text
+            ]
         return parsed
 
     def texts_that_may_be_run(self) -> None:
-        """Where a line runs text that can't be followed, all text on it is tried as commands: so that
-        what is blocked stays blocked when it is piped into a shell, or goes through a variable."""
+        """Where a line runs text that can't be followed, or can't be parsed, all text on it is tried as
+        commands: so that what is blocked stays blocked when it is piped into a shell, or goes through a
+        variable."""
         if not self._runs_texts:
             return
-        for text in self._texts[:_MOST_TEXTS]:
-            inside = _Judge()
-            inside.line(text, 1)
+        waiting, tried = deque(self._texts), 0
+        while waiting and tried < _MOST_TEXTS:
+            inside, tried = _Judge(), tried + 1
+            inside.line(waiting.popleft(), 1)
             self.findings += [one for one in inside.findings if one and one.level is Level.BLOCKED]
+            waiting.extend(inside._texts)
 
     def _command(self, words: tuple[Word, ...], depth: int) -> None:
-        if not words or (words, depth) in self._seen:
+        if not words or self._depths.get(words, depth + 1) <= depth:
             return
-        self._seen.add((words, depth))
-        self.findings += [_word(word) for word in words]
+        self._depths[words] = depth
+        self.findings += [of_word(word) for word in words]
         if self.closed is not None and any(self.closed.touched_by(word.text) for word in words):
             self.findings.append(_HUBS_OWN)
-        program = _program(words[0])
+        program = program_of(words[0])
         if program is None:
             self.findings.append(high("computes which program it runs"))
             self._runs_texts = True
             return
-        args = Args(words[1:])
+        args = _args(program, words)
         self._note(program, words[0].text, args)
-        self.findings.append(_rate_program(program, words[0].text, args))
+        self.findings.append(_rateprogram_of(program, words[0].text, args))
         if program in WRAPPERS and WRAPPERS[program].assigns:
-            self.findings += [_assigned(text.partition("=")[0]) for text in args.texts if "=" in text]
+            self.findings += [of_assignment(text.partition("=")[0]) for text in args.texts if "=" in text]
         inner = unwrap(program, args)
+        if inner.guessed:
+            self._guess = self._guess or _Judge(self.closed)
+            self._guess.runs(inner, depth)
+            self.findings.append(_at_most_high(worst(self._guess.findings)))
+        else:
+            self.runs(inner, depth)
+
+    def runs(self, inner: Inner, depth: int) -> None:
+        """Look at what a command runs in turn."""
         for command in inner.commands:
             if depth < _DEPTH_LIMIT:
                 self._command(command, depth + 1)
@@ -166,94 +188,51 @@ class _Judge:
             self.findings.append(high("changes or deletes data"))
 
 
-def _program(name: Word) -> str | None:
-    """The program a command's first word names, without directory and version; None: not known."""
-    if not name.plain or not name.text.strip():
-        return None
-    program = name.text.rpartition("/")[2]
-    versioned = _VERSION.match(program)
-    return versioned.group(1) if versioned else program
+def _at_most_high(finding: Finding) -> Finding:
+    """What is only guessed is never refused outright: a person decides."""
+    if finding.level is not Level.BLOCKED:
+        return finding
+    return high(f"may run what is refused elsewhere: {finding.reason}")
 
 
-def _rate_program(program: str, written: str, args: Args) -> Finding:
+def _args(program: str, words: tuple[Word, ...]) -> Args:
+    """Its arguments; those of tar begin with options even without a dash."""
+    if program == "tar" and len(words) > 1 and words[1].text[:1] not in ("", "-"):
+        first = words[1]
+        dashed = Word(f"-{first.text}", first.known, first.spread, first.substituted)
+        return Args((dashed, *words[2:]))
+    return Args(words[1:])
+
+
+def _rateprogram_of(program: str, written: str, args: Args) -> Finding:
     """What running this program with these arguments means, not looking at what it runs in turn."""
     if program in names.KEYWORDS:
         return high("can't be judged: it can't be parsed")
     if program in names.BLOCKED or program == "mkfs" or program.startswith("mkfs."):
         return blocked(names.BLOCKED.get(program, "it would erase a disk"))
-    by_name = high(names.HIGH[program]) if program in names.HIGH else None
+    by_name = high(names.HIGH[program]) if program in names.HIGH and not _only_asks(program, args) else None
     local = "/" in written and not _SYSTEM_PROGRAM.match(written)
     ordinary = READS if program in names.READ_ONLY and not local else CHANGES
     found = worst([by_arguments(program, args), by_options(program, args), by_name])
     return found if found.level > ordinary.level or program in ("find", "gfind") else ordinary
 
 
-def _word(word: Word) -> Finding | None:
-    if is_credential(word.text):
-        return high("touches credentials or keys")
-    if _SOCKET.search(word.text):
-        return high("talks to another machine")
-    if word.known and _SUBSCRIPT_RUNS.search(word.text):
-        return high("may run a command hidden in an index")
-    return None
-
-
-def _assigned(name: str) -> Finding | None:
-    if name in names.RISKY_VARIABLES or name.startswith(("LD_", "DYLD_")):
-        return high(f"changes which programs run, by {name}")
-    return None
-
-
-def _redirected(redirect: Redirect) -> Finding | None:
-    """What a redirect does to its target; where it has none, or only another descriptor, nothing."""
-    target = redirect.target
-    if target is None or ">" not in redirect.operator:
-        return _word(target) if target is not None else None
-    if _leaves_no_trace(redirect):
+def _fed(command: SimpleCommand, redirects: tuple[Redirect, ...]) -> Finding | None:
+    """What a command's input makes of it, where that matters: statements for a database, nothing for tee."""
+    program = program_of(command.words[0]) if command.words else None
+    if program is None or program not in _READERS:
         return None
-    if is_device(target.text):
-        return blocked("it would overwrite a device")
-    if not target.known:
-        return high("writes to a file it computes")
-    if is_outside(target.text):
-        return high("writes outside the workspace")
-    if ">>" not in redirect.operator and redirect.words is not None and _is_silent(redirect.words):
-        return high("empties a file")
-    return worst([CHANGES, _word(target)])
+    files = [one.target for one in redirects if one.operator == "<" and one.words == command.words]
+    if program in names.DATABASES:
+        unseen = command.fed_by is not None and not (
+            command.fed_by and command.fed_by[0].text in _SPEAK and all(word.known for word in command.fed_by)
+        )
+        return high("runs statements that can't be seen") if unseen or files else None
+    nothing = any(file is not None and file.text == "/dev/null" for file in files)
+    silent = command.fed_by is not None and command.fed_by != () and is_silent(command.fed_by)
+    return high("empties a file") if nothing or silent else None
 
 
-def _is_silent(words: Sequence[Word]) -> bool:
-    """Whether the command prints nothing, so that redirecting it only empties the target."""
-    texts = [word.text for word in words]
-    return texts[:1] in ([], [":"], ["true"]) or texts in _PRINT_NOTHING
-
-
-def _leaves_no_trace(redirect: Redirect) -> bool:
-    """`2>&1`, `>&-`, `> /dev/null`."""
-    target = redirect.target
-    if target is None:
-        return False
-    duplicates = redirect.operator in (">&", ">&-", "<&") and (target.text.isdecimal() or target.text == "-")
-    return duplicates or target.text == "/dev/null"
-
-
-def _pattern(parsed: ParsedLine, level: Level) -> str | None:
-    if not parsed.alone or parsed.problems or not all(map(_leaves_no_trace, parsed.redirects)):
-        return None
-    words = parsed.commands[0].words
-    program = _program(words[0]) if words else None
-    if program is None:
-        return None
-    if (
-        level is Level.READS
-        and all(word.known for word in words)
-        and "/" not in words[0].text
-        and program in names.READ_ONLY
-    ):
-        return program
-    args = Args(words[1:])
-    if level <= Level.CHANGES and words[0].text in names.SUBCOMMANDS and words[1:2]:
-        subcommand = words[1]
-        if subcommand.plain and args.words and subcommand.text in names.SUBCOMMANDS[words[0].text]:
-            return f"{words[0].text} {subcommand.text}"
-    return shlex.join(word.text for word in words) if all(word.plain for word in words) else None
+def _only_asks(program: str, args: Args) -> bool:
+    plain = all(word.plain for word in args.words)
+    return plain and names.only_asks(program, "".join(f" {text}" for text in args.texts))

@@ -15,6 +15,7 @@ from tree_sitter import Language, Node, Parser
 
 from core.safety.shell.corners import problems_in
 from core.safety.shell.nodes import EXPANSIONS, all_nodes, text_of, word_of
+from core.safety.shell.parsed import Assignment, ParsedLine, Redirect, SimpleCommand
 from core.safety.shell.words import Word
 
 LENGTH_LIMIT = 4096
@@ -38,51 +39,6 @@ _STRUCTURE = frozenset(
     | {"heredoc_end", "herestring_redirect"}
 )
 _KNOWN = _WORDS | _STRUCTURE
-
-
-@dataclass(frozen=True, slots=True)
-class Redirect:
-    """`operator` as written (`>`, `>>`, `<`, `2>&1` is `>&`); a here document has no target.
-
-    `words`: the simple command it belongs to, () if none does; None: something longer.
-    """
-
-    operator: str
-    target: Word | None
-    words: tuple[Word, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """`NAME=value`, before a command, alone, or in `export`."""
-
-    name: str
-    value: Word
-
-
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
-    """A program's name and its arguments, in order; without words it is only assignments."""
-
-    words: tuple[Word, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedLine:
-    """Everything a line may do. `problems`: why it can't be known; `bomb`: a function multiplies itself.
-
-    `alone`: the line is one simple command, without assignments. `loose`: words in other places: values
-    of loops, assignments, arrays. `here`: the texts of here documents and strings.
-    """
-
-    commands: tuple[SimpleCommand, ...] = ()
-    redirects: tuple[Redirect, ...] = ()
-    assignments: tuple[Assignment, ...] = ()
-    loose: tuple[Word, ...] = ()
-    here: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    bomb: bool = False
-    alone: bool = False
 
 
 @functools.cache
@@ -113,7 +69,7 @@ def parse(line: str) -> ParsedLine:
     reader.read(root)
     alone = len(reader.commands) == 1 and not reader.assignments and _is_alone(root)
     return ParsedLine(
-        commands=tuple(SimpleCommand(words) for words in reader.commands),
+        commands=tuple(reader.commands),
         redirects=tuple(reader.redirects),
         assignments=tuple(reader.assignments),
         loose=tuple(reader.loose),
@@ -139,7 +95,7 @@ def _is_alone(root: Node) -> bool:
 class _Reader:
     """Walks a syntax tree once."""
 
-    commands: list[tuple[Word, ...]] = field(default_factory=lambda: list[tuple[Word, ...]]())
+    commands: list[SimpleCommand] = field(default_factory=lambda: list[SimpleCommand]())
     redirects: list[Redirect] = field(default_factory=lambda: list[Redirect]())
     assignments: list[Assignment] = field(default_factory=lambda: list[Assignment]())
     loose: list[Word] = field(default_factory=lambda: list[Word]())
@@ -189,11 +145,11 @@ class _Reader:
             self.problems.append("its words can't be told apart")
         if any(_odd(part) for part in parts):
             self.problems.append("its quoting isn't understood")
-        self.commands.append(tuple(word_of(part) for part in parts))
+        self.commands.append(SimpleCommand(tuple(word_of(part) for part in parts), _fed_by(node)))
 
     def _read_declaration(self, node: Node) -> None:
         words = [word_of(child) for child in node.children if child.type != "variable_assignment"]
-        self.commands.append(tuple(words))
+        self.commands.append(SimpleCommand(tuple(words)))
 
     def _read_assignment(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -230,6 +186,20 @@ def _redirected_words(redirect: Node) -> tuple[Word, ...] | None:
     if command is None or command.type != "command":
         return None
     return tuple(word_of(child) for child in command.children if child.type not in _BESIDE_WORDS)
+
+
+def _fed_by(command: Node) -> tuple[Word, ...] | None:
+    """The words of what its input comes from through a pipe."""
+    node, parent = command, command.parent
+    while parent is not None and parent.type in ("redirected_statement", "negated_command"):
+        node, parent = parent, parent.parent
+    if parent is None or parent.type != "pipeline":
+        return None
+    before = [child for child in parent.named_children if child.end_byte <= node.start_byte]
+    if not before:
+        return None
+    feeds = before[-1]
+    return tuple(word_of(child) for child in feeds.children) if feeds.type == "command" else ()
 
 
 def _strayed_words(redirect: Node) -> list[Node]:

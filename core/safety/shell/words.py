@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class Word:
     def plain(self) -> bool:
         """Exactly one word, exactly this text."""
         return self.known and not self.spread
+
+
+_FLAGS = "fdxXqvi"
+"""Letters that take no value with any program whose options may excuse it."""
 
 
 class Args:
@@ -69,16 +74,37 @@ class Args:
         """`has`, or it can't be known."""
         return self.opaque or self.has(short, *long)
 
+    def surely_has(self, short: str, *long: str) -> bool:
+        """`has`, and it can't be another option's value instead: nothing before it takes one."""
+        flags = frozenset(f"{_FLAGS}{short}")
+        before = ("", *self._before_dashes)
+        return any(
+            self._is_option(text, short, long)
+            and (text.startswith("--") or flags.issuperset(text[1:]))
+            and (not previous.startswith("-") or flags.issuperset(previous[1:]))
+            for previous, text in pairwise(before)
+        )
+
     def value_of(self, *options: str) -> str | None:
-        """The value of the first of the options given: `-c x`, `-cx` (one letter), `--opt x`, `--opt=x`."""
+        """The value of the first of the options given: `-c x`, `-cx` (one letter), `--opt x`, `--opt=x`,
+        `--op x`."""
         for index, text in enumerate(self.texts):
             for option in options:
                 if text == option:
                     return self.texts[index + 1] if index + 1 < len(self.texts) else ""
-                if option.startswith("--") and text.startswith(f"{option}="):
-                    return text[len(option) + 1 :]
+                name, attached, value = text.partition("=")
+                if option.startswith("--") and len(name) > 3 and option.startswith(name):
+                    return value if attached else "".join(self.texts[index + 1 : index + 2])
                 if len(option) == 2 and text.startswith(option) and option != "--":
                     return text[2:].removeprefix("=")
+        return None
+
+    def behind(self, letter: str) -> str | None:
+        """The value of a short option that may be clustered: `-X v`, `-sX v`, `-sXv`; None: not given."""
+        for index, text in enumerate(self.texts):
+            if len(text) > 1 and text[0] == "-" and text[1] != "-" and letter in text:
+                attached = text.partition(letter)[2]
+                return attached or (self.texts[index + 1] if index + 1 < len(self.texts) else "")
         return None
 
     @staticmethod

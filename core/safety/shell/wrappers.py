@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.safety.shell.names import SHELLS
+from core.safety.shell.runners import FINDERS, ONLY_TO_RUN, TERMINALS, TEXT_OPTIONS, WRAPPERS, Wrapper
+from core.safety.shell.unknown import is_known, may_matter, suspects
 from core.safety.shell.words import Args, Word
 
 UNSEEN = Word("$unseen", known=False, spread=True)
@@ -14,110 +16,38 @@ UNSEEN = Word("$unseen", known=False, spread=True)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapper:
-    """How a wrapper's own words end: `values` are its options that take the next word, `flags` those
-    that take none, `skip` the positionals before the command. `assigns`: it takes `NAME=value`; `feeds`: it
-    adds arguments from elsewhere; `anywhere`: any of its words may begin the command."""
-
-    values: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    skip: int = 0
-    assigns: bool = False
-    feeds: bool = False
-    anywhere: bool = False
-
-
-def _wrapper(values: str = "", flags: str = "", skip: int = 0, **more: bool) -> Wrapper:
-    return Wrapper(frozenset(values.split()), frozenset(flags.split()), skip, **more)
-
-
-_PLAIN = _wrapper()
-WRAPPERS: dict[str, Wrapper] = {
-    "env": _wrapper("-u --unset -C --chdir", "-i - -0 --ignore-environment --null -v --debug", assigns=True),
-    "sudo": _wrapper(
-        "-u -g -h -p -C -r -t -T -U -D -R --user --group", "-n -E -H -i -s -b -k -A -S", assigns=True
-    ),
-    "doas": _wrapper("-u -C", "-n -s"),
-    "pkexec": _wrapper("--user"),
-    "runuser": _wrapper("-u -g -G", "-l -m -p"),
-    "gosu": _wrapper(skip=1),
-    "su-exec": _wrapper(skip=1),
-    "nohup": _PLAIN,
-    "setsid": _wrapper("", "-c -f -w --ctty --fork --wait"),
-    "nice": _wrapper("-n --adjustment"),
-    "ionice": _wrapper("-c -n -p -P --class --classdata", "-t"),
-    "chrt": _wrapper("", "-b -f -i -o -r -a -v", skip=1),
-    "taskset": _wrapper("", "-a -c", skip=1),
-    "timeout": _wrapper("-k -s --kill-after --signal", "--foreground --preserve-status -v --verbose", skip=1),
-    "time": _wrapper("-o -f --output --format", "-p -a -v -q --append --verbose", assigns=True),
-    "stdbuf": _wrapper("-i -o -e --input --output --error"),
-    "command": _wrapper("", "-p"),
-    "builtin": _PLAIN,
-    "exec": _wrapper("-a", "-c -l"),
-    "coproc": _wrapper(assigns=True),
-    "busybox": _PLAIN,
-    "toybox": _PLAIN,
-    "chroot": _wrapper("", "", skip=1),
-    "unshare": _wrapper("", "-m -u -i -n -p -U -C -f -r"),
-    "nsenter": _wrapper("-t -S -G", "-a -m -u -i -n -p -U -C"),
-    "strace": _wrapper("-o -e -p -s -a -u -E -O -S -P -I -b -X", "-f -ff -c -C -d -D -q -r -t -tt -T -v -y"),
-    "ltrace": _wrapper("-o -e -p -s -a -u -n -l", "-f -c -C -d -i -r -S -t -T"),
-    "flock": _wrapper("-w -E --timeout", "-s -x -u -n -o -e", skip=1),
-    "watch": _wrapper("-n --interval", "-d -t -b -e -g -c -x"),
-    "parallel": _wrapper("-j --jobs -a --arg-file", "-k --keep-order --dry-run", feeds=True),
-    "xargs": _wrapper(
-        "-I -n -P -L -d -E -s -a --max-args --max-procs --delimiter --arg-file --replace --max-lines",
-        "-0 -r -t -p -x --null --no-run-if-empty --verbose --interactive --exit",
-        feeds=True,
-    ),
-    "caffeinate": _wrapper("-t -w", "-d -i -m -s -u"),
-    "unbuffer": _PLAIN,
-    "fakeroot": _wrapper("", "--"),
-    "proxychains": _wrapper("-f", "-q"),
-    "systemd-run": _wrapper("-p -u", "--user --scope -t --pty --wait"),
-    "uv": _wrapper("--with --python", "", skip=1),
-    "poetry": _wrapper("", "", skip=1),
-    "pipenv": _wrapper("", "", skip=1),
-    "bundle": _wrapper("", "", skip=1),
-    "docker": _wrapper(anywhere=True),
-    "podman": _wrapper(anywhere=True),
-    "kubectl": _wrapper(anywhere=True),
-}
-_ONLY_TO_RUN = {
-    "uv": ("run",), "poetry": ("run",), "pipenv": ("run",), "bundle": ("exec",),
-    "docker": ("exec", "run", "compose", "container"), "podman": ("exec", "run"), "kubectl": ("exec",),
-}  # fmt: skip
-_TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
-    "su": ("-c", "--command"),
-    "runuser": ("-c", "--command"),
-    "flock": ("-c", "--command"),
-    "script": ("-c", "--command"),
-    "ssh": ("-o",),
-}
-_MOST_WORDS = 200
-"""Longer commands are not looked into, but rated as if they ran something unknown."""
+_CLUSTERED = ("script", "su", "runuser")
+_LOOK_AT = 4
+"""What a program is to do is looked for among so many positionals: options before it may take values."""
+_MOST_STARTS = 12
+"""Commands in which more words look like programs are not looked into, but rated as if they ran something
+unknown: so the time stays in proportion to the words."""
 _FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a command runs: other commands, and texts that a shell will parse. A text may be unknown."""
+    """What a command runs: other commands, and texts that a shell will parse. A text may be unknown.
+
+    `guessed`: nobody knows that it runs them.
+    """
 
     commands: tuple[tuple[Word, ...], ...] = ()
     texts: tuple[Word, ...] = ()
+    guessed: bool = False
 
 
 def unwrap(program: str, args: Args) -> Inner:
     """What `program` would run with these arguments; empty if it runs nothing."""
-    if program in SHELLS:
-        return Inner(texts=_shell_text(args))
-    if program in ("eval", "trap"):
-        return Inner(texts=_spoken(args, program))
-    if program in ("find", "gfind", "fd", "fdfind"):
+    if program in FINDERS:
         return Inner(commands=_find_commands(args))
-    texts = _split_text(args) if program == "env" else _option_texts(program, args)
-    wrapper = WRAPPERS.get(program)
+    if program in ("python", "pypy") and "-m" in args.texts:
+        return Inner((args.words[args.texts.index("-m") + 1 :],))  # a module is named like its program
+    if program == "command" and args.texts[:1] in (("-v",), ("-V",)):
+        return Inner()  # it only tells what would be run
+    texts, wrapper = _texts(program, args), WRAPPERS.get(program)
+    if not texts and wrapper is None and not is_known(program):
+        return Inner(*suspects(args.words), guessed=True)
     if wrapper is None or not _wraps(program, args):
         return Inner(texts=texts)
     commands = _behind(wrapper, args.words)
@@ -126,9 +56,24 @@ def unwrap(program: str, args: Args) -> Inner:
     return Inner(commands, texts)
 
 
+def _texts(program: str, args: Args) -> tuple[Word, ...]:
+    """What a shell will parse of a program's words."""
+    if program in SHELLS:
+        return _shell_text(args)
+    if program in ("eval", "trap"):
+        return _spoken(args, program)
+    if program in ("make", "gmake"):
+        return _variables(args)
+    if program == "env":
+        return _split_text(args)
+    if program in TERMINALS:
+        return tuple(word for word in args.words if " " in word.text)
+    return _option_texts(program, args)
+
+
 def _wraps(program: str, args: Args) -> bool:
-    wanted = _ONLY_TO_RUN.get(program)
-    return wanted is None or args.subcommand in wanted
+    wanted = ONLY_TO_RUN.get(program)
+    return wanted is None or any(text in wanted for text in args.positionals[:_LOOK_AT])
 
 
 def _behind(wrapper: Wrapper, words: Sequence[Word]) -> tuple[tuple[Word, ...], ...]:
@@ -136,11 +81,9 @@ def _behind(wrapper: Wrapper, words: Sequence[Word]) -> tuple[tuple[Word, ...], 
 
     Where an option isn't known to take a value or not, every word after it may begin the command.
     """
-    if len(words) > _MOST_WORDS:
-        return ((UNSEEN,),)
     tail = (UNSEEN,) if wrapper.feeds else ()
     if wrapper.anywhere:
-        return tuple((*words[start:], *tail) for start in range(1, len(words)))
+        return _tails(words, wrapper.skip, tail)
     index, skip = 0, wrapper.skip
     while index < len(words):
         text = words[index].text
@@ -152,12 +95,20 @@ def _behind(wrapper: Wrapper, words: Sequence[Word]) -> tuple[tuple[Word, ...], 
         elif text in wrapper.flags or _carries_value(text, wrapper) or _assigns(text, wrapper):
             index += 1
         elif text.startswith("-") and len(text) > 1:
-            return tuple((*words[start:], *tail) for start in range(index + 1, len(words)))
+            return _tails(words, index + 1, tail)
         elif skip:
             index, skip = index + 1, skip - 1
         else:
             break
     return ((*words[index:], *tail),) if index < len(words) else ()
+
+
+def _tails(words: Sequence[Word], first: int, tail: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
+    """The commands that may begin at a word that matters as a program's name, or can't be known."""
+    starts = [at for at in range(first, len(words)) if may_matter(words[at])]
+    if len(starts) > _MOST_STARTS:
+        return ((UNSEEN,),)
+    return tuple((*words[at:], *tail) for at in starts)
 
 
 def _assigns(text: str, wrapper: Wrapper) -> bool:
@@ -199,8 +150,11 @@ def _as_text(words: Sequence[Word]) -> Word:
 
 
 def _option_texts(program: str, args: Args) -> tuple[Word, ...]:
-    options = _TEXT_OPTIONS.get(program, ())
+    options = TEXT_OPTIONS.get(program, ())
     found: list[Word] = []
+    clustered = args.behind("c") if program in _CLUSTERED else None
+    if clustered is not None:
+        found.append(Word(clustered, known=all(word.known for word in args.words)))
     for option in options:
         value = args.value_of(option)
         if value is not None:
@@ -209,10 +163,20 @@ def _option_texts(program: str, args: Args) -> tuple[Word, ...]:
     return tuple(found)
 
 
+def _variables(args: Args) -> tuple[Word, ...]:
+    """What `make` puts into its recipes: the values it is given that are more than one word."""
+    values = ((word, _ASSIGNMENT.match(word.text)) for word in args.words)
+    return tuple(
+        Word(word.text[match.end() :], known=word.known)
+        for word, match in values
+        if match is not None and " " in word.text[match.end() :]
+    )
+
+
 def _split_text(args: Args) -> tuple[Word, ...]:
     """`env -S text words…`: the text is split at blanks, then comes what follows."""
     for index, text in enumerate(args.texts):
-        if text.startswith(("-S", "--split-string", "-vS", "-iS")):
+        if text.startswith(("--s", "-S", "-vS", "-iS")):
             attached = text.partition("=")[2] if text.startswith("--") else text.partition("S")[2]
             rest = args.words[index + (1 if attached else 2) :]
             value = attached or (args.texts[index + 1] if index + 1 < len(args.texts) else "")

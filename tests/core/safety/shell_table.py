@@ -1,0 +1,19 @@
+"""The second table of command lines: written before its author saw the rating. Read, never written."""
+
+import re
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("shell_lines_second.txt")
+CLASSES = ("destructive", "disguised", "benign")
+_ESCAPE = re.compile(r"\\([nt\\])")
+_MEANS = {"n": "\n", "t": "\t", "\\": "\\"}
+
+
+def read_table() -> dict[str, tuple[str, ...]]:
+    """The lines of each class, in the table's order."""
+    found: dict[str, list[str]] = {name: [] for name in CLASSES}
+    for row in TABLE.read_text(encoding="utf-8").splitlines():
+        if not row.startswith("#"):
+            name, _, written = row.partition("\t")
+            found[name].append(_ESCAPE.sub(lambda match: _MEANS[match[1]], written))
+    return {name: tuple(lines) for name, lines in found.items()}
