@@ -237,7 +237,7 @@ async def _assemble(
     editing = CallEditing(store, pipeline, build_approvals(loaded.config))
     credentials = build_credentials(leaks, ring, clock, ids)
 
-    routines = build_routines(loaded.config, store, models, notices, clock, ids)
+    routines = build_routines(loaded.config, store, models, pipeline, notices, clock, ids)
     hub = Hub(
         store,
         rules,

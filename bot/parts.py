@@ -106,7 +106,12 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
         )
     except ValueError as error:
         raise StartError(f"{error}; correct its [[models]] section") from error
-    return RetryingModel(model, clock)
+    retrying = RetryingModel(model, clock)
+    if not settings.priced:
+        return retrying
+    from core.model.pricing import Price, PricedModel  # few hubs know prices
+
+    return PricedModel(retrying, Price(settings.input_usd_per_million, settings.output_usd_per_million))
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -> HouseRules:

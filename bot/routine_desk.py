@@ -162,7 +162,7 @@ class DeskOfRoutines:
 
     @property
     def _moment(self) -> Moment:
-        return Moment(self._by, self._clock.now(), self._timezone)
+        return Moment(self._by, self._clock.now(), self._timezone, self._desk.priced)
 
     async def _view(self, row: RoutineRow) -> RoutineView:
         newest = await self._store.routine_runs(row.id, 1)

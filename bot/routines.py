@@ -10,6 +10,8 @@ from core.messages import InboundMessage, Message
 from core.model.base import Model
 from core.routines.service import Engine, RoutineService, RoutineSignals
 from core.store.base import Store
+from core.tools.pipeline import CallPipeline
+from core.tools.processes import end_process
 from core.users import Principal
 
 if TYPE_CHECKING:
@@ -21,7 +23,13 @@ if TYPE_CHECKING:
 
 
 def build_routines(
-    config: Config, store: Store, model: Model, notices: "Callable[[], Notices]", clock: Clock, ids: Ids
+    config: Config,
+    store: Store,
+    model: Model,
+    pipeline: CallPipeline,
+    notices: "Callable[[], Notices]",
+    clock: Clock,
+    ids: Ids,
 ) -> RoutineService:
     """Routines of this hub; nothing of them is loaded before there is one."""
     if not config.routines.enabled:
@@ -29,6 +37,7 @@ def build_routines(
 
     def build(signals: RoutineSignals) -> Engine:
         from bot.platforms import readable_files
+        from core.routines.acting import ActingRuns, ActingServices
         from core.routines.doors import Doors
         from core.routines.engine import EngineParts, RoutineEngine
         from core.routines.lightweight import LightweightRuns
@@ -39,9 +48,10 @@ def build_routines(
             return await notices().send(key, to, message)
 
         zone = config.hub.timezone
-        runs = LightweightRuns(model, readable_files(config.workspace.dir), store.user, clock, zone)
+        acting = ActingRuns(ActingServices(store, model, pipeline, clock, ids))
+        runs = LightweightRuns(model, readable_files(config.workspace.dir), store.user, clock, zone, acting)
         telling = Telling(store, send, clock)
-        parts = EngineParts(store, runs, telling, Listening(), Doors(), signals, clock, ids)
+        parts = EngineParts(store, runs, telling, Listening(), Doors(), signals, clock, ids, end_process)
         return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
 
     return RoutineService(store, build)
@@ -60,6 +70,7 @@ def build_desk(
         ids,
         timezone=config.hub.timezone,
         cooldown_s=config.routines.default_cooldown_s,
+        priced=any(model.priced for model in config.models),
     )
 
 

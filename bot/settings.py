@@ -65,6 +65,13 @@ class Model(Section):
     model: str = Field(default="", examples=["gpt-5-mini"])
     base_url: Url = "https://api.openai.com/v1"
     api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
+    input_usd_per_million: float = Field(default=0, ge=0)
+    output_usd_per_million: float = Field(default=0, ge=0)
+
+    @property
+    def priced(self) -> bool:
+        """Whether it is known what its replies cost."""
+        return self.input_usd_per_million > 0 or self.output_usd_per_million > 0
 
 
 DEMO = Model(name="demo", provider="demo")

@@ -104,7 +104,9 @@ Trigger = Cron | Event | SystemEvent | Webhook | Manual
 @dataclass(frozen=True, slots=True)
 class Lightweight:
     """One question to the model, with files of the workspace; with tools only where `use_tools` says so, and
-    then those of `allowed_tools` alone. `max_tokens` caps what one reply may cost."""
+    then those of `allowed_tools` alone, in at most `max_tool_rounds` rounds. `grants`: which of their calls
+    may run that always need a person's word, each a tool's name, a space and a pattern (as in
+    core.consent.grants): `shell git *`. `max_tokens` caps what one reply may cost."""
 
     prompt: str
     context_paths: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ class Lightweight:
     use_tools: bool = False
     max_tool_rounds: int = 3
     allowed_tools: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +135,15 @@ Action = Lightweight | FullJob
 @dataclass(frozen=True, slots=True)
 class Guardrails:
     """What a routine may not exceed. `cooldown_s` counts from the end of the last run; inputs that are the
-    same within `dedup_window_s` fire once; `rerun_interrupted`: a run that the hub's end broke off is run
-    once more."""
+    same within `dedup_window_s` fire once; `rerun_interrupted`: a run that the hub's end broke off goes on
+    after its last recorded step. `daily_…`: what all runs of a day may use together (tokens read and written;
+    money by the prices of `[[models]]`)."""
 
     cooldown_s: int = 300
     max_concurrent: int = 1
     dedup_window_s: int | None = None
+    daily_runs: int | None = None
+    daily_tokens: int | None = None
     daily_budget_micro_usd: int | None = None
     timeout_s: int = 300
     pause_after_failures: int = 5

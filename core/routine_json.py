@@ -146,6 +146,7 @@ def _action(form: Form) -> Action:
                 use_tools=form.flag("use_tools", usual.use_tools),
                 max_tool_rounds=form.number("max_tool_rounds", usual.max_tool_rounds),
                 allowed_tools=form.texts("allowed_tools"),
+                grants=form.texts("grants"),
             )
         case "full_job":
             usual_iterations = FullJob("", "").max_iterations
@@ -164,6 +165,8 @@ def _guardrails(form: Form) -> Guardrails:
         cooldown_s=form.number("cooldown_s", usual.cooldown_s),
         max_concurrent=form.number("max_concurrent", usual.max_concurrent),
         dedup_window_s=form.number_or_none("dedup_window_s"),
+        daily_runs=form.number_or_none("daily_runs"),
+        daily_tokens=form.number_or_none("daily_tokens"),
         daily_budget_micro_usd=form.number_or_none("daily_budget_micro_usd"),
         timeout_s=form.number("timeout_s", usual.timeout_s),
         pause_after_failures=form.number("pause_after_failures", usual.pause_after_failures),

@@ -34,11 +34,13 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them; zero where it did not say."""
+    """Tokens as the provider counted them, zero where it did not say; and what they cost by the model's
+    configured prices, zero where it has none."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    cost_micro_usd: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Each person sees their own alone; a routine of somebody else's is not found. Ref
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from core.clock import Clock
 from core.errors import HubError
@@ -15,8 +15,9 @@ from core.routine import Cron, Definition, SystemEvent, Webhook
 from core.routine_json import read_definition
 from core.routine_run import ManualInput, SystemInput, claim_key, kept
 from core.routine_run_json import input_to_json
-from core.routines.filtering import passes
+from core.routines.filtering import listens
 from core.routines.permitted import not_permitted
+from core.routines.service import ChangeListener
 from core.routines.slots import next_slot
 from core.routines.stored import definition_of, text_of
 from core.routines.validation import change, validate
@@ -42,26 +43,10 @@ class RoutineRefused(HubError):
         self.formal = formal
 
 
-class ChangeListener(Protocol):
-    """Told of every change, so that it holds at once."""
-
-    def changed(self, row: RoutineRow) -> None:
-        """A routine was made or changed."""
-        ...
-
-    def deleted(self, routine_id: str) -> None:
-        """A routine is no more."""
-        ...
-
-    def fired(self, routine_ids: Sequence[str]) -> None:
-        """Runs were claimed."""
-        ...
-
-
 class RoutineDesk:
     """Every method acts for the person named first. Raises RoutineNotFound, RoutineRefused, StoreError.
 
-    `timezone`, `cooldown_s`: of routines that name none.
+    `timezone`, `cooldown_s`: of routines that name none; `priced`: whether it is known what models cost.
     """
 
     def __init__(
@@ -73,6 +58,7 @@ class RoutineDesk:
         *,
         timezone: str,
         cooldown_s: int = 300,
+        priced: bool = False,
     ) -> None:
         self._store = store
         self._listener = listener
@@ -80,6 +66,7 @@ class RoutineDesk:
         self._ids = ids
         self._timezone = timezone
         self._cooldown_s = cooldown_s
+        self.priced = priced
 
     # --- what they are ---------------------------------------------------------------------------------
 
@@ -89,7 +76,7 @@ class RoutineDesk:
         """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
         page = self._completed(page)
         formal = isinstance(read_definition(page, self._timezone), tuple)
-        definition = _judged(validate(page, self._timezone), by, formal=formal)
+        definition = self._judged(validate(page, self._timezone), by, formal=formal)
         await self._secret_of(definition)
         if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
@@ -105,7 +92,7 @@ class RoutineDesk:
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
         """Change what the page names, and nothing else."""
         row = await self.find(by, named)
-        definition = _judged(change(_definition(row), page, self._timezone), by)
+        definition = self._judged(change(_definition(row), page, self._timezone), by)
         await self._secret_of(definition)
         text = text_of(definition, self._next_slot(definition, row.created_at))
         changed = await self._store.rewrite_routine(row.id, text, version=row.version)
@@ -178,7 +165,7 @@ class RoutineDesk:
             if row.text.kind != "system_event" or not row.enabled:
                 continue
             trigger = _definition(row).trigger
-            if not isinstance(trigger, SystemEvent) or not _meant(trigger, source, event_type, payload):
+            if not isinstance(trigger, SystemEvent) or not listens(trigger, source, event_type, payload):
                 continue
             fired_by = SystemInput(event_id, source, event_type, text)
             run = NewRun(
@@ -196,6 +183,15 @@ class RoutineDesk:
         return fired
 
     # --- what is shared --------------------------------------------------------------------------------
+
+    def _judged(
+        self, found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False
+    ) -> Definition:
+        if isinstance(found, tuple):
+            raise RoutineRefused(*found, formal=formal)
+        if problems := tuple(not_permitted(found, by, priced=self.priced)):
+            raise RoutineRefused(*problems)
+        return found
 
     def _completed(self, page: Mapping[str, object]) -> Mapping[str, object]:
         given = page.get("guardrails")
@@ -239,23 +235,8 @@ class RoutineDesk:
         return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
 
 
-def _judged(found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False) -> Definition:
-    if isinstance(found, tuple):
-        raise RoutineRefused(*found, formal=formal)
-    if problems := tuple(not_permitted(found, by)):
-        raise RoutineRefused(*problems)
-    return found
-
-
 def _definition(row: RoutineRow) -> Definition:
     try:
         return definition_of(row)
     except ValueError as error:
         raise RoutineRefused(Problem("", str(error))) from error
-
-
-def _meant(trigger: SystemEvent, source: str, event_type: str, payload: Mapping[str, Any]) -> bool:
-    same = trigger.source.casefold() == source.casefold()
-    return (
-        same and trigger.event_type.casefold() == event_type.casefold() and passes(trigger.filters, payload)
-    )

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StoreError, StoreUnavailable
@@ -20,13 +20,16 @@ from core.routine import Cron, Definition, FullJob, Lightweight
 from core.routine_run import Match, RunStatus, SlotInput, claim_key
 from core.routine_run_json import input_to_json
 from core.routines import texts
+from core.routines.cut_off import CutOffRuns, EndProcess
 from core.routines.doors import Door, Doors
-from core.routines.ends import end_of
-from core.routines.lightweight import LightweightRuns, Performed, SpentSoFar
+from core.routines.ends import budget_day, end_of
+from core.routines.lightweight import LightweightRuns, Performed
 from core.routines.listening import Listening
+from core.routines.remarks import remarks_of
 from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
+from core.routines.spending import OutOfBudget, SpentSoFar
 from core.routines.stored import definition_of
 from core.routines.telling import Telling
 from core.store.base import Store
@@ -40,8 +43,6 @@ MOST_REST_S = 30.0
 AGAIN_S = 5.0
 LEASE_S = 90
 HEARTBEAT_S = 30.0
-MOST_ATTEMPTS = 3
-"""A run at which the hub ended so often is not started again, whatever its policy says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class EngineParts:
     signals: RoutineSignals
     clock: Clock
     ids: Ids
+    end_process: EndProcess
 
 
 class RoutineEngine:
@@ -99,23 +101,7 @@ class RoutineEngine:
             for row in rows:
                 self._parts.doors.changed(row)
             after = rows[-1].id
-        for left in await self._store.lapsed_runs(None):
-            await self._cut_off(left)
-
-    async def _cut_off(self, left: StartedRun) -> None:
-        """A run of a dead hub: again if its policy says so and nothing was done, else it has ended."""
-        run, routine = left.run, left.routine
-        if run.attempts >= MOST_ATTEMPTS:
-            performed = Performed(
-                RunStatus.FAILED, texts.crashed_repeatedly(run.attempts), None, SpentSoFar().total
-            )
-        elif routine.text.reruns and await self._store.requeue_run(run.id):
-            logger.info("run %s of routine %s was cut off and starts again", run.id, routine.text.name)
-            return
-        else:
-            performed = Performed(RunStatus.INTERRUPTED, texts.interrupted(), None, SpentSoFar().total)
-        logger.warning("run %s of routine %s was cut off: %s", run.id, routine.text.name, performed.status)
-        await self._finish(left, performed)
+        await CutOffRuns(self._store, self._parts.end_process, self._finish).settle()
 
     async def run(self) -> None:
         """See Engine."""
@@ -138,7 +124,8 @@ class RoutineEngine:
         for row in await self._store.due_routines(now):
             await self._claim(row, now)
         lease_until = now + LEASE_S * SECOND_US
-        for started in await self._store.begin_runs(most=self._most, lease_until=lease_until):
+        day = budget_day(now, self._timezone)
+        for started in await self._store.begin_runs(most=self._most, lease_until=lease_until, day=day):
             self._running.add(started.run.id)
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
         await self._parts.telling.tell_due()
@@ -201,7 +188,7 @@ class RoutineEngine:
             self._parts.signals.wake()
 
     async def _perform(self, started: StartedRun) -> Performed:
-        spent = SpentSoFar()
+        spent = SpentSoFar(started.run.spent, started.left)
         try:
             definition = definition_of(started.routine)
             limit_s = definition.guardrails.timeout_s
@@ -212,6 +199,8 @@ class RoutineEngine:
                 told = texts.timed_out(limit_s)
         except StoreError:
             raise
+        except OutOfBudget as error:
+            return Performed(RunStatus.FAILED, str(error), None, spent.total, out_of_budget=True)
         except ModelError as error:
             told = f"The model did not answer: {error}"
         except (HubError, ValueError) as error:
@@ -230,6 +219,8 @@ class RoutineEngine:
 
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
         now, menu_id = self._clock.now(), self._parts.ids.prompt_id()
+        steps = await patiently(lambda: self._store.run_steps(started.run.id), self._clock)
+        performed = replace(performed, remarks=remarks_of(steps))
         end = end_of(started.routine, performed, now=now, menu_id=menu_id, timezone=self._timezone)
         await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
         logger.info("run %s of routine %s: %s", started.run.id, started.routine.text.name, performed.status)

@@ -1,8 +1,9 @@
 """What of a payload concerns a routine: the fields its filters ask for, and those its model is shown."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
-from core.routine import Filters
+from core.routine import Filters, SystemEvent
 
 
 def passes(filters: Filters, payload: Any) -> bool:
@@ -34,3 +35,11 @@ def _reads_as(value: Any, wanted: str) -> bool:
         case _:
             return False
     return text.casefold() == wanted.casefold()
+
+
+def listens(trigger: SystemEvent, source: str, event_type: str, payload: Mapping[str, Any]) -> bool:
+    """Whether such an event is meant by the trigger; the case of letters makes no difference."""
+    same = trigger.source.casefold() == source.casefold()
+    return (
+        same and trigger.event_type.casefold() == event_type.casefold() and passes(trigger.filters, payload)
+    )

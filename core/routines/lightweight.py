@@ -8,13 +8,13 @@ from typing import Protocol
 from core.clock import Clock
 from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
 from core.model.base import Model, ModelReply, ModelRequest
-from core.model.streams import closing
 from core.routine import Lightweight
 from core.routine_run import RunStatus, Spent
 from core.routine_run_json import input_from_json
 from core.routines.asking import Asked, Told, cut, read_reply, system_text, user_text
+from core.routines.spending import SpentSoFar, one_reply
 from core.store.routines import StartedRun
-from core.transcript import Said, UserSaid
+from core.transcript import UserSaid
 from core.users import Principal
 
 logger = logging.getLogger(__name__)
@@ -31,38 +31,49 @@ Raises ToolDenied, ToolFailed, ValueError."""
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """How a run went, before anybody is told."""
+    """How a run went, before anybody is told. `out_of_budget`: the day's budget ended it; `remarks`: what its
+    owner is told beside the result, however they want to be told of that."""
 
     status: RunStatus
     text: str
     document: str | None
     spent: Spent
+    out_of_budget: bool = False
+    remarks: tuple[str, ...] = ()
 
 
-class SpentSoFar:
-    """What a run used up to now, also where it fails after that."""
+class Conversation(Protocol):
+    """A run's question, and all that was done for it."""
 
-    def __init__(self) -> None:
-        self.total = Spent()
-
-    def add(self, reply: ModelReply) -> None:
-        """Count a reply."""
-        usage, total = reply.usage, self.total
-        self.total = Spent(
-            total.tokens_in + usage.input_tokens,
-            total.tokens_out + usage.output_tokens,
-            total.cost_micro_usd,
-        )
+    async def reply(self) -> ModelReply:
+        """The model's words; asked for anew each time. Raises ModelError, OutOfBudget, StoreError."""
+        ...
 
 
 class ScopedTools(Protocol):
     """Tools as a run without a person has them."""
 
-    async def answer(
-        self, asked: Asked, started: StartedRun, owner: Principal, request: ModelRequest, spent: SpentSoFar
-    ) -> ModelReply:
-        """The model's final words, after at most the action's rounds of calls."""
+    async def begin(
+        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+    ) -> Conversation:
+        """The run's conversation, at its beginning or where it was cut off."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutTools:
+    model: Model
+    asked: Asked
+    spent: SpentSoFar
+
+    async def reply(self) -> ModelReply:
+        """See Conversation."""
+        request = ModelRequest(
+            system=system_text(self.asked, with_tools=False),
+            conversation=(UserSaid(user_text(self.asked)),),
+            max_output_tokens=self.asked.action.max_tokens,
+        )
+        return await one_reply(self.model, request, self.spent)
 
 
 class LightweightRuns:
@@ -85,36 +96,31 @@ class LightweightRuns:
         self._tools = tools
 
     async def perform(self, started: StartedRun, action: Lightweight, spent: SpentSoFar) -> Performed:
-        """Raises ModelError, ToolDenied where the owner is gone, and StoreError."""
+        """Raises ModelError, OutOfBudget, ToolDenied where the owner is gone, and StoreError."""
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
-        asked = self._asked(started, action, owner)
+        conversation = await self._begin(self._asked(started, action, owner), started, owner, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
             if fault:
                 logger.info("run %s: the reply was %s, asking again", started.run.id, fault)
                 await self._clock.sleep(wait_s)
-            reply = await self._reply(asked, started, owner, spent)
+            reply = await conversation.reply()
             told = None if reply.truncated else read_reply(reply.text)
             if told is not None:
                 return _performed(told, spent)
             fault = _fault(reply)
         raise ModelReplyInvalid(f"its reply was {fault} {1 + len(RETRY_AFTER_S)} times")
 
-    async def _reply(
+    async def _begin(
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
-    ) -> ModelReply:
-        with_tools = self._tools is not None and asked.action.use_tools
-        conversation: list[Said] = [UserSaid(user_text(asked))]
-        request = ModelRequest(
-            system=system_text(asked, with_tools=with_tools),
-            conversation=conversation,
-            max_output_tokens=asked.action.max_tokens,
-        )
-        if self._tools is not None and with_tools:
-            return await self._tools.answer(asked, started, owner, request, spent)
-        return await one_reply(self._model, request, spent)
+    ) -> Conversation:
+        if not asked.action.use_tools:
+            return _WithoutTools(self._model, asked, spent)
+        if self._tools is None:
+            raise ToolDenied("this hub gives runs no tools")
+        return await self._tools.begin(asked, started, owner, spent)
 
     def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
         files, unreadable = self._context(action)
@@ -139,16 +145,6 @@ class LightweightRuns:
             except (ToolDenied, ToolFailed, ValueError) as error:
                 unreadable[path] = str(error)
         return files, unreadable
-
-
-async def one_reply(model: Model, request: ModelRequest, spent: SpentSoFar) -> ModelReply:
-    """One model call, counted. Raises ModelError."""
-    async with closing(model.reply(request)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, ModelReply):
-                spent.add(piece)
-                return piece
-    raise ModelReplyInvalid("the model adapter ended without a reply")
 
 
 def _performed(told: Told, spent: SpentSoFar) -> Performed:

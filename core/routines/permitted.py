@@ -7,13 +7,16 @@ from core.routine import Definition, Webhook
 from core.users import Principal, Role
 
 
-def not_permitted(definition: Definition, by: Principal) -> Iterator[Problem]:
-    """All that this person may not have, or nobody yet."""
+def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Iterator[Problem]:
+    """All that this person may not have, or nobody yet. `priced`: whether it is known what models cost."""
     if by.role is Role.GUEST:
         yield Problem("", "guests have no routines")
     if isinstance(definition.trigger, Webhook) and by.role is not Role.OWNER:
         yield Problem("trigger.type", "webhook is for the owner, whose secrets sign requests")
-    if getattr(definition.action, "use_tools", False):
-        yield Problem("action.use_tools", "is not there yet: runs have no tools")
     if getattr(definition.action, "context_paths", ()) and by.role is not Role.OWNER:
         yield Problem("action.context_paths", "is for the owner, whose workspace it is")
+    if getattr(definition.action, "grants", ()) and by.role is not Role.OWNER:
+        yield Problem("action.grants", "is for the owner: such calls need a person's word each time")
+    if definition.guardrails.daily_budget_micro_usd is not None and not priced:
+        told = "needs a price of the model: set input_usd_per_million there, or use daily_tokens"
+        yield Problem("guardrails.daily_budget_micro_usd", told)

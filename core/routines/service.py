@@ -72,6 +72,22 @@ class Engine(Protocol):
         ...
 
 
+class ChangeListener(Protocol):
+    """Told of every change, so that it holds at once."""
+
+    def changed(self, row: "RoutineRow") -> None:
+        """A routine was made or changed."""
+        ...
+
+    def deleted(self, routine_id: str) -> None:
+        """A routine is no more."""
+        ...
+
+    def fired(self, routine_ids: Sequence[str]) -> None:
+        """Runs were claimed."""
+        ...
+
+
 class RoutineService:
     """Implements core.hub.EventRoutines; and is told of every change that people make."""
 

@@ -42,6 +42,9 @@ def text_of(definition: Definition, next_slot_at: int | None) -> RoutineText:
         reruns=guardrails.rerun_interrupted,
         webhook_path=trigger.path if isinstance(trigger, Webhook) else None,
         next_slot_at=next_slot_at,
+        daily_runs=guardrails.daily_runs,
+        daily_tokens=guardrails.daily_tokens,
+        daily_micro_usd=guardrails.daily_budget_micro_usd,
     )
 
 

@@ -1,5 +1,7 @@
 """What notices of routines say beside the routines' own words."""
 
+from collections.abc import Sequence
+
 from core.routine_run import RunStatus
 
 _ICONS = {RunStatus.OK: "✅", RunStatus.ATTENTION: "🔔", RunStatus.FAILED: "❌", RunStatus.INTERRUPTED: "⚠️"}
@@ -16,6 +18,17 @@ def heading(name: str, status: RunStatus) -> str:
     return f"{_ICONS.get(status, '')} Routine “{name}” {_WORDS.get(status, status.value)}"
 
 
+def budget_used_up(name: str, why: str) -> str:
+    """The one notice a day that a routine's budget is used up; `why`: the rest of a sentence about it."""
+    return f"⏳ Routine “{name}” rests until tomorrow\n\n{why[:1].upper()}{why[1:]}."
+
+
+def with_remarks(text: str, remarks: Sequence[str]) -> str:
+    """A run's result, with what else its owner is to know of it."""
+    lines = "\n".join(f"- {remark}" for remark in remarks)
+    return "\n\n".join(part for part in (text, lines) if part)
+
+
 def paused_heading(name: str, failures: int) -> str:
     """The first line of the one notice that a routine was paused."""
     return f"⏸ Routine “{name}” failed {failures} times in a row and is paused"
@@ -28,9 +41,7 @@ def how_to_resume(name: str) -> str:
 
 def interrupted() -> str:
     """Why a run that the hub's end broke off has no result."""
-    return (
-        "The hub ended while it ran. What its tools did until then may have happened; it was not run again."
-    )
+    return "The hub ended while it ran, and it was not run again. What its tools had done by then stays done."
 
 
 def crashed_repeatedly(attempts: int) -> str:

@@ -29,11 +29,12 @@ SLOTS_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Who tries, and when; `timezone`: the hub's."""
+    """Who tries, and when; `timezone`: the hub's; `priced`: whether it is known what models cost."""
 
     by: Principal
     now: int
     timezone: str
+    priced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
     if isinstance(found, tuple):
         return Draft(found)
     trigger, wrong = found.trigger, tuple(problems(found))
-    told = (*wrong, *not_permitted(found, at.by))
+    told = (*wrong, *not_permitted(found, at.by, priced=at.priced))
     if any(problem.field.startswith("trigger.") for problem in wrong):
         return Draft(told)
     slots: tuple[int, ...] = ()

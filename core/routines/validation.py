@@ -34,6 +34,7 @@ MAX_DESCRIPTION = 2_000
 MAX_PROMPT = 32_000
 MAX_WORD = 200
 """Of a source, an event type, a filter's name or value, a field's name."""
+MAX_GRANT = 500
 MAX_LISTED = 20
 
 Problems = tuple[Problem, ...]
@@ -174,6 +175,7 @@ def _action(action: Action) -> Iterator[Problem]:
                 yield Problem("action.allowed_tools", "must name the tools the routine may use")
             if action.allowed_tools and not action.use_tools:
                 yield Problem("action.use_tools", "must be true for a routine that is allowed tools")
+            yield from _grants(action)
         case FullJob():
             yield from _text("action.title", action.title, MAX_WORD)
             yield from _text("action.description", action.description, MAX_PROMPT)
@@ -182,11 +184,26 @@ def _action(action: Action) -> Iterator[Problem]:
             assert_never(action)
 
 
+def _grants(action: Lightweight) -> Iterator[Problem]:
+    yield from _listed("action.grants", action.grants, MAX_GRANT)
+    for grant in action.grants:
+        name, _, pattern = grant.partition(" ")
+        if not pattern:
+            told = 'must each be a tool and a pattern of its calls, such as "shell git *"'
+            yield Problem("action.grants", told)
+        elif name not in action.allowed_tools:
+            yield Problem("action.grants", f"is about {name}, which is not among the allowed tools")
+
+
 def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:
     yield from _between("guardrails.cooldown_s", guardrails.cooldown_s, 0, 30 * DAY_S)
     yield from _between("guardrails.max_concurrent", guardrails.max_concurrent, 1, 10)
     if guardrails.dedup_window_s is not None:
         yield from _between("guardrails.dedup_window_s", guardrails.dedup_window_s, 1, 30 * DAY_S)
+    if guardrails.daily_runs is not None:
+        yield from _between("guardrails.daily_runs", guardrails.daily_runs, 1, 10_000)
+    if guardrails.daily_tokens is not None:
+        yield from _between("guardrails.daily_tokens", guardrails.daily_tokens, 1, 10**9)
     if guardrails.daily_budget_micro_usd is not None:
         yield from _between("guardrails.daily_budget_micro_usd", guardrails.daily_budget_micro_usd, 1, 10**12)
     yield from _between("guardrails.timeout_s", guardrails.timeout_s, 10, 3600)

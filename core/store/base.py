@@ -10,7 +10,7 @@ from typing import Protocol
 
 from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow, Seen
-from core.prompts import Prompt, Standing
+from core.prompts import Prompt
 from core.store.accept import Accepted, Judge
 from core.store.audit import Audit
 from core.store.changes import ChangeListener
@@ -22,7 +22,6 @@ from core.store.notices import NoticeUnits
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.routine_port import Routines
 from core.store.rows import (
-    CallRow,
     Draft,
     Expired,
     Explanation,
@@ -30,21 +29,20 @@ from core.store.rows import (
     NewCall,
     PromptView,
     Recovery,
+    RunCheck,
     ThreadRow,
     TurnFinished,
     TurnStart,
     TurnState,
 )
+from core.store.run_journal import RunJournal
 from core.store.tending import Tending
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
-RunCheck = Callable[[CallRow, Principal, Standing], str | None]
-"""Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
-
-class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, Audit, Protocol):
+class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, RunJournal, Audit, Protocol):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a hub without routines has no use for these values
     from core.store.routines import (
+        BudgetDay,
         Claim,
         DueNotice,
         NewRun,
@@ -104,17 +105,13 @@ class Routines(Protocol):
         the others are recorded as skipped; `skipped` more are counted."""
         ...
 
-    async def begin_runs(self, *, most: int, lease_until: int) -> "Sequence[StartedRun]":
+    async def begin_runs(self, *, most: int, lease_until: int, day: "BudgetDay") -> "Sequence[StartedRun]":
         """Start queued runs whose time has come, the longest due first: never more than `most` run at once,
-        nor more of one routine than it allows."""
+        nor more of one routine than it allows. One beyond its routine's budget of the day is skipped."""
         ...
 
     async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
         """These runs are still carried out."""
-        ...
-
-    async def mark_run_effect(self, run_id: str) -> bool:
-        """Before a tool with an effect starts in a run; False if it no longer runs."""
         ...
 
     async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
@@ -126,7 +123,8 @@ class Routines(Protocol):
         ...
 
     async def requeue_run(self, run_id: str) -> bool:
-        """A run that was cut off starts again; False if it does not run, or an effect was started in it."""
+        """A run that was cut off goes on after its last step; False if it does not run. The outcome of a call
+        that was running is unknown, and stays so."""
         ...
 
     async def next_due(self) -> "NextDue":

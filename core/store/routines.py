@@ -1,10 +1,13 @@
 """Routines and their runs as the store keeps them. What a routine says is JSON text (core.routine_json); the
 store decides by the other columns alone. Times are integer microseconds UTC."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.routine_run import RunStatus
+from core.routine_run import RunStatus, Spent
+from core.store.rows import CallRow
+from core.transcript import Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +15,8 @@ class RoutineText:
     """What a routine says: its definition, as JSON text of core.routine_json. The rest is what the store
     heeds of it; `kind`: of its trigger.
 
-    `next_slot_at`: of a cron routine; `reruns`: a run that a crash cut off starts again, unless a tool with
-    an effect was started in it."""
+    `next_slot_at`: of a cron routine; `reruns`: a run that a crash cut off goes on; `daily_…`: what its runs
+    of a day may come to together, None: as much as they like."""
 
     name: str
     kind: str
@@ -24,12 +27,15 @@ class RoutineText:
     reruns: bool = False
     webhook_path: str | None = None
     next_slot_at: int | None = None
+    daily_runs: int | None = None
+    daily_tokens: int | None = None
+    daily_micro_usd: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RoutineRow:
     """A routine. `failures`: runs that failed one after the other, up to now; `state`: its own document;
-    `version` grows with each change by a person, and with none by a run."""
+    `version` grows with each change by a person, and with none by a run; `own_place`: OwnPlace as JSON."""
 
     id: str
     owner_id: str
@@ -48,6 +54,7 @@ class RoutineRow:
     version: int
     created_at: int
     updated_at: int
+    own_place: str | None = None
 
 
 class ClaimRefusal(StrEnum):
@@ -99,7 +106,6 @@ class RoutineRunRow:
     due_at: int
     not_before: int
     attempts: int
-    effect_started: bool
     started_at: int | None
     ended_at: int | None
     result: str | None
@@ -109,14 +115,49 @@ class RoutineRunRow:
     notice: str | None
     notice_state: str
     created_at: int
+    cost_micro_usd: int = 0
+
+    @property
+    def spent(self) -> Spent:
+        """What it used so far, as far as that was kept."""
+        return Spent(self.input_tokens, self.output_tokens, self.cost_micro_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetDay:
+    """The day whose budgets hold, from `since` on. `told`: the notice of a routine of that definition about
+    what is used up, and when it is told."""
+
+    since: int
+    told: Callable[[str, str], tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class DayLeft:
+    """What a routine's runs may still use today; None: as much as they like."""
+
+    tokens: int | None = None
+    micro_usd: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run that is now ours to carry out."""
+    """A run that is now ours to carry out. `left`: when it was started, what it used before not counted."""
 
     run: RoutineRunRow
     routine: RoutineRow
+    left: DayLeft = DayLeft()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSteps:
+    """What a run has done so far. `scope`: what it was given when it began, as JSON text, None if nothing was
+    kept yet; `said`: its question, replies, calls and results in order; `calls`: its calls in order, whose
+    `turn_id` is the run's id."""
+
+    scope: str | None = None
+    said: tuple[Said, ...] = ()
+    calls: tuple[CallRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +166,17 @@ class RunEnd:
     owner is to be told at `notice_at`, and `menu_id` what its buttons are known by; `tested_as`: the
     fingerprint of what ended well.
 
-    A failure waits `backoff_us` before the next try; the `pause_after`th in a row pauses the routine for
-    `pause_reason`, and then the owner is told `pause_notice` instead."""
+    `budget_since`: the budget of the day that began then ended it; its owner is told once a day, and it
+    counts as no failure. A failure waits `backoff_us` before the next try; the `pause_after`th in a row
+    pauses the routine for `pause_reason`, and then the owner is told `pause_notice` instead."""
 
     state: RunStatus
     result: str | None = None
     error: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_micro_usd: int = 0
+    budget_since: int = 0
     document: str | None = None
     tested_as: str | None = None
     notice: str | None = None

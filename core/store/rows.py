@@ -1,11 +1,12 @@
 """Rows as the store returns them: frozen values, no database types."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Answer, Option, Prompt, ToolSetting, Vote
+from core.prompts import Answer, Option, Prompt, Standing, ToolSetting, Vote
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -95,6 +96,10 @@ class CallRow:
     answered_by: str | None = None
     process: ProcessInfo | None = None
     edited_by: str | None = None
+
+
+RunCheck = Callable[[CallRow, Principal, Standing], str | None]
+"""Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from core.approvals import ApprovalSettings, Preset
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
-from core.routine_run import RunStatus
+from core.routine_run import RunStatus, Spent
 from core.store.accept import (
     CastVote,
     ClosePrompt,
@@ -35,12 +35,12 @@ from core.store.accept import (
 from core.store.keys import KeyKind
 from core.store.notices import Place
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
-from core.store.routines import NewRun, RoutineText, RunEnd
-from core.store.rows import SealedSecret, TurnStart
+from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
+from core.store.rows import NewCall, SealedSecret, TurnStart
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
 from core.tool import Effect, use_limits
-from core.transcript import Note, ResultStatus, ToolResult
+from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.users import Account, Principal, Role, Via
 from tests.contracts.store.world import ADA, BEN, CHANNEL, CountingIds, Rules, StoppedClock, World
 
@@ -101,7 +101,12 @@ async def _routine(world: World) -> None:
     assert row is not None
     run = NewRun("run-1", row.id, "slot:1", "cron", '{"by": "slot", "slot_at": 1}', world.clock.now())
     await world.store.claim_run(run)
-    await world.store.begin_runs(most=1, lease_until=world.clock.now() + 1)
+    now = world.clock.now()
+    await world.store.begin_runs(most=1, lease_until=now + 1, day=BudgetDay(now, lambda _, why: (why, now)))
+    await world.store.open_run_journal("run-1", '{"tools": ["shell"]}', UserSaid("Look around."))
+    intent = NewCall("call-1", "shell", "{}", Effect.EFFECT, 1)
+    await world.store.record_run_reply("run-1", AssistantSaid("I look."), [intent], Spent(10, 2))
+    await world.store.mark_run_call("run-1", "call-1", lambda _call, _who, _said: None)
     told = RunEnd(RunStatus.ATTENTION, "look", notice="look", menu_id="menu-1", tested_as="f")
     await world.store.finish_run("run-1", told)
 

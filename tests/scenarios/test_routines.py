@@ -7,16 +7,10 @@ from typing import Any
 
 import pytest_asyncio
 
-from bot.config import load
-from bot.routines import build_desk
-from core.ids import RandomIds
 from core.routine_run import RunStatus
-from core.routines.desk import RoutineDesk
-from core.store.routines import RoutineRow, RoutineRunRow
-from core.users import Principal, Role
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted, runs_of
 
-OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 WATCH: Mapping[str, Any] = {
     "name": "watch",
     "trigger": {"type": "event", "pattern": "deploy (\\w+)"},
@@ -29,36 +23,6 @@ WATCH: Mapping[str, Any] = {
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     async with open_house(tmp_path) as opened:
         yield opened
-
-
-def desk_of(house: House) -> RoutineDesk:
-    assert house.app is not None
-    config = load(house.directory / "hubbub.toml", environ={}).config
-    return build_desk(config, house.app.store, house.app.routines, house.clock, RandomIds())
-
-
-async def greeted(house: House) -> None:
-    """The bot may write to people on Telegram only once they wrote to it."""
-    house.telegram.user_sends_text(OWNER, "hi")
-    await house.telegram.wait_text(OWNER, "You said: hi")
-
-
-async def runs_of(house: House, row: RoutineRow) -> list[RoutineRunRow]:
-    assert house.app is not None
-    return list(await house.app.store.routine_runs(row.id, 100))
-
-
-async def ended(house: House, row: RoutineRow, number: int = 1) -> list[RoutineRunRow]:
-    """The routine's runs, once so many have ended."""
-    runs: list[RoutineRunRow] = []
-
-    async def enough() -> bool:
-        nonlocal runs
-        runs = await runs_of(house, row)
-        return sum(run.state.over for run in runs) >= number
-
-    await house.until(enough)
-    return runs
 
 
 async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: House) -> None:

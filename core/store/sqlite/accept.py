@@ -196,9 +196,9 @@ def _routines(tx: Transaction, routine_ids: tuple[str, ...]) -> "Sequence[Routin
 
 
 def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
-    from core.store.sqlite import routine_runs  # most presses are on prompts
+    from core.store.sqlite import routine_views  # most presses are on prompts
 
-    return routine_runs.menu(tx, menu_id)
+    return routine_views.menu(tx, menu_id)
 
 
 def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> Survey:

@@ -1,21 +1,19 @@
-"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted. How
-they are claimed is in routine_claims.py."""
+"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted.
+
+How they are claimed is in routine_claims.py, how they are looked at in routine_views.py.
+"""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.clock import SECOND_US
 from core.routine_run import RunStatus
 from core.store.codec import storable
-from core.store.routines import (
-    DueNotice,
-    MenuView,
-    NextDue,
-    RoutineRunRow,
-    RunEnd,
-    StartedRun,
-)
+from core.store.routines import BudgetDay, DayLeft, RoutineRunRow, RunEnd, StartedRun
+from core.store.sqlite import run_journal
+from core.store.sqlite.day_budgets import day_left, skip_for_budget, tell_of_budget
 from core.store.sqlite.routines import ROUTINE, ROUTINE_COLUMNS, routine_of, skip_waiting
 from core.store.sqlite.transaction import Row, Transaction
 
@@ -23,38 +21,24 @@ KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
 """Of a routine's runs the newest are kept, and the last day's: their keys are what makes claims unique."""
 
-_RUN = (
+RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
-    " r.effect_started, r.started_at, r.ended_at, r.result, r.error, r.input_tokens, r.output_tokens,"
-    " r.notice, r.notice_state, r.created_at"
+    " r.started_at, r.ended_at, r.result, r.error, r.input_tokens, r.output_tokens,"
+    " r.notice, r.notice_state, r.created_at, r.cost_micro_usd"
 )
 
 
-def _run_of(row: Row) -> RoutineRunRow:
-    id_, routine_id, key, kind, fired_by, state, due_at, not_before, attempts, effect = row[:10]
-    return RoutineRunRow(
-        id_,
-        routine_id,
-        key,
-        kind,
-        fired_by,
-        RunStatus(state),
-        due_at,
-        not_before,
-        attempts,
-        bool(effect),
-        *row[10:],
-    )
+def run_of(row: Row) -> RoutineRunRow:
+    """From the columns `RUN`."""
+    id_, routine_id, key, kind, fired_by, state = row[:6]
+    return RoutineRunRow(id_, routine_id, key, kind, fired_by, RunStatus(state), *row[6:])
 
 
 def _started_of(row: Row) -> StartedRun:
-    return StartedRun(_run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS]))
+    return StartedRun(run_of(row[ROUTINE_COLUMNS:]), routine_of(row[:ROUTINE_COLUMNS]))
 
 
-# --- running --------------------------------------------------------------------------------------------
-
-
-def begin(tx: Transaction, most: int, lease_until: int) -> tuple[StartedRun, ...]:
+def begin(tx: Transaction, most: int, lease_until: int, day: BudgetDay) -> tuple[StartedRun, ...]:
     """See Routines.begin_runs."""
     now = tx.clock.now()
     running: dict[str, int] = dict(
@@ -65,7 +49,7 @@ def begin(tx: Transaction, most: int, lease_until: int) -> tuple[StartedRun, ...
     room = most - sum(running.values())
     if room <= 0:
         return ()
-    chosen: list[str] = []
+    chosen: dict[str, DayLeft] = {}
     queued = tx.all(
         "SELECT r.id, r.routine_id, o.max_concurrent FROM routine_runs r"
         " JOIN routines o ON o.id = r.routine_id"
@@ -76,23 +60,30 @@ def begin(tx: Transaction, most: int, lease_until: int) -> tuple[StartedRun, ...
         if len(chosen) == room:
             break
         if running.get(routine_id, 0) < limit:
-            running[routine_id] = running.get(routine_id, 0) + 1
-            chosen.append(run_id)
             tx.changes.runs.add(routine_id)
-    for run_id in chosen:
-        tx.run(
-            "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, lease_until = ?,"
-            " started_at = ? WHERE id = ? AND state = 'waiting'",
-            lease_until,
-            now,
-            run_id,
-        )
-    return tuple(started for run_id in chosen for started in _started(tx, "r.id = ?", run_id))
+            left = day_left(tx, routine_id, day.since)
+            if isinstance(left, str):
+                skip_for_budget(tx, run_id, left, day)
+                continue
+            running[routine_id] = running.get(routine_id, 0) + 1
+            chosen[run_id] = left
+            tx.run(
+                "UPDATE routine_runs SET state = 'running', attempts = attempts + 1, lease_until = ?,"
+                " started_at = ? WHERE id = ? AND state = 'waiting'",
+                lease_until,
+                now,
+                run_id,
+            )
+    return tuple(
+        replace(started, left=left)
+        for run_id, left in chosen.items()
+        for started in _started(tx, "r.id = ?", run_id)
+    )
 
 
 def _started(tx: Transaction, condition: str, *parameters: object) -> tuple[StartedRun, ...]:
     rows = tx.all(
-        f"SELECT {ROUTINE}, {_RUN} FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        f"SELECT {ROUTINE}, {RUN} FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         f" WHERE r.state = 'running' AND {condition} ORDER BY r.started_at, r.id",
         *parameters,
     )
@@ -105,11 +96,6 @@ def extend_leases(tx: Transaction, run_ids: Sequence[str], until: int) -> None:
         tx.run("UPDATE routine_runs SET lease_until = ? WHERE id = ? AND state = 'running'", until, run_id)
 
 
-def mark_effect(tx: Transaction, run_id: str) -> bool:
-    """See Routines.mark_run_effect."""
-    return tx.run("UPDATE routine_runs SET effect_started = 1 WHERE id = ? AND state = 'running'", run_id) > 0
-
-
 def lapsed(tx: Transaction, before: int | None) -> tuple[StartedRun, ...]:
     """See Routines.lapsed_runs."""
     return _started(tx, "(?1 IS NULL OR r.lease_until < ?1)", before)
@@ -119,9 +105,11 @@ def requeue(tx: Transaction, run_id: str) -> bool:
     """See Routines.requeue_run."""
     changed = tx.run(
         "UPDATE routine_runs SET state = 'waiting', lease_until = NULL, started_at = NULL"
-        " WHERE id = ? AND state = 'running' AND effect_started = 0",
+        " WHERE id = ? AND state = 'running'",
         run_id,
     )
+    if changed:
+        run_journal.settle(tx, run_id, goes_on=True)
     return changed > 0
 
 
@@ -132,18 +120,22 @@ def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
     if found is None:
         return False
     (routine_id,) = found
+    run_journal.settle(tx, run_id, goes_on=False)
     paused = _count(tx, routine_id, end, now)
     notice = end.pause_notice if paused and end.pause_notice else end.notice
+    if end.budget_since and not tell_of_budget(tx, run_id, end.budget_since):
+        notice = None
     tx.run(
         "UPDATE routine_runs SET state = ?, lease_until = NULL, ended_at = ?, result = ?, error = ?,"
-        " input_tokens = ?, output_tokens = ?, notice = ?, notice_state = ?, notice_at = ?, menu_id = ?"
-        " WHERE id = ?",
+        " input_tokens = ?, output_tokens = ?, cost_micro_usd = ?, notice = ?, notice_state = ?,"
+        " notice_at = ?, menu_id = ? WHERE id = ?",
         end.state.value,
         now,
         None if end.result is None else storable(end.result),
         None if end.error is None else storable(end.error),
         end.input_tokens,
         end.output_tokens,
+        end.cost_micro_usd,
         None if notice is None else storable(notice),
         "none" if notice is None else "due",
         None if notice is None else end.notice_at or now,
@@ -157,7 +149,7 @@ def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
 
 def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
     """Count a run that ended; whether the routine was paused by it."""
-    failed = end.state is RunStatus.FAILED
+    failed = end.state is RunStatus.FAILED and not end.budget_since
     tx.run(
         "UPDATE routines SET run_count = run_count + 1, last_ended_at = ?,"
         " failures = CASE WHEN ? THEN failures + 1 WHEN ? THEN 0 ELSE failures END,"
@@ -196,61 +188,3 @@ def _forget_old(tx: Transaction, routine_id: str, now: int) -> None:
         now - KEPT_FOR_US,
         KEPT_RUNS,
     )
-
-
-# --- looking, and telling -------------------------------------------------------------------------------
-
-
-def next_due(tx: Transaction) -> NextDue:
-    """See Routines.next_due."""
-    row = tx.one(
-        "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
-        " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
-        " (SELECT min(notice_at) FROM routine_runs WHERE notice_state = 'due')"
-    )
-    return NextDue(None, None, None) if row is None else NextDue(*row)
-
-
-def due_notices(tx: Transaction, now: int) -> tuple[DueNotice, ...]:
-    """See Routines.due_notices."""
-    rows = tx.all(
-        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id"
-        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
-        " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
-        now,
-    )
-    return tuple(DueNotice(*row) for row in rows)
-
-
-def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
-    """See Routines.settle_notice."""
-    tx.run(
-        "UPDATE routine_runs SET notice_state = ? WHERE id = ? AND notice_state = 'due'",
-        "sent" if sent else "dropped",
-        run_id,
-    )
-
-
-def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:
-    """See Routines.routine_runs."""
-    rows = tx.all(
-        f"SELECT {_RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
-        " LIMIT ?",
-        routine_id,
-        limit,
-    )
-    return tuple(_run_of(row) for row in rows)
-
-
-def menu(tx: Transaction, menu_id: str) -> MenuView | None:
-    """The run whose notice has buttons of this id."""
-    row = tx.one(
-        "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
-        " r.input, r.result, r.error, r.input_tokens, r.output_tokens"
-        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
-        menu_id,
-    )
-    if row is None:
-        return None
-    run_id, routine_id, owner_id, name, enabled, state = row[:6]
-    return MenuView(run_id, routine_id, owner_id, name, bool(enabled), RunStatus(state), *row[6:])

@@ -9,6 +9,7 @@ from core.store.sqlite.writer import Writer
 
 if TYPE_CHECKING:
     from core.store.routines import (
+        BudgetDay,
         Claim,
         DueNotice,
         NewRun,
@@ -139,23 +140,17 @@ class RoutineUnits:
             lambda tx: routine_claims.claim_slots(tx, routine_id, slot_at, runs, next_slot_at, skipped)
         )
 
-    async def begin_runs(self, *, most: int, lease_until: int) -> "Sequence[StartedRun]":
+    async def begin_runs(self, *, most: int, lease_until: int, day: "BudgetDay") -> "Sequence[StartedRun]":
         """See Routines."""
         from core.store.sqlite import routine_runs
 
-        return await self._writer.run(lambda tx: routine_runs.begin(tx, most, lease_until))
+        return await self._writer.run(lambda tx: routine_runs.begin(tx, most, lease_until, day))
 
     async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
         """See Routines."""
         from core.store.sqlite import routine_runs
 
         await self._writer.run(lambda tx: routine_runs.extend_leases(tx, run_ids, until))
-
-    async def mark_run_effect(self, run_id: str) -> bool:
-        """See Routines."""
-        from core.store.sqlite import routine_runs
-
-        return await self._writer.run(lambda tx: routine_runs.mark_effect(tx, run_id))
 
     async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
         """See Routines."""
@@ -177,24 +172,24 @@ class RoutineUnits:
 
     async def next_due(self) -> "NextDue":
         """See Routines."""
-        from core.store.sqlite import routine_runs
+        from core.store.sqlite import routine_views
 
-        return await self._reader.run(routine_runs.next_due)
+        return await self._reader.run(routine_views.next_due)
 
     async def due_notices(self, now: int) -> "Sequence[DueNotice]":
         """See Routines."""
-        from core.store.sqlite import routine_runs
+        from core.store.sqlite import routine_views
 
-        return await self._reader.run(lambda tx: routine_runs.due_notices(tx, now))
+        return await self._reader.run(lambda tx: routine_views.due_notices(tx, now))
 
     async def settle_notice(self, run_id: str, *, sent: bool) -> None:
         """See Routines."""
-        from core.store.sqlite import routine_runs
+        from core.store.sqlite import routine_views
 
-        await self._writer.run(lambda tx: routine_runs.settle_notice(tx, run_id, sent=sent))
+        await self._writer.run(lambda tx: routine_views.settle_notice(tx, run_id, sent=sent))
 
     async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
         """See Routines."""
-        from core.store.sqlite import routine_runs
+        from core.store.sqlite import routine_views
 
-        return await self._reader.run(lambda tx: routine_runs.newest(tx, routine_id, limit))
+        return await self._reader.run(lambda tx: routine_views.newest(tx, routine_id, limit))

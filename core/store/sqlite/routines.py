@@ -10,15 +10,17 @@ from core.store.sqlite.transaction import Row, Transaction
 
 ROUTINE = (
     "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"
-    " o.dedup_window_us, o.reruns, o.webhook_path, o.next_slot_at,"
+    " o.dedup_window_us, o.reruns, o.webhook_path, o.next_slot_at, o.daily_runs, o.daily_tokens,"
+    " o.daily_micro_usd,"
     " o.enabled, o.paused_because, o.thread_id, o.backoff_until, o.last_claimed_at, o.last_ended_at,"
-    " o.run_count, o.failures, o.skipped_slots, o.state, o.tested_as, o.version, o.created_at, o.updated_at"
+    " o.run_count, o.failures, o.skipped_slots, o.state, o.tested_as, o.version, o.created_at, o.updated_at,"
+    " o.own_place"
 )
-ROUTINE_COLUMNS = 25
+ROUTINE_COLUMNS = 29
 _TEXT = (
     "name = ?, kind = ?, definition = ?, cooldown_us = ?, max_concurrent = ?, dedup_window_us = ?,"
     " reruns = ?, webhook_path = ?,"
-    " next_slot_at = iif(enabled, ?, NULL)"
+    " next_slot_at = iif(enabled, ?, NULL), daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
 )
 MOST_WAITING = 1000
 """Runs of one routine that may wait."""
@@ -28,11 +30,9 @@ NO_LIMIT = -1
 
 def routine_of(row: Row) -> RoutineRow:
     """A row of `ROUTINE`."""
-    id_, owner_id, name, kind, definition, cooldown_us, most, window_us, reruns, path, slot_at = row[:11]
-    text = RoutineText(
-        name, kind, definition, cooldown_us, most, window_us, bool(reruns), path, next_slot_at=slot_at
-    )
-    return RoutineRow(id_, owner_id, text, bool(row[11]), *row[12:])
+    id_, owner_id, name, kind, definition, cooldown_us, most, window_us, reruns = row[:9]
+    text = RoutineText(name, kind, definition, cooldown_us, most, window_us, bool(reruns), *row[9:14])
+    return RoutineRow(id_, owner_id, text, bool(row[14]), *row[15:])
 
 
 def save(
@@ -43,9 +43,9 @@ def save(
     try:
         tx.run(
             "INSERT INTO routines (id, owner_id, name, kind, definition, cooldown_us, max_concurrent,"
-            " dedup_window_us, reruns, webhook_path, next_slot_at,"
+            " dedup_window_us, reruns, webhook_path, next_slot_at, daily_runs, daily_tokens, daily_micro_usd,"
             " enabled, thread_id, created_at, updated_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1,"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1,"
             " (SELECT id FROM threads WHERE id = ?), ?, ?)",
             routine_id,
             owner_id,
@@ -227,4 +227,7 @@ def _columns(text: RoutineText) -> tuple[object, ...]:
         int(text.reruns),
         text.webhook_path,
         text.next_slot_at,
+        text.daily_runs,
+        text.daily_tokens,
+        text.daily_micro_usd,
     )

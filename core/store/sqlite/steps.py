@@ -70,7 +70,7 @@ def mark_running(
         raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
     refusal = check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
     if refusal is None and limits:
-        refusal = _too_often(use(tx, principal_id, call.tool, limits), call.tool)
+        refusal = too_often(use(tx, principal_id, call.tool, limits), call.tool)
     if refusal is None:
         tx.run(
             "UPDATE calls SET state = 'running', pid = NULL, process_group = NULL, started_ticks = NULL,"
@@ -90,7 +90,8 @@ def mark_running(
     return refusal
 
 
-def _too_often(limit: UseLimit | None, tool: str) -> str | None:
+def too_often(limit: UseLimit | None, tool: str) -> str | None:
+    """Why a tool may not be used again so soon; None if it may."""
     if limit is None:
         return None
     stretch = "minute" if limit.window_s <= 60 else "hour"

@@ -49,6 +49,7 @@ from core.store.sqlite.notices import NoticeUnits
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.routine_store import RoutineUnits
+from core.store.sqlite.run_units import RunJournalUnits
 from core.store.sqlite.tending import PromptTending
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
 from core.store.sqlite.writer import Writer
@@ -60,7 +61,9 @@ PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
-class SqliteStore(RoutineUnits, NoticeUnits, Consenting, PromptTending, KeptUnits, AuditUnits):
+class SqliteStore(
+    RoutineUnits, RunJournalUnits, NoticeUnits, Consenting, PromptTending, KeptUnits, AuditUnits
+):
     """Implements core.store.base.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through

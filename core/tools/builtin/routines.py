@@ -1,6 +1,7 @@
 """`routine_create`, `_list`, `_update`, `_delete`, `_fire`, `_history`, `event_emit`: the person's routines.
 
-Runs of routines have no tools, so that no routine makes or changes another.
+Runs of routines have none of those that change something (core.consent.facts.AUTONOMOUS_DENYLIST), so that no
+routine makes, changes or fires another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +79,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             Literal["standard", "github", "gitlab", "stripe"] | None, "for kind webhook: whose way"
         ] = None,
         cooldown_s: Annotated[int | None, "how long it rests after it fired"] = None,
+        tools: Annotated[list[str] | None, "the tools its runs may use, with nobody to ask"] = None,
         description: Annotated[str, "what it is for"] = "",
     ) -> str:
         """Make a routine: something the hub does by itself, whose result is told in this conversation."""
@@ -97,7 +99,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             "name": name,
             "description": description,
             "trigger": _given(trigger),
-            "action": {"type": "lightweight", "prompt": prompt},
+            "action": {"type": "lightweight", "prompt": prompt, **_scope(tools)},
         }
         if cooldown_s is not None:
             page["guardrails"] = {"cooldown_s": cooldown_s}
@@ -171,6 +173,10 @@ async def _said(doing: Any) -> str:
         return await doing
     except HubError as error:
         raise ToolFailed(str(error)) from error
+
+
+def _scope(tools: list[str] | None) -> dict[str, Any]:
+    return {"use_tools": True, "allowed_tools": tools} if tools else {}
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:

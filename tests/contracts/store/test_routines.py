@@ -6,6 +6,7 @@ import pytest_asyncio
 
 from core.routine_run import RunStatus
 from core.store.routines import (
+    BudgetDay,
     ClaimRefusal,
     NewRun,
     RoutineRow,
@@ -37,8 +38,15 @@ def new_run(world: World, routine: RoutineRow, key: str, **other: object) -> New
     return replace(run, **other)
 
 
+def today(world: World) -> BudgetDay:
+    """The last 24 hours."""
+    now = world.clock.now()
+    return BudgetDay(now - 24 * 3600 * SECOND, lambda _definition, why: (f"no more: {why}", now))
+
+
 async def begin(world: World, most: int = 10) -> list[StartedRun]:
-    return list(await world.store.begin_runs(most=most, lease_until=world.clock.now() + 60 * SECOND))
+    until = world.clock.now() + 60 * SECOND
+    return list(await world.store.begin_runs(most=most, lease_until=until, day=today(world)))
 
 
 async def started(world: World, routine: RoutineRow, key: str = "event:1") -> str:
@@ -240,22 +248,17 @@ async def test_a_run_ends_once(world: World) -> None:
     assert await world.store.finish_run(run_id, RunEnd(RunStatus.ATTENTION, "look", notice="look"))
     assert not await world.store.finish_run(run_id, RunEnd(RunStatus.FAILED, error="no"))
     assert not await world.store.requeue_run(run_id)
-    assert not await world.store.mark_run_effect(run_id)
 
 
-async def test_a_dead_hubs_runs_are_found_and_start_again_unless_an_effect_did(database: Database) -> None:
+async def test_a_dead_hubs_runs_are_found_and_start_again_or_end(database: Database) -> None:
     world = await database.open()
     row = await kept(world)
     other = await kept(world, replace(HOURLY, max_concurrent=1))
-    run_id, acting = await started(world, row), await started(world, other)
-    assert await world.store.mark_run_effect(acting)
+    run_id, lost = await started(world, row), await started(world, other)
     world = await database.open()
-    found = {run.run.id: run.run for run in await world.store.lapsed_runs(None)}
-    assert set(found) == {run_id, acting}
-    assert [found[run_id].effect_started, found[acting].effect_started] == [False, True]
+    assert {run.run.id for run in await world.store.lapsed_runs(None)} == {run_id, lost}
     assert await world.store.requeue_run(run_id)
-    assert not await world.store.requeue_run(acting)
-    assert await world.store.finish_run(acting, RunEnd(RunStatus.INTERRUPTED, error="the hub went away"))
+    assert await world.store.finish_run(lost, RunEnd(RunStatus.INTERRUPTED, error="the hub went away"))
     (again,) = await begin(world)
     assert (again.run.id, again.run.attempts) == (run_id, 2)
 

@@ -109,7 +109,7 @@ triggers = st.one_of(
     st.just(Manual()),
 )
 actions = st.one_of(
-    st.builds(Lightweight, words, lists, counts, st.booleans(), counts, lists),
+    st.builds(Lightweight, words, lists, counts, st.booleans(), counts, lists, lists),
     st.builds(FullJob, words, words, counts),
 )
 minutes = st.integers(0, 24 * 60 - 1)
@@ -119,9 +119,7 @@ definitions = st.builds(
     triggers,
     actions,
     words,
-    st.builds(
-        Guardrails, counts, counts, st.none() | counts, st.none() | counts, counts, counts, st.booleans()
-    ),
+    st.builds(Guardrails, counts, counts, some, some, some, some, counts, counts, st.booleans()),
     st.builds(
         Notify,
         maybe,
@@ -207,6 +205,20 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "action.allowed_tools",
         "name the tools",
     ),
+    (
+        "a grant without a pattern",
+        action(use_tools=True, allowed_tools=["shell"], grants=["shell"]),
+        "action.grants",
+        "a tool and a pattern",
+    ),
+    (
+        "a grant beyond the scope",
+        action(use_tools=True, allowed_tools=["time"], grants=["shell rm *"]),
+        "action.grants",
+        "not among the allowed",
+    ),
+    ("no run a day", limits(daily_runs=0), "guardrails.daily_runs", "from 1"),
+    ("no token a day", limits(daily_tokens=0), "guardrails.daily_tokens", "from 1"),
     ("tools without tools", action(allowed_tools=["t"]), "action.use_tools", "be true"),
     (
         "a list of numbers",

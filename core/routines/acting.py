@@ -1,0 +1,246 @@
+"""A run's tools: called in a scope fixed when it began, each step kept before the next, and nobody to ask.
+
+It goes the way of every call (core.tools.pipeline), in autonomous mode. A run that goes on after a crash goes
+on after its last kept step: what was running then has an unknown outcome and is not run again.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import assert_never
+
+from core.agent.budget import Exhausted, Limit
+from core.agent.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.clock import Clock
+from core.ids import Ids
+from core.model.base import Model, ModelReply, ModelRequest
+from core.prompts import Standing
+from core.routines.asking import Asked, system_text, user_text
+from core.routines.scope import scope_from_json, scope_of, scope_to_json
+from core.routines.spending import SpentSoFar, one_reply
+from core.routines.stored import definition_of
+from core.store.base import Store
+from core.store.routines import RunSteps, StartedRun
+from core.store.rows import CallRow, CallState, NewCall
+from core.store.units import patiently
+from core.tool import Effect, ProcessInfo
+from core.tools.pipeline import CallPipeline
+from core.tools.prepared import NeedsPerson, PutsQuestion, Ready, Refused
+from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
+from core.users import Principal
+
+logger = logging.getLogger(__name__)
+
+Unit = Callable[[Store], Awaitable[None]]
+
+RECORDED_WITHIN_S = 2.0
+"""A call is ended so long before its run is, so that its outcome is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActingServices:
+    """What every such run works with."""
+
+    store: Store
+    model: Model
+    pipeline: CallPipeline
+    clock: Clock
+    ids: Ids
+
+
+class ActingRuns:
+    """Implements core.routines.lightweight.ScopedTools."""
+
+    def __init__(self, services: ActingServices) -> None:
+        self._services = services
+
+    async def begin(
+        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+    ) -> "ActingRun":
+        """The run's conversation, at its beginning or where it was cut off. Raises StoreError."""
+        services, run_id = self._services, started.run.id
+        steps = await services.store.run_steps(run_id)
+        if steps.scope is None:
+            scope, question = scope_of(asked.action), UserSaid(user_text(asked))
+            await patiently(
+                lambda: services.store.open_run_journal(run_id, scope_to_json(scope), question),
+                services.clock,
+            )
+            steps = replace(steps, scope=scope_to_json(scope), said=(question,))
+        standing = await services.store.run_standing(owner.user_id, started.routine.thread_id)
+        return ActingRun(services, asked, started, steps, owner, standing, spent)
+
+
+class ActingRun:
+    """One start of a run, as the agentic loop's delegate; what it holds beside the journal is a copy."""
+
+    def __init__(
+        self,
+        services: ActingServices,
+        asked: Asked,
+        started: StartedRun,
+        steps: RunSteps,
+        owner: Principal,
+        standing: Standing,
+        spent: SpentSoFar,
+    ) -> None:
+        self._services = services
+        self._asked = asked
+        self._run_id = started.run.id
+        self._thread_id = started.routine.thread_id or f"routine:{started.routine.id}"
+        self._scope = scope_from_json(steps.scope or "")
+        self._owner = owner
+        self._standing = standing
+        self._spent = spent
+        self._said: list[Said] = list(steps.said)
+        self._waiting = [call for call in steps.calls if call.state is not CallState.ENDED]
+        self._rounds = _rounds(steps.said)
+        self._statuses: list[ResultStatus] = []
+        limit_s = definition_of(started.routine).guardrails.timeout_s - RECORDED_WITHIN_S
+        self._ends_s = services.clock.monotonic_s() + limit_s
+
+    async def reply(self) -> ModelReply:
+        """The model's words, once it asks for no more calls. Raises ModelError, OutOfBudget, StoreError."""
+        match await run_agentic_loop(self):
+            case Answered(reply):
+                return reply
+            case Paused():
+                raise AssertionError("a run without a person never waits for one")
+
+    # --- calls -----------------------------------------------------------------------------------------
+
+    async def settle_calls(self) -> None:
+        """See LoopDelegate: in the order the model gave, each to its recorded outcome."""
+        self._statuses = []
+        while self._waiting:
+            call = self._waiting[0]
+            result = await self._settle(call)
+            await self._kept(lambda store, result=result: store.finish_run_call(self._run_id, result))
+            self._waiting.pop(0)
+            self._said.append(result)
+            self._statuses.append(result.status)
+
+    async def _settle(self, call: CallRow) -> ToolResult:
+        prepared = self._services.pipeline.prepare(
+            call, self._owner, self._thread_id, self._standing, self._scope.mode
+        )
+        match prepared:
+            case Refused(result, reason):
+                logger.info("run %s: %s does not run: %s", self._run_id, call.tool, reason)
+                return result
+            case Ready():
+                return await self._run(call, prepared)
+            case NeedsPerson() | PutsQuestion():
+                return ToolResult(call.call_id, ResultStatus.DENIED, f"{call.tool} needs a person's word.")
+            case _:
+                assert_never(prepared)
+
+    async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
+        services = self._services
+        if ready.tool.effect is Effect.EFFECT:
+            check = services.pipeline.recheck(self._thread_id, self._scope.mode)
+            refusal = await patiently(
+                lambda: services.store.mark_run_call(
+                    self._run_id, call.call_id, check, limits=ready.tool.limits
+                ),
+                services.clock,
+            )
+            if refusal is not None:
+                return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: {refusal}")
+
+        async def process_started(process: ProcessInfo) -> None:
+            await services.store.record_run_process(call.call_id, process)
+
+        remaining_s = self._ends_s - services.clock.monotonic_s()
+        return await services.pipeline.run(
+            call, ready, self._owner, self._thread_id, process_started, remaining_s
+        )
+
+    def last_batch_failed(self) -> bool:
+        """See LoopDelegate."""
+        return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
+
+    # --- limits ----------------------------------------------------------------------------------------
+
+    def limit_reached(self) -> Exhausted | None:
+        """See LoopDelegate."""
+        if self._rounds < self._scope.rounds:
+            return None
+        return Exhausted(Limit.ROUNDS, f"The run has had its {self._scope.rounds} rounds of calls.")
+
+    async def at_limit(self, limit: Exhausted) -> None:
+        """See LoopDelegate: final words, and nobody is asked."""
+        del limit
+
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        """See LoopDelegate: its end is recorded by who runs it."""
+        del outcome
+
+    def failed(self) -> None:
+        """See LoopDelegate."""
+
+    # --- the model -------------------------------------------------------------------------------------
+
+    async def call_model(self, *, with_tools: bool) -> ModelReply:
+        """See LoopDelegate."""
+        pipeline, mode = self._services.pipeline, self._scope.mode
+        tools = pipeline.offered(self._owner, self._standing.disabled, mode) if with_tools else ()
+        request = ModelRequest(
+            system=system_text(self._asked, with_tools=bool(tools)),
+            conversation=tuple(self._said),
+            tools=tools,
+            max_output_tokens=self._asked.action.max_tokens,
+        )
+        return await one_reply(self._services.model, request, self._spent)
+
+    async def record_calls(self, reply: ModelReply) -> None:
+        """See LoopDelegate."""
+        services = self._services
+        self._rounds += 1
+        calls = [
+            NewCall(
+                services.ids.row_id(),
+                request.tool,
+                request.arguments,
+                services.pipeline.effect_of(request.tool),
+                self._rounds,
+            )
+            for request in reply.calls
+        ]
+        said = AssistantSaid(reply.text, reply.origin)
+        await self._record(said, calls)
+        for call in calls:
+            self._said.append(ToolCalled(call.call_id, call.tool, call.arguments))
+            self._waiting.append(
+                CallRow(
+                    call.call_id, self._run_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect
+                )
+            )
+
+    async def record_note(self, reply: ModelReply | None, note: str) -> None:
+        """See LoopDelegate."""
+        if reply is not None and reply.text:
+            await self._record(AssistantSaid(reply.text, reply.origin), [])
+        await self._kept(lambda store: store.record_run_note(self._run_id, Note(note)))
+        self._said.append(Note(note))
+
+    def transcript(self) -> Sequence[Entry]:
+        """See LoopDelegate: a run's steps are no thread's."""
+        return ()
+
+    async def _record(self, said: AssistantSaid, calls: Sequence[NewCall]) -> None:
+        spent = self._spent.total
+        await self._kept(lambda store: store.record_run_reply(self._run_id, said, calls, spent))
+        self._said.append(said)
+
+    async def _kept(self, unit: Unit) -> None:
+        store = self._services.store
+        await patiently(lambda: unit(store), self._services.clock)
+
+
+def _rounds(said: Sequence[Said]) -> int:
+    """Replies that asked for calls."""
+    return sum(
+        isinstance(one, AssistantSaid) and isinstance(then, ToolCalled) for one, then in pairwise(said)
+    )

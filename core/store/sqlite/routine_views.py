@@ -1,0 +1,63 @@
+"""Runs of routines as they are looked at, and what is told of them."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from core.routine_run import RunStatus
+from core.store.routines import DueNotice, MenuView, NextDue, RoutineRunRow
+from core.store.sqlite.routine_runs import RUN, run_of
+from core.store.sqlite.transaction import Transaction
+
+
+def next_due(tx: Transaction) -> NextDue:
+    """See Routines.next_due."""
+    row = tx.one(
+        "SELECT (SELECT min(next_slot_at) FROM routines WHERE enabled = 1),"
+        " (SELECT min(not_before) FROM routine_runs WHERE state = 'waiting'),"
+        " (SELECT min(notice_at) FROM routine_runs WHERE notice_state = 'due')"
+    )
+    return NextDue(None, None, None) if row is None else NextDue(*row)
+
+
+def due_notices(tx: Transaction, now: int) -> tuple[DueNotice, ...]:
+    """See Routines.due_notices."""
+    rows = tx.all(
+        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id"
+        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
+        now,
+    )
+    return tuple(DueNotice(*row) for row in rows)
+
+
+def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
+    """See Routines.settle_notice."""
+    tx.run(
+        "UPDATE routine_runs SET notice_state = ? WHERE id = ? AND notice_state = 'due'",
+        "sent" if sent else "dropped",
+        run_id,
+    )
+
+
+def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:
+    """See Routines.routine_runs."""
+    rows = tx.all(
+        f"SELECT {RUN} FROM routine_runs r WHERE r.routine_id = ? ORDER BY r.created_at DESC, r.id DESC"
+        " LIMIT ?",
+        routine_id,
+        limit,
+    )
+    return tuple(run_of(row) for row in rows)
+
+
+def menu(tx: Transaction, menu_id: str) -> MenuView | None:
+    """The run whose notice has buttons of this id."""
+    row = tx.one(
+        "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
+        " r.input, r.result, r.error, r.input_tokens, r.output_tokens"
+        " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
+        menu_id,
+    )
+    if row is None:
+        return None
+    run_id, routine_id, owner_id, name, enabled, state = row[:6]
+    return MenuView(run_id, routine_id, owner_id, name, bool(enabled), RunStatus(state), *row[6:])

@@ -1,0 +1,55 @@
+"""What scenarios of routines share: a routine of the owner's, asked for, and what its runs came to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.config import load
+from bot.routines import build_desk
+from core.ids import RandomIds
+from core.routines.desk import RoutineDesk
+from core.store.routines import RoutineRow, RoutineRunRow
+from core.users import Principal, Role
+from tests.scenarios.house import OWNER, House
+
+OLIVIA = Principal("owner", Role.OWNER, "Olivia")
+
+
+def desk_of(house: House) -> RoutineDesk:
+    assert house.app is not None
+    config = load(house.directory / "hubbub.toml", environ={}).config
+    return build_desk(config, house.app.store, house.app.routines, house.clock, RandomIds())
+
+
+async def greeted(house: House) -> None:
+    """The bot may write to people on Telegram only once they wrote to it."""
+    house.telegram.user_sends_text(OWNER, "hi")
+    await house.telegram.wait_text(OWNER, "You said: hi")
+
+
+async def runs_of(house: House, row: RoutineRow) -> list[RoutineRunRow]:
+    assert house.app is not None
+    return list(await house.app.store.routine_runs(row.id, 100))
+
+
+async def ended(house: House, row: RoutineRow, number: int = 1) -> list[RoutineRunRow]:
+    """The routine's runs, newest first, once so many have ended."""
+    runs: list[RoutineRunRow] = []
+
+    async def enough() -> bool:
+        nonlocal runs
+        runs = await runs_of(house, row)
+        return sum(run.state.over for run in runs) >= number
+
+    await house.until(enough)
+    return runs
+
+
+async def fired(house: House, name: str, action: Mapping[str, Any], **page: Any) -> RoutineRunRow:
+    """The one run of a new routine that somebody asks for; its name begins with that one."""
+    desk = desk_of(house)
+    name = f"{name} {len(await desk.listed(OLIVIA))}"
+    made = {"name": name, "trigger": {"type": "manual"}, "action": {"type": "lightweight", **action}, **page}
+    row = await desk.create(OLIVIA, made)
+    await desk.fire(OLIVIA, name, "once")
+    (run,) = await ended(house, row)
+    return run
