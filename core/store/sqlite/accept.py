@@ -38,7 +38,7 @@ from core.store.sqlite.outbox import Cause, enqueue, learn_copy
 from core.store.sqlite.steps import used_of
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
-from core.thread_key import scope_of
+from core.thread_key import ThreadKey
 from core.users import Identity, Principal
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ def _view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> A
         )
         candidate = None
     else:
-        thread, running_since, waiting = _thread_by_key(tx, event, principal)
+        thread, running_since, waiting = _thread_by_key(
+            tx, ThreadKey(principal.user_id, event.channel, event.scope)
+        )
         candidate = _candidate(tx, event.scope, principal) if thread is None else None
     open_prompts: tuple[PromptView, ...] = ()
     if thread is not None and thread.active_turn_state is TurnState.WAITING:
@@ -218,15 +220,13 @@ _THREAD_STATE = (
 )
 
 
-def _thread_by_key(
-    tx: Transaction, event: InboundMessage, principal: Principal
-) -> tuple[ThreadRow | None, int | None, int]:
+def _thread_by_key(tx: Transaction, key: ThreadKey) -> tuple[ThreadRow | None, int | None, int]:
     row = tx.one(
         f"SELECT {_THREAD_STATE} FROM thread_keys k JOIN threads t ON t.id = k.thread_id {ACTIVE_TURN}"
         " WHERE k.owner_id = ? AND k.channel = ? AND k.scope = ?",
-        principal.user_id,
-        event.channel,
-        scope_of(event.scope),
+        key.user_id,
+        key.channel,
+        key.scope,
     )
     return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
 

@@ -32,9 +32,10 @@ from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sqlite import halting, pairing, people, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.outbox import take_away_received
+from core.store.sqlite.thread_keys import lead_to
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
-from core.thread_key import scope_of
+from core.thread_key import ThreadKey, scope_of
 from core.users import Principal
 
 STOPPED = "stopped"
@@ -221,15 +222,8 @@ class Effects:
 
     def _lead_key_to(self, thread_id: str) -> None:
         event, user_id = self._event, self._principal.user_id
-        scope = scope_of(event.scope if isinstance(event, InboundMessage) else None)
-        self._tx.run(
-            "INSERT INTO thread_keys (owner_id, channel, scope, thread_id) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (owner_id, channel, scope) DO UPDATE SET thread_id = excluded.thread_id",
-            user_id,
-            event.channel,
-            scope,
-            thread_id,
-        )
+        external_id = event.scope if isinstance(event, InboundMessage) else None
+        lead_to(self._tx, ThreadKey(user_id, event.channel, external_id), thread_id)
         people.set_active_thread(self._tx, user_id, thread_id)
 
     # --- control ---------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from core.store.sqlite.effects import Effects
 from core.store.sqlite.feed import position, put_event, put_messages
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.thread_keys import lead_to, leads_to
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.transcript import append
 from core.store.sqlite.turns import thread
-from core.thread_key import scope_of
+from core.thread_key import ThreadKey
 from core.transcript import OperatorSaid
 from core.users import Principal
 
@@ -43,17 +44,9 @@ def take_up(tx: Transaction, user_id: str, channel: str, external_id: str, threa
     mine = "SELECT 1 FROM threads WHERE id = ? AND owner_id = ? AND channel = ?"
     if tx.one(mine, thread_id, user_id, channel) is None:
         return False
-    scope = scope_of(external_id)
-    leads = "SELECT 1 FROM thread_keys WHERE owner_id = ? AND channel = ? AND scope = ? AND thread_id = ?"
-    if tx.one(leads, user_id, channel, scope, thread_id) is None:
-        tx.run(
-            "INSERT INTO thread_keys (owner_id, channel, scope, thread_id) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (owner_id, channel, scope) DO UPDATE SET thread_id = excluded.thread_id",
-            user_id,
-            channel,
-            scope,
-            thread_id,
-        )
+    key = ThreadKey(user_id, channel, external_id)
+    if not leads_to(tx, key, thread_id):
+        lead_to(tx, key, thread_id)
     people.set_active_thread(tx, user_id, thread_id)
     return True
 
