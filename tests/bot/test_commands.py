@@ -292,7 +292,7 @@ async def test_a_decision_typed_runs_the_call_once(house: House, *, running: boo
 async def test_an_answer_nobody_knows_is_a_usage_error(house: House) -> None:
     ended = await hubbub(house.directory, "approvals", "decide", "abc", "perhaps")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.complaint.startswith("perhaps is no answer; use one of approve, deny, always")
+    assert ended.complaint.startswith("perhaps is no answer; use one of approve, deny, one_by_one, always")
 
 
 async def test_a_hub_that_does_not_answer(house: House) -> None:

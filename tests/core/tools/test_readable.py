@@ -89,9 +89,13 @@ def test_any_text_is_read(html: str) -> None:
 
 
 def cpu_seconds(html: str) -> float:
-    began = time.process_time()
-    text(html)
-    return time.process_time() - began
+    """What reading it takes; the least of some, since others use the processor, too."""
+    spent_s: list[float] = []
+    for _ in range(3):
+        began = time.process_time()
+        text(html)
+        spent_s.append(time.process_time() - began)
+    return min(spent_s)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def cpu_seconds(html: str) -> float:
 def test_hostile_pages_take_time_in_proportion_to_their_length(piece: str) -> None:
     """Eight times the length: squared time would be 64 times as long."""
     short, long = (piece * (chars // len(piece)) for chars in (8_000, 64_000))
-    assert cpu_seconds(long) < 24 * max(min(cpu_seconds(short) for _ in range(3)), 0.003)
+    assert cpu_seconds(long) < 24 * max(cpu_seconds(short), 0.003)
 
 
 def test_of_a_very_long_page_the_beginning_is_read() -> None:
