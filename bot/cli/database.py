@@ -13,6 +13,7 @@ from bot.cli.looking import existing_database
 from bot.cli.printing import print_json, printable
 from bot.config import database_of, load
 from bot.errors import needed_to_start
+from core.audit.heads import HEADS_NAME
 from core.errors import StoreLocked
 from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
@@ -65,18 +66,27 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
     database = loaded.database
     if not backup_file.is_file():
         raise CommandFailed(f"there is no file {backup_file}", USAGE)
-    kept_as = database.with_name(f"{database.name}.before-{_now()}")
+    now = _now()
+    kept_as = database.with_name(f"{database.name}.before-{now}")
+    heads = loaded.config.hub.data_dir / HEADS_NAME
+    heads_kept_as = heads.with_name(f"{heads.name}.before-{now}")
     with _alone(loaded.config.hub.data_dir), _progress("Restoring") as progress:
         replaced = database.exists()
         try:
             maintenance.restore(backup_file, database, kept_as, progress)
+            # They are of the database that was there; the audit of this one goes on from where it ends.
+            noted = heads.exists()
+            if noted:
+                heads.rename(heads_kept_as)
         except OSError as error:
             raise CommandFailed(f"{database} cannot be replaced: {error.strerror or error}") from error
     if as_json:
-        print_json({"database": str(database), "kept_as": str(kept_as) if replaced else None})
+        page = {"database": str(database), "kept_as": str(kept_as) if replaced else None}
+        print_json({**page, "heads_kept_as": str(heads_kept_as) if noted else None})
     else:
         kept = f" What was there is kept as {kept_as}." if replaced else ""
-        typer.echo(f"{database} is as it was in {backup_file}.{kept}")
+        heads_kept = f" The audit's heads until now are kept as {heads_kept_as}." if noted else ""
+        typer.echo(f"{database} is as it was in {backup_file}.{kept}{heads_kept}")
 
 
 def upgrade(path: Path | None, *, as_json: bool) -> None:

@@ -36,12 +36,13 @@ class AuditSnapshot:
             yield AuditRow(*row)
 
     def arguments(self, record: AuditRow) -> str | None:
-        """The arguments of the call a record is about, as the conversation has them; None: it has none."""
+        """The arguments of the call a record is about, as they lie in the conversation or run, if at all."""
         detail = json.loads(record.detail)
         call_id = detail["call"] if record.kind == "edited" else record.subject
         row = self._connection.execute(
             "SELECT coalesce(c.edited, e.text) FROM calls c"
-            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?",
+            " JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq WHERE c.id = ?1"
+            " UNION ALL SELECT text FROM run_steps WHERE call_id = ?1 AND kind = 'call' LIMIT 1",
             (call_id,),
         ).fetchone()
         return None if row is None else row[0]

@@ -448,3 +448,34 @@ def test_what_is_out_of_scope_is_refused_for_that_whatever_else_it_needs() -> No
     decision = judge(tool("always_ask"), mode=Autonomous((OUT,)))
     assert isinstance(decision, Deny)
     assert decision.text.endswith("it is not in the run's scope.")
+
+
+MANUAL = Policy(preset=Preset.MANUAL)
+OWNERS_WORD = Policy(roles=RolePolicy(member_asks_owner=True))
+DANGEROUS = Policy(dangerous_tools=frozenset({"tool"}))
+
+
+@pytest.mark.parametrize(
+    "reason, requirement, who, policy, setting",
+    [
+        ("tool needs an owner's word.", "ask", MEMBER, OWNERS_WORD, None),
+        ("tool always needs a person's word.", "always_ask", OWNER, Policy(), None),
+        ("You want to be asked each time about tool.", "ask", OWNER, Policy(), ToolSetting.ASK_EACH_TIME),
+        ("You want to be asked about every tool.", "ask", OWNER, MANUAL, None),
+        ("tool was not granted yet.", "ask", OWNER, DANGEROUS, None),
+    ],
+)
+def test_a_card_says_why_and_what_the_arguments_say_goes_first(
+    reason: str, requirement: str, who: Principal, policy: Policy, setting: ToolSetting | None
+) -> None:
+    plain = judge(tool(requirement), who=who, policy=policy, setting=setting)
+    assert isinstance(plain, Ask)
+    assert plain.reason == reason
+    silent = Risk(Requirement(requirement))
+    said = judge(tool(requirement, rated=True), who=who, policy=policy, setting=setting, risk=silent)
+    assert isinstance(said, Ask)
+    assert said.reason == reason
+    told = Risk(Requirement(requirement), reason="It deletes.")
+    said = judge(tool(requirement, rated=True), who=who, policy=policy, setting=setting, risk=told)
+    assert isinstance(said, Ask)
+    assert said.reason == "It deletes."

@@ -166,3 +166,31 @@ def test_others_decide_once_it_is_escalated() -> None:
 def test_escalation_does_not_let_the_requester_in() -> None:
     rule = VoteRule(approvers=("bob",), not_requester=True, escalate_to=("ann",), escalated=True)
     assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteRefused(texts.REQUESTER_EXCLUDED)
+
+
+def test_each_of_several_who_agreed_counts_once() -> None:
+    rule = VoteRule(approvers=("ann", "bob", "owner"), quorum=3)
+    assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteCounts(2)
+    assert judge_vote(view(rule, ("bob", Option.APPROVE)), ANN, Option.APPROVE) == VoteCounts(1)
+    agreed = view(rule, ("bob", Option.APPROVE), ("owner", Option.APPROVE))
+    assert judge_vote(agreed, ANN, Option.APPROVE) == VoteCloses(Option.APPROVE)
+
+
+def test_a_voice_that_did_not_agree_is_no_approval() -> None:
+    """Such as one given before the question was another."""
+    rule = VoteRule(approvers=("ann", "bob"), quorum=2)
+    assert judge_vote(view(rule, ("bob", Option.DENY)), ANN, Option.APPROVE) == VoteCounts(1)
+
+
+@pytest.mark.parametrize("answer", [Option.ALWAYS, Option.SESSION])
+def test_what_is_not_offered_for_good_says_so(answer: Option) -> None:
+    asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
+    assert judge_vote(asked, ANN, answer) == VoteRefused(texts.ALWAYS_NOT_OFFERED)
+
+
+def test_any_other_answer_that_is_not_offered_is_to_no_such_question() -> None:
+    asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
+    assert judge_vote(asked, ANN, Option.CONTINUE) == VoteRefused(texts.NO_SUCH_PROMPT)
+    assert judge_vote(asked, ANN, Wrote("yes")) == VoteRefused(texts.NO_SUCH_PROMPT)
+    question = view(VoteRule(), replies=Replies(("red",), free_text=False))
+    assert judge_vote(question, ANN, Option.ALWAYS) == VoteRefused(texts.ANSWER_THE_QUESTION)

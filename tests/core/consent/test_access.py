@@ -1,0 +1,85 @@
+"""Which tools a role may use at all, and which can never run for somebody."""
+
+import pytest
+
+from core.approvals import AdminPolicy
+from core.consent.access import Access, RolePolicy
+from core.consent.decide import never_runs
+from core.consent.facts import Autonomous, Interactive, Policy, ToolFacts
+from core.prompts import ToolSetting
+from core.tool import Data, Requirement
+from core.users import Principal, Role
+
+OWNER = Principal("u-owner", Role.OWNER, "Olivia")
+MEMBER = Principal("u-member", Role.MEMBER, "Milan")
+
+
+@pytest.mark.parametrize(
+    "tool, allowed",
+    [
+        ("memory_read", True),
+        ("memory_", True),
+        ("memory", False),
+        ("time", True),
+        ("timer", False),
+        ("tim", False),
+        ("memory_*", True),
+        ("xmemory_read", False),
+    ],
+)
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.GUEST])
+def test_a_list_names_tools_or_their_beginnings(role: Role, tool: str, allowed: bool) -> None:
+    lists = RolePolicy(member=("time", "memory_*"), guest=("time", "memory_*"))
+    expected = Access.ALLOWED if allowed else Access.REFUSED
+    assert lists.access(role, tool, Data.OWN) is expected
+
+
+def test_what_a_member_lacks_is_refused_unless_it_is_said_that_an_owner_is_asked() -> None:
+    assert RolePolicy().access(Role.MEMBER, "shell", Data.OWN) is Access.REFUSED
+    assert RolePolicy(member_asks_owner=True).access(Role.MEMBER, "shell", Data.OWN) is Access.ASK_OWNER
+    assert RolePolicy(member_asks_owner=True).access(Role.GUEST, "shell", Data.OWN) is Access.REFUSED
+
+
+def test_a_guest_never_reaches_what_is_shared() -> None:
+    lists = RolePolicy(member=("files",), guest=("files",))
+    assert lists.access(Role.GUEST, "files", Data.SHARED) is Access.REFUSED
+    assert lists.access(Role.GUEST, "files", Data.OWN) is Access.ALLOWED
+    assert lists.access(Role.MEMBER, "files", Data.SHARED) is Access.ALLOWED
+    assert lists.access(Role.OWNER, "anything", Data.SHARED) is Access.ALLOWED
+
+
+SCOPED = Autonomous(scopes=(frozenset({"tool"}),))
+
+
+def hidden(
+    requirement: str = "ask",
+    *,
+    who: Principal = OWNER,
+    mode: Interactive | Autonomous | None = None,
+    policy: Policy | None = None,
+    setting: ToolSetting | None = None,
+) -> bool:
+    facts = ToolFacts("tool", Requirement(requirement), Data.OWN)
+    return never_runs(facts, who, mode or Interactive(), policy or Policy(), setting)
+
+
+def test_what_may_be_asked_about_is_on_offer() -> None:
+    assert not hidden("always_ask")
+    assert not hidden(who=MEMBER, policy=Policy(roles=RolePolicy(member_asks_owner=True)))
+    assert not hidden(setting=ToolSetting.ASK_EACH_TIME)
+
+
+def test_what_nobody_can_let_run_is_on_no_offer() -> None:
+    assert hidden(who=MEMBER)
+    assert hidden(setting=ToolSetting.DISABLED)
+    assert hidden(policy=Policy(admin=AdminPolicy(disabled=frozenset({"tool"}))))
+    assert hidden(mode=SCOPED, setting=ToolSetting.DISABLED)
+
+
+def test_a_run_without_a_person_is_offered_what_is_in_its_scopes() -> None:
+    assert not hidden(mode=SCOPED)
+    assert not hidden("always_ask", mode=SCOPED), "its arguments may have been granted"
+    assert not hidden("never", mode=Autonomous())
+    assert hidden("ask", mode=Autonomous())
+    assert hidden(mode=Autonomous(scopes=(frozenset({"tool"}), frozenset({"other"}))))
+    assert hidden(mode=SCOPED, policy=Policy(denylist=frozenset({"tool"})))
