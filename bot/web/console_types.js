@@ -23,12 +23,15 @@
  *   status?: string, prompt_id?: string, prompt_kind?: string, title?: string, lines?: string[], outcome?: string | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
- * @typedef {{prompt_id: string, kind: string, thread_id: string, channel: string, title: string,
- *   tool: string | null, arguments: Object<string, any> | null, details: string[], choices: Choice[],
+ * @typedef {{prompt_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
+ *   title: string, tool: string | null, arguments: Object<string, any> | null, details: string[], choices: Choice[],
  *   free_text: boolean, secret: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,
  *   expires_at: number, state: "open" | "closed",
  *   outcome: null | {text: string, by: string | null, at: number}, may_decide: boolean, voted: boolean, quorum: number,
  *   votes: string[], calls: {call_id: string, tool: string, reason: string, lines: string[]}[]}} Approval
+ *
+ * @typedef {{id: string, user_id: string, tool: string, pattern: string | null, thread_id: string | null,
+ *   created_at: number}} Grant
  *
  * @typedef {{call_id: string, tool: string, state: string}} Step
  * @typedef {{turn: string, tool: string, depth: number, executed: number, max_rounds: number | null,

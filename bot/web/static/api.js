@@ -83,6 +83,10 @@ export const approvals = (query) => ask(withQuery("/approvals", query));
 /** @param {{request_id: string, action: string, arguments?: Object<string, any>, text?: string}} decision */
 export const resolve = (decision) => change("/chat/gate/resolve", decision);
 
+export const grants = () => ask("/grants");
+/** @param {string} id */
+export const revokeGrant = (id) => change("/grants/revoke", { id });
+
 export const channels = () => ask("/channels");
 export const pairing = () => ask("/pairing");
 export const users = () => ask("/users");

@@ -185,6 +185,8 @@ export class FeedView {
     const card = this.#cards.get(id);
     if (!approval)
       return card?.outcome(this.feed.items.find((item) => item.prompt_id === id)?.outcome ?? null);
+    const call = approval.arguments && approval.call_id;
+    if (call) this.#calls.get(call)?.changed(call, approval.arguments);
     if (card) return card.update(approval);
     if (approval.state !== "open") return;
     // The question is known before its place in the conversation is: shown at the end until then.

@@ -77,7 +77,7 @@ function fileView(file) {
 
 /** Calls and their results, folded; the line above says how it went. */
 export class StepsView {
-  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string}>} */
+  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string, given?: HTMLElement}>} */
   #rows = new Map();
 
   constructor() {
@@ -89,8 +89,18 @@ export class StepsView {
   /** @param {import("../console_types.js").Item} item */
   call(item) {
     const row = this.#row(item.call_id ?? "", item.tool ?? "tool");
-    row.body.prepend(codeView(argumentsText(item.arguments), "arguments"));
+    row.given = codeView(argumentsText(item.arguments), "arguments");
+    row.body.prepend(row.given);
     this.state(item.call_id ?? "", item.state ?? "started");
+  }
+
+  /** A person changed what it is called with. @param {string} id @param {Object<string, any>} given */
+  changed(id, given) {
+    const row = this.#rows.get(id);
+    if (!row?.given) return;
+    const now = codeView(argumentsText(given), "arguments");
+    row.given.replaceWith(now);
+    row.given = now;
   }
 
   /** @param {string} id @param {import("../console_types.js").Item} item */

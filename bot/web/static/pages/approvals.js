@@ -1,11 +1,13 @@
-/** Approvals: what waits for a person, and what was decided. */
+/** Approvals: what waits for a person, what was decided, and what was allowed for good. */
 
 import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
-import { announce, button, h, icon, roving, settled } from "../dom.js";
+import { announce, button, confirmButton, h, icon, roving, settled } from "../dom.js";
+import { timeView } from "../message_view.js";
 import { link } from "../router.js";
 
 const PAGE = 50;
+const TABS = ["", "history", "grants"];
 const HINTS_MS = 150;
 
 /** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
@@ -23,7 +25,7 @@ class ApprovalsPage {
     this.list = h("div", { class: "cards" });
     this.note = h("div", { class: "note", role: "status" });
     this.older = button("Show older", () => this.#load(true), { hidden: true });
-    this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history")];
+    this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history"), tab("Grants", "approvals", "grants")];
     this.element = h(
       "div",
       { class: "page" },
@@ -47,9 +49,9 @@ class ApprovalsPage {
 
   /** @param {import("../router.js").Route} route */
   show(route) {
-    this.#tab = route.detail === "history" ? "history" : "";
+    this.#tab = TABS.includes(route.detail) ? route.detail : "";
     this.tabs.forEach((one, index) => {
-      if ((index === 1) === (this.#tab === "history")) one.setAttribute("aria-current", "page");
+      if (TABS[index] === this.#tab) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
     });
     this.#cards.clear();
@@ -74,6 +76,7 @@ class ApprovalsPage {
     const tab = this.#tab;
     const query = /** @type {const} */ ({ state: tab ? "decided" : "pending", limit: PAGE });
     try {
+      if (tab === "grants") return this.#grants(await api.grants());
       const page = await api.approvals({ ...query, before: older ? (this.#next ?? undefined) : undefined });
       if (tab !== this.#tab) return;
       this.#next = page.next;
@@ -93,6 +96,21 @@ class ApprovalsPage {
     this.note.replaceChildren(...(this.list.childElementCount ? [] : this.#empty()));
     this.note.hidden = this.list.childElementCount > 0;
     if (!this.list.querySelector('[tabindex="0"]')) this.walk.refresh();
+  }
+
+  /** @param {import("../../console_types.js").Grant[]} grants */
+  #grants(grants) {
+    if (this.#tab !== "grants") return;
+    const revoke = async (/** @type {string} */ id) => {
+      await api.revokeGrant(id).catch(() => null); // what is left is shown anew
+      announce("Taken back.");
+      this.#load(false);
+    };
+    this.older.hidden = true;
+    this.list.replaceChildren(...grants.map((grant) => grantCard(grant, () => revoke(grant.id))));
+    this.note.replaceChildren(h("p", {}, "Nothing is allowed for good: “Always” on a card makes a grant."));
+    this.note.hidden = grants.length > 0;
+    this.walk.refresh();
   }
 
   /** What is no longer pending stays where it was decided until the page is left, if it was seen here. */
@@ -121,6 +139,18 @@ class ApprovalsPage {
       h("p", { class: "muted" }, "When the assistant needs somebody's consent, the question appears here."),
     ];
   }
+}
+
+/** @param {import("../../console_types.js").Grant} grant @param {() => void} revoke */
+function grantCard({ tool, pattern, user_id, thread_id, created_at }, revoke) {
+  const covers = `${tool}: ${pattern ?? "every call"}`;
+  return h(
+    "article",
+    { class: "card grant", tabindex: "-1" },
+    h("header", {}, h("h3", {}, covers)),
+    h("p", { class: "meta" }, `${user_id} · ${thread_id ? "one conversation" : "everywhere"}`, timeView(created_at)),
+    h("div", { class: "card-actions" }, confirmButton("Take back", `Take back ${covers}?`, revoke)),
+  );
 }
 
 /** @param {string} label @param {string} page @param {string} detail */

@@ -1,0 +1,139 @@
+"""Consent at the console: several calls on one card, what was changed, what was cut off, what was granted."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.browser.hub import Hub, running_hub
+from tests.simulators.model import ModelSimulator
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+TWO = "please run: echo one >> out\nplease run: echo two >> out"
+MODEL = """provider = "openai"
+model = "sim-1"
+base_url = "{url}"
+api_key = "k"
+"""
+LIMIT_S = 10.0
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def simulated(tmp_path: Path) -> AsyncIterator[Hub]:
+    """A hub whose model asks for several calls at once."""
+    async with (
+        ModelSimulator(api_key="k", models=("sim-1",)) as model,
+        running_hub(tmp_path, model=MODEL.format(url=model.openai_base_url)) as running,
+    ):
+        yield running
+
+
+def lines(hub: Hub) -> list[str]:
+    out = hub.directory / "workspace" / "out"
+    return out.read_text().split() if out.exists() else []
+
+
+async def test_several_calls_are_approved_together_or_one_by_one(
+    browser: Browser, simulated: Hub, complaints: Complaints
+) -> None:
+    async with tab(browser, complaints) as page:
+        console = Console(page, simulated.url)
+        await console.log_in(await simulated.link())
+        await console.say_in_a_new_thread(TWO)
+        await expect(console.card()).to_contain_text("May I run these 2 calls?")
+        for words in ("1. shell", "echo one >> out", "2. shell", "echo two >> out"):
+            await expect(console.card()).to_contain_text(words)
+        await expect(console.card().get_by_role("button", name="Edit…")).to_have_count(0)
+        await console.decide("Approve all")
+        await console.sees("Done:")
+        assert lines(simulated) == ["one", "two"]
+
+        await console.say(TWO)
+        await console.decide("One by one")
+        await expect(page.locator("article.approval:not(.closed)")).to_have_count(2)
+        await console.decide("Deny")
+        await expect(page.locator("article.approval:not(.closed)")).to_have_count(1)
+        card = console.card()
+        await card.get_by_role("button", name="Edit…").click()
+        await card.get_by_label("command").fill("echo changed >> out")
+        await card.get_by_role("button", name="Approve as edited").click()
+        await expect(console.messages("assistant").filter(has_text="Done:")).to_have_count(2)
+        assert lines(simulated) == ["one", "two", "changed"]
+    assert complaints.lines == []
+
+
+async def test_the_open_page_names_what_runs_and_not_what_was_asked_for(
+    console: Console, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread("run: touch as-asked")
+    steps = console.page.locator(".steps .step-body")
+    await expect(steps).to_contain_text("touch as-asked")
+    card = console.card()
+    await card.get_by_role("button", name="Edit…").click()
+    await card.get_by_label("command").fill("touch as-edited")
+    await card.get_by_role("button", name="Approve as edited").click()
+    given = console.page.locator(".steps .step-body pre").first
+    await expect(given).to_contain_text("touch as-edited")
+    await expect(given).not_to_contain_text("as-asked")
+    await console.sees("I ran")
+    await console.reload()
+    await expect(given).to_contain_text("touch as-edited")
+    assert complaints.lines == []
+
+
+async def test_a_grant_is_listed_and_taken_back(console: Console, hub: Hub, complaints: Complaints) -> None:
+    made = hub.directory / "workspace" / "made"
+    await console.say_in_a_new_thread("run: touch made")
+    await console.decide("Always")
+    await console.sees("I ran")
+    made.unlink()
+    await console.open("approvals/grants")
+    grant = console.page.locator("article.grant")
+    await expect(grant).to_contain_text("shell: touch made")
+    await expect(grant).to_contain_text("everywhere")
+    await grant.get_by_role("button", name="Take back").click()
+    await expect(grant).to_have_count(1)
+    await grant.get_by_role("button", name="Take back shell: touch made?").click()
+    await expect(grant).to_have_count(0)
+    await expect(console.page.get_by_text("Nothing is allowed for good")).to_be_visible()
+    await console.say_in_a_new_thread("run: touch made")
+    await console.decide("Deny")
+    await expect(console.outcome()).to_contain_text("Denied by owner")
+    assert not made.exists()
+    assert complaints.lines == []
+
+
+@pytest.mark.parametrize("label, times", [("It happened", 1), ("Run it again", 2), ("Leave it", 1)])
+async def test_what_became_of_a_call_that_was_cut_off_is_said_here(
+    console: Console, hub: Hub, label: str, times: int
+) -> None:
+    workspace = hub.directory / "workspace"
+    os.mkfifo(workspace / "gate")
+    await console.say_in_a_new_thread("run: echo one >> out; cat gate")
+    await console.decide("Approve")
+    async with asyncio.timeout(LIMIT_S):
+        while not lines(hub):  # noqa: ASYNC110 - the file tells nobody
+            await asyncio.sleep(0.02)
+    await hub.restart()
+    (workspace / "gate").unlink()
+    (workspace / "gate").write_text("")
+    await expect(console.card()).to_contain_text("I was interrupted while running shell", timeout=30_000)
+    await console.decide_when_reached(label)
+    await expect(console.outcome()).to_contain_text("owner says")
+    await expect(console.card()).to_have_count(0)
+    async with asyncio.timeout(LIMIT_S):
+        while len(lines(hub)) != times:  # noqa: ASYNC110 - the file tells nobody
+            await asyncio.sleep(0.02)
