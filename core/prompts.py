@@ -116,6 +116,11 @@ class VoteRule:
     escalate_to: tuple[str, ...] = ()
     escalated: bool = False
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Whom it names now; see `approvers` for what that means where it names nobody."""
+        return (*self.approvers, *self.escalate_to) if self.escalated else self.approvers
+
 
 @dataclass(frozen=True, slots=True)
 class Vote:

@@ -250,9 +250,7 @@ class Chat:
         glance = await self._store.prompt_glance(prompt_id)
         user_id = caller.principal.user_id
         if glance is None or not (
-            caller.is_owner
-            or user_id == glance.prompt.requester_id
-            or user_id in glance.prompt.rule.approvers
+            caller.is_owner or user_id == glance.prompt.requester_id or user_id in glance.prompt.rule.named
         ):
             raise DeskRefused("not_found", "nothing that waits has this id; list the approvals")
         return glance

@@ -69,7 +69,7 @@ class Onlooker:
         """How prompts stand now, as far as the caller may know of them."""
         for prompt_id in prompt_ids:
             glance = await self._feeds.prompt_glance(prompt_id)
-            if glance is None or not self._concerns(glance.prompt.requester_id, glance.prompt.rule.approvers):
+            if glance is None or not self._concerns(glance.prompt.requester_id, glance.prompt.rule.named):
                 continue
             approval = self._presenter.approval(glance, self._caller.principal)
             if glance.prompt.state is PromptState.CLOSED:
@@ -78,9 +78,9 @@ class Onlooker:
                 yield Event("approval_needed", approval, approval.thread_id)
                 yield Event("gate_required", approval, approval.thread_id)
 
-    def _concerns(self, requester_id: str, approvers: tuple[str, ...]) -> bool:
+    def _concerns(self, requester_id: str, named: tuple[str, ...]) -> bool:
         user_id = self._caller.principal.user_id
-        return self._caller.is_owner or user_id == requester_id or user_id in approvers
+        return self._caller.is_owner or user_id == requester_id or user_id in named
 
 
 class ThreadStream(Onlooker):

@@ -91,9 +91,10 @@ class Pages:
             parameters += wanted.before
         if wanted.concerning is not None:
             conditions.append(
-                "(x.requester_id = ? OR EXISTS (SELECT 1 FROM json_each(x.approvers) y WHERE y.value = ?))"
+                "(x.requester_id = ? OR EXISTS (SELECT 1 FROM json_each(x.approvers) y WHERE y.value = ?)"
+                " OR x.escalated AND EXISTS (SELECT 1 FROM json_each(x.escalate_to) z WHERE z.value = ?))"
             )
-            parameters += [wanted.concerning, wanted.concerning]
+            parameters += [wanted.concerning] * 3
         page = (
             f"SELECT x.id FROM prompts x WHERE {' AND '.join(conditions)}"
             f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"

@@ -11,7 +11,9 @@ from bot.chat.completion import CommandCompleter
 from bot.chat.feed import Feed
 from bot.chat.history import LIMIT_BYTES, kept_history
 from bot.chat.talk import Began, Rested, Wrote
-from bot.chat.wire import blocks_in, detail_of
+from bot.chat.view import keys_of
+from bot.chat.wire import blocks_in, card_in, detail_of
+from bot.web.approvals import ApprovalPage, AskedCallPage, ChoiceView
 from bot.web.blocks import blocks_of
 from channels.markdown import parse
 from channels.terminal.painting import painted
@@ -81,3 +83,26 @@ def test_a_message_looks_the_same_after_its_way_as_json(profile: Profile) -> Non
         assert painted(render(came, 60), colours=False) == painted(render(parse(source), 60), colours=False)
 
     holds()
+
+
+def test_every_call_of_a_joint_card_is_shown_and_each_answer_has_its_key() -> None:
+    calls = [
+        AskedCallPage(call_id=name, tool="shell", reason="it writes", lines=(f"touch {name}", "# 2. shell"))
+        for name in ("one", "two")
+    ]
+    options = [("Approve all", "approve"), ("Deny all", "deny"), ("One by one", "one_by_one")]
+    choices = [ChoiceView(index=n, label=label, option=name) for n, (label, name) in enumerate(options)]
+    page = dict.fromkeys(ApprovalPage.model_fields, None) | {
+        "prompt_id": "k3f9a7mzq2",
+        "title": "May I run these 2 calls?",
+        "calls": calls,
+        "choices": choices,
+        "may_decide": True,
+        "votes": (),
+    }
+    card = card_in(ApprovalPage.model_construct(**page))
+    shown = painted(render(card.blocks, None), colours=False)
+    for number, name in enumerate(("one", "two"), start=1):
+        assert f"{number}. shell: it writes\n\n╭─\ntouch {name}\n# 2. shell\n╰─" in shown
+    assert list(keys_of(card)) == ["a", "d", "o"]
+    assert card.arguments is None

@@ -6,7 +6,7 @@ from core.messages import Message, MessageRef, plain
 from core.ports import OutboxRow, Posted
 from core.prompts import Option, Prompt, VoteRule
 from core.store.accept import CastVote
-from core.store.feed import HubSaid
+from core.store.feed import HubSaid, PromptsWanted
 from core.store.rows import TurnStart
 from core.users import Role
 from tests.contracts.store.test_prompts import closing
@@ -72,6 +72,16 @@ async def test_an_escalated_prompt_names_more_people_once(world: World) -> None:
     assert len(settled.outbox) == 2  # both cards change
     assert settled.started is not None
     assert settled.started.turn_id == start.turn_id
+
+
+async def test_who_is_asked_later_sees_it_listed_from_then_on(world: World) -> None:
+    _, prompt, _ = await asked(world, escalate_at=10)
+    await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
+    bens = PromptsWanted(limit=9, open=True, concerning=BEN.user_id)
+    assert not await world.store.prompt_glances(bens)
+    await world.store.escalate_prompt(prompt.id, [], world.draft("told"))
+    (glance,) = await world.store.prompt_glances(bens)
+    assert glance.prompt.rule.named == (ADA.user_id, BEN.user_id)
 
 
 async def test_a_settled_prompt_is_not_escalated(world: World) -> None:
