@@ -93,6 +93,7 @@ async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_t
     await house.telegram.wait_text(OWNER, "You said: yes")
 
 
+@pytest.mark.slow
 async def test_on_a_joint_card_nothing_is_changed(house: House) -> None:
     house.telegram.user_sends_text(OWNER, request("one", "two"))
     (card,) = await cards(house)
@@ -175,6 +176,7 @@ async def test_a_joint_card_outlives_the_hub(house: House, choice: int) -> None:
     assert lines(house.workspace) == ([] if choice == NONE else ["one", "two"])
 
 
+@pytest.mark.slow
 async def test_on_slack(tmp_path: Path) -> None:
     async with workspace.open_workspace(tmp_path) as place:
         slack, owner, direct = place.slack, workspace.OWNER, place.direct()
@@ -197,6 +199,7 @@ async def test_on_slack(tmp_path: Path) -> None:
         await slack.wait_for(lambda: "to be asked one by one" in slack.visible(direct, joint.ts), LIMIT_S)
 
 
+@pytest.mark.slow
 async def test_on_discord(tmp_path: Path) -> None:
     async with guild.open_server(tmp_path) as place:
         place.discord.user_sends_text(guild.OWNER, request("one", "two"))

@@ -39,6 +39,7 @@ def open_again(scene: Scene, but: Sequence[Shown] = ()) -> list[Shown]:
     return [one for one in scene.shown() if one.buttons and one.id not in old]
 
 
+@pytest.mark.slow  # in the usual profile beside joint cards
 async def test_with_two_open_a_bare_yes_is_text_and_with_one_it_decides(
     tmp_path: Path, platform: str
 ) -> None:
@@ -95,6 +96,7 @@ async def test_a_grant_that_is_taken_back_asks_again(tmp_path: Path, platform: s
         assert not made.exists()
 
 
+@pytest.mark.slow  # in the usual profile beside teams
 async def test_nobody_answering_is_reminded_once_and_means_no(tmp_path: Path, platform: str) -> None:
     extra = "[approvals]\nexpires_after_s = 400"
     async with open_scene(platform, tmp_path, extra=extra, speed=200) as scene:
