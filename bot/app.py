@@ -24,6 +24,7 @@ from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
 from bot.parts import (
     build_approvals,
     build_chat,
+    build_mcp,
     build_pipeline,
     build_rules,
     open_models,
@@ -32,6 +33,7 @@ from bot.parts import (
 from bot.platforms import ChannelBuilder
 from bot.readiness import readiness_of
 from bot.routines import build_routines
+from bot.tools import build_tools
 from bot.vault_keys import VaultKeyRing
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
@@ -72,6 +74,7 @@ from core.users import Principal, Role
 if TYPE_CHECKING:
     from core.notices import Notices
     from core.routines.chatting import RoutinesInWords
+    from core.tools.mcp.server import McpServers
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +117,7 @@ class App:
     notices: Callable[[], "Notices"]
     routines: RoutineService
     audit: AuditLinker
+    mcp: "McpServers | None"
 
 
 async def serve(
@@ -156,6 +160,8 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.audit.run(), name="audit"),
             group.create_task(app.web.run(), name="web"),
         ]
+        if app.mcp is not None:
+            running.append(group.create_task(app.mcp.run(), name="mcp"))
         # What was built lives as long as the hub: the collector need not look at it again and again.
         gc.freeze()
         gc.set_threshold(*USUAL_COLLECTIONS)
@@ -223,7 +229,9 @@ async def _assemble(
 
         return build_words(loaded.config, store, routines, clock, ids)
 
-    pipeline = build_pipeline(loaded, store, clock, leaks, halt, notices, in_words)
+    tools = build_tools(loaded, store, clock, notices, in_words)
+    servers = build_mcp(loaded, tools, clock)
+    pipeline = build_pipeline(loaded.config, tools, clock, leaks, halt)
     audit = build_audit(loaded, store, pipeline.laws, clock)
     store.watch(ChangeListeners(live, audit))
     models = MeteredModel(models, metrics)
@@ -254,7 +262,7 @@ async def _assemble(
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 
     async def readiness() -> Readiness:
-        return await readiness_of(store, hub, manager)
+        return await readiness_of(store, hub, manager, servers)
 
     access = ApiAccess.new(url_of(sock))
     inbox = MeteredInbox(hub, metrics)
@@ -327,6 +335,7 @@ async def _assemble(
         notices=notices,
         routines=routines,
         audit=audit,
+        mcp=servers,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from bot.setting_types import Count, Name, Seconds, Section, Text
+from bot.setting_types import Count, Seconds, Section, Text, ToolName
 
 
 def _approvers(text: str) -> str:
@@ -54,7 +54,7 @@ class Approvals(Section):
     """When a person is asked, and who."""
 
     preset: Literal["manual", "whitelist", "auto_loop", "auto"] = "auto_loop"
-    whitelist: tuple[Name, ...] = (
+    whitelist: tuple[ToolName, ...] = (
         "time",
         "json",
         "echo",
@@ -73,11 +73,11 @@ class Approvals(Section):
     max_rounds: Count = 5
     max_tools: Count = 20
     tool_timeout_s: Seconds = 30
-    tool_timeouts: Mapping[Name, Seconds] = Field(default={"shell": 120})
+    tool_timeouts: Mapping[ToolName, Seconds] = Field(default={"shell": 120})
     loop_timeout_s: Seconds = 300
-    dangerous_tools: tuple[Name, ...] = ("shell", "write_file", "apply_patch", "delete_file", "http")
+    dangerous_tools: tuple[ToolName, ...] = ("shell", "write_file", "apply_patch", "delete_file", "http")
     dangerous_operations: tuple[Text, ...] = ("delete", "write", "execute", "modify")
-    autonomous_denylist: tuple[Name, ...] = (
+    autonomous_denylist: tuple[ToolName, ...] = (
         "routine_create",
         "routine_update",
         "routine_delete",

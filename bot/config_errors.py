@@ -316,6 +316,8 @@ def _literal(value: object) -> str:
     """A value as TOML writes it, on one line and not too long."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(_literal(entry) for entry in value)}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{name} = {_literal(entry)}' for name, entry in value.items())} }}"
     if isinstance(value, bool | int | float):
         return str(value).lower()
     text = str(value)

@@ -52,6 +52,7 @@ def _across_sections(config: Config) -> Iterator[Problem]:
     yield from _models(config)
     yield from _teams(config)
     yield from _approvers(config)
+    yield from _servers(config)
     for name, channel in config.channels.items():
         yield from _channel(config, name, channel)
     if config.agent.reserve_tokens >= config.agent.context_tokens:
@@ -84,6 +85,26 @@ def _teams(config: Config) -> Iterator[Problem]:
         for index, user in enumerate(team.users):
             if user != config.hub.owner and not is_row_id(user):
                 yield Problem(("teams", name, "users", index), f'"{user}" {NO_USER}')
+
+
+def _servers(config: Config) -> Iterator[Problem]:
+    """MCP servers: each is one thing, has names of its own, and is there for people there can be."""
+    folded: dict[str, str] = {}
+    for name, server in config.mcp.items():
+        key = ("mcp", name)
+        other = folded.setdefault(name.replace("-", "_"), name)
+        if other != name:
+            yield Problem(key, f"is called like mcp.{other} but for - and _; give each its own name")
+        if bool(server.command) == (server.url is not None):
+            example = 'for example command = ["github-mcp-server", "stdio"]'
+            yield Problem((*key, "command"), f"a server has either command or url; {example}")
+        elif server.env and not server.command:
+            yield Problem((*key, "env"), "is for a command; a server with a url takes headers")
+        elif server.headers and server.url is None:
+            yield Problem((*key, "headers"), "is for a url; a command takes env")
+        for index, user in enumerate(server.users):
+            if user != config.hub.owner and not is_row_id(user):
+                yield Problem((*key, "users", index), f'"{user}" {NO_USER}')
 
 
 def _approvers(config: Config) -> Iterator[Problem]:

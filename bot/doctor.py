@@ -14,9 +14,10 @@ from bot.config import Loaded
 from bot.errors import DeskRefused, StartError
 from bot.file_findings import file_findings
 from bot.findings import Finding, broken, fine, warning
+from bot.mcp_findings import servers_configured, servers_running
 from bot.policy_file import read_policy
 from bot.probes import probed
-from bot.views import StatusView
+from bot.status_views import StatusView
 from bot.web.server import listen
 from core.errors import StoreError
 from core.store.lock import LOCK_NAME
@@ -46,6 +47,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         findings += await _hub(status)
     else:
         findings.append(_port(config.http.host, config.http.port))
+        findings += servers_configured(loaded)
     return findings + await probed(config, running=running)
 
 
@@ -123,7 +125,7 @@ async def _hub(status: Status) -> list[Finding]:
         else:
             reason = channel.reason or "no reason given"
             findings.append(broken(what, f"{channel.state}: {reason}", "its reason says what is needed"))
-    return findings
+    return [*findings, *servers_running(state.mcp)]
 
 
 def _port(host: str, port: int) -> Finding:

@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from bot.approval_settings import Rule
@@ -14,7 +14,7 @@ from bot.keys import hub_key
 from bot.places import DATABASE_NAME
 from bot.settings import Config
 from bot.settings import Model as ModelSettings
-from bot.tools import build_laws, build_tools
+from bot.tools import build_laws
 from bot.vault_keys import VaultKeyRing
 from channels.webchat import WEB
 from core.agent.chat import ChatDelegate
@@ -41,14 +41,15 @@ from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
 from core.tool import Requirement
-from core.tools.builtin.message import Telling
-from core.tools.builtin.routines import Told
 from core.tools.halt import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
+from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 
 if TYPE_CHECKING:
     import httpx
+
+    from core.tools.mcp.server import McpServers
 
 SPILL_NAME = "outputs"
 
@@ -133,17 +134,19 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -
 
 
 def build_pipeline(
-    configured: Loaded,
-    store: Store,
-    clock: Clock,
-    leaks: LeakDetector,
-    halt: ToolHalt,
-    telling: Callable[[], Telling],
-    routines: Callable[[], Told],
+    config: Config, tools: ToolRegistry, clock: Clock, leaks: LeakDetector, halt: ToolHalt
 ) -> CallPipeline:
     """The one path of every call."""
-    tools = build_tools(configured, store, clock, telling, routines)
-    return CallPipeline(tools, _pipeline_settings(configured.config, leaks), clock, halt)
+    return CallPipeline(tools, _pipeline_settings(config, leaks), clock, halt)
+
+
+def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
+    """The servers that bring further tools; None where none is configured."""
+    if not configured.config.mcp:
+        return None
+    from bot.mcp.build import build_servers
+
+    return build_servers(configured, tools, clock)
 
 
 def build_chat(

@@ -41,6 +41,12 @@ def _name(text: str) -> str:
     return text
 
 
+def _tool_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,127}", text):
+        raise ValueError("is not a tool's name; write it as the hub does, in small letters, digits, - and _")
+    return text
+
+
 def is_row_id(text: str) -> bool:
     """Whether it is an id the store made, dashed or plain."""
     return re.fullmatch(r"[0-9a-fA-F]{32}", text.replace("-", "")) is not None
@@ -84,6 +90,8 @@ class Unopened(SecretStr):
 
 Text = Annotated[str, AfterValidator(_not_blank)]
 Name = Annotated[str, AfterValidator(_name)]
+ToolName = Annotated[str, AfterValidator(_tool_name)]
+"""Of the hub's own, or SERVER__TOOL of an MCP server's."""
 Url = Annotated[str, AfterValidator(_url)]
 UrlOrNothing = Annotated[str, AfterValidator(_url_or_nothing)]
 Zone = Annotated[str, AfterValidator(_timezone)]

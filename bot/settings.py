@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from bot.approval_settings import Approvals
 from bot.channel_settings import ChannelSection
+from bot.mcp_settings import McpServer, ServerName
 from bot.places import DATA_DIR
 from bot.routine_settings import Routines
 from bot.setting_types import (
@@ -25,6 +26,7 @@ from bot.setting_types import (
     Name,
     Section,
     Text,
+    ToolName,
     Url,
     UrlOrNothing,
     User,
@@ -100,14 +102,14 @@ class Policy(Section):
 class MemberRole(Section):
     """What a person let in by pairing or a list may use."""
 
-    tools: tuple[Name, ...] = ("time", "json", "ask_user", "memory_write", "memory_search")
+    tools: tuple[ToolName, ...] = ("time", "json", "ask_user", "memory_write", "memory_search")
     ask_owner: bool = False
 
 
 class GuestRole(Section):
     """What anybody may use where a channel is `open`."""
 
-    tools: tuple[Name, ...] = ("time", "json", "ask_user")
+    tools: tuple[ToolName, ...] = ("time", "json", "ask_user")
 
 
 class Roles(Section):
@@ -175,6 +177,7 @@ class Config(Section):
     log: Log = Log()
     audit: Audit = Audit()
     routines: Routines = Routines()
+    mcp: Mapping[ServerName, McpServer] = Field(default={})
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 
 
@@ -182,7 +185,6 @@ PLANNED: tuple[tuple[str, ...], ...] = (
     ("heartbeat",),
     ("jobs",),
     ("sandbox",),
-    ("mcp",),
     ("models", "thinking"),
     ("budget",),
     ("sessions",),

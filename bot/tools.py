@@ -80,6 +80,10 @@ def build_tools(
             *secret_name_tools(kept),
         ]
     )
+    if config.mcp:
+        from bot.mcp.build import name_known_tools  # of no use where no server is configured
+
+        name_known_tools(configured, registry)
     return registry
 
 

@@ -327,25 +327,3 @@ class DecisionView:
 
     id: str
     outcome: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelView:
-    """One channel's named state, and why; `since` is an ISO time."""
-
-    state: str
-    reason: str | None
-    since: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusView:
-    """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person."""
-
-    version: str
-    ready: bool
-    hub: str
-    store: str
-    channels: dict[str, ChannelView]
-    approvals: int
-    pairing_requests: int

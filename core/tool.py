@@ -124,7 +124,8 @@ class Tool:
     tool is run only where nobody can be asked.
     `rate` looks at arguments (never at state); None where arguments carry no risk. `timeout_s` None: the
     configured default. `limits` are kept for tools with an effect. `sensitive`: argument names never shown or
-    stored in clear.
+    stored in clear. `users`: the ids of those it was made ready for, who have it whatever the list of their
+    role says; None: nobody in particular, the roles say who has it.
     """
 
     name: str
@@ -141,3 +142,4 @@ class Tool:
     limits: tuple[UseLimit, ...] = ()
     version: int = 1
     sensitive: frozenset[str] = field(default_factory=lambda: frozenset[str]())
+    users: frozenset[str] | None = None

@@ -14,7 +14,7 @@ from bot.doctor import examine
 from bot.errors import ConfigError, DeskRefused
 from bot.findings import Health, broken
 from bot.logs import Redactor
-from bot.views import StatusView
+from bot.status_views import StatusView
 
 
 def _loaded(path: Path | None, *, as_json: bool) -> Loaded:

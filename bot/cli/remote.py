@@ -12,7 +12,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from bot.api_access import ApiAccess
 from bot.errors import DeskRefused
 from bot.reload_view import ReloadView
-from bot.views import DecisionView, PairingRequestView, StatusView, UserView
+from bot.status_views import StatusView
+from bot.views import DecisionView, PairingRequestView, UserView
 from core.conversation.pairing import PairAs
 from core.prompts import Option, ToolSetting
 

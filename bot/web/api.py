@@ -14,7 +14,7 @@ from bot.desk import HubDesk
 from bot.keeping import Keeping
 from bot.reload_view import Reloading
 from bot.routine_desk import DeskOfRoutines
-from bot.views import StatusView
+from bot.status_views import StatusView
 from bot.web.approval_policy import ApprovalPolicies
 from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat

@@ -22,6 +22,18 @@ class ChannelHealth:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerHealth:
+    """One MCP server's state and why, since an ISO time; how many of its tools are on offer, and why others
+    are not. What others are called is the server's own text, and not everybody's to read."""
+
+    state: str
+    reason: str | None
+    since: str
+    tools: int
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
 class Readiness:
     """Whether events are taken. One channel's failure doesn't make the hub unready; the store's does."""
 
@@ -29,6 +41,7 @@ class Readiness:
     hub: str
     store: str
     channels: dict[str, ChannelHealth]
+    mcp: dict[str, ServerHealth]
 
 
 def metrics_routes(metrics: Metrics) -> list[Route]:
@@ -50,6 +63,9 @@ def health_routes(readiness: Callable[[], Awaitable[Readiness]]) -> list[Route]:
 
     async def readyz(_: Request) -> Response:
         state = await readiness()
-        return JSONResponse(asdict(state), status_code=200 if state.ready else 503)
+        page = asdict(state)
+        for server in page["mcp"].values():
+            server["refused"] = len(server["refused"])
+        return JSONResponse(page, status_code=200 if state.ready else 503)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]

@@ -7,7 +7,8 @@ from starlette.responses import JSONResponse, Response
 
 from bot.desk import Desk
 from bot.errors import DeskRefused
-from bot.views import DecisionView, PairingRequestView, StatusView, UserView
+from bot.status_views import StatusView
+from bot.views import DecisionView, PairingRequestView, UserView
 from bot.web.blocks import Page
 from bot.web.callers import COOKIE, hash_of, new_key
 from bot.web.endpoints import Call, Endpoint, Given, ShortText

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from importlib import metadata
 
-from bot.views import ChannelView, StatusView
+from bot.status_views import ChannelView, ServerView, StatusView
 from bot.web.health import Readiness
 from core.store.base import Store
 
@@ -23,6 +23,16 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) ->
         hub=state.hub,
         store=state.store,
         channels=channels,
+        mcp={
+            name: ServerView(
+                state=server.state,
+                reason=server.reason,
+                since=server.since,
+                tools=server.tools,
+                refused=dict(server.refused),
+            )
+            for name, server in state.mcp.items()
+        },
         approvals=len(await store.open_prompts()),
         pairing_requests=len(await store.pairing_requests()),
     )

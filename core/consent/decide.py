@@ -1,8 +1,9 @@
 """May this call run? One pure function, the same for chat, jobs, routines and containers.
 
 The first rule that matches decides:
-1. unknown tool, disabled by the operator's policy (one that cannot be read disables every tool) or by the
-   person, not in the role's list: deny;
+1. unknown tool (one made ready for others is unknown), disabled by the operator's policy (one that cannot be
+   read disables every tool) or by the person, not in the role's list: deny. For those a tool was made ready
+   for, it is in the list, unless they are guests;
 2. a hard safety block: deny, in every mode; only then is a tool outside a member's list put to an owner,
    because nobody should be asked for what would be refused anyway;
 3. autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE;
@@ -41,19 +42,20 @@ from core.consent.facts import (
 from core.consent.grants import Wanted, granted, pattern_fits
 from core.prompts import ToolSetting
 from core.tool import Requirement
-from core.users import Principal
+from core.users import Principal, Role
 
 _ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}
 _NOT_IN_A_WORD = re.compile(r"[^a-z0-9]+")
 _HARMLESS_METHOD = "GET"
 _ALLOW = Allow()
+_UNKNOWN = Deny(DenyReason.UNKNOWN_TOOL, "There is no such tool.")
 
 
 def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) -> Decision:
     """Judge a call; see the module's text for the rules."""
     tool = call.tool
     if tool is None:
-        return Deny(DenyReason.UNKNOWN_TOOL, "There is no such tool.")
+        return _UNKNOWN
     access = _access(tool, principal, policy, call.setting)
     if isinstance(access, Deny):
         return access
@@ -96,6 +98,11 @@ def _access(
         return Deny(DenyReason.DISABLED, f"{tool.name} is disabled.")
     if setting is ToolSetting.DISABLED:
         return Deny(DenyReason.DISABLED, f"{tool.name} is disabled.")
+    if tool.users is not None:
+        if principal.user_id not in tool.users:
+            return _UNKNOWN
+        if principal.role is not Role.GUEST:
+            return Access.ALLOWED
     access = policy.roles.access(principal.role, tool.name, tool.data)
     if access is Access.REFUSED:
         return Deny(DenyReason.NOT_IN_ROLE, f"{tool.name} is not available to a {principal.role}.")

@@ -35,12 +35,14 @@ DANGEROUS_OPERATIONS = frozenset({"delete", "write", "execute", "modify"})
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What is judged of a tool. `rated`: its arguments carry risk, so grants of it need a pattern."""
+    """What is judged of a tool. `rated`: its arguments carry risk, so grants of it need a pattern. `users`:
+    see core.tool.Tool."""
 
     name: str
     requirement: Requirement
     data: Data
     rated: bool = False
+    users: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

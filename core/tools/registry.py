@@ -15,21 +15,36 @@ _Asked = tuple[str, Role, Mode, frozenset[str]]
 
 
 class ToolRegistry:
-    """Holds the tools in the order given. Raises ValueError if two names differ only in `-` and `_`."""
+    """Holds the tools in the order given. Raises ValueError if two names differ only in `-` and `_`.
+
+    Looked at from several threads: what changes is made anew and put in place at once.
+    """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools: dict[str, Tool] = {}
-        self._specs: dict[str, ToolSpec] = {}
-        self._facts: dict[str, ToolFacts] = {}
-        self._folded: dict[str, Tool] = {}
-        self._offers: dict[_Asked, tuple[Policy, Sequence[ToolSpec]]] = {}
+        self._own = tuple(tools)
+        self._brought: dict[str, Sequence[Tool]] = {}
+        self._hold(self._own)
+
+    def replace(self, source: str, tools: Sequence[Tool]) -> None:
+        """These in the place of what the same source brought before, after the hub's own and other sources'.
+
+        Raises ValueError as the constructor does; then all is as it was.
+        """
+        brought = {**self._brought, source: tools}
+        self._hold([*self._own, *(tool for found in brought.values() for tool in found)])
+        self._brought = brought
+
+    def _hold(self, tools: Iterable[Tool]) -> None:
+        folded: dict[str, Tool] = {}
         for tool in tools:
-            other = self._folded.setdefault(_fold(tool.name), tool)
+            other = folded.setdefault(_fold(tool.name), tool)
             if other is not tool:
                 raise ValueError(f"two tools are called {tool.name} and {other.name}")
-            self._tools[tool.name] = tool
-            self._specs[tool.name] = ToolSpec(tool.name, tool.description, tool.parameters)
-            self._facts[tool.name] = facts_of(tool)
+        held = {tool.name: tool for tool in folded.values()}
+        self._specs = {name: ToolSpec(name, tool.description, tool.parameters) for name, tool in held.items()}
+        self._facts = {name: facts_of(tool) for name, tool in held.items()}
+        self._tools, self._folded = held, folded
+        self._offers: dict[_Asked, tuple[Policy, Sequence[ToolSpec]]] = {}
 
     def lookup(self, name: str) -> Tool:
         """The tool a model means by `name`: exact, else `-` for `_` and the other way round.
@@ -91,7 +106,7 @@ class ToolRegistry:
 
 def facts_of(tool: Tool) -> ToolFacts:
     """What is judged of a tool."""
-    return ToolFacts(tool.name, tool.requirement, tool.data, rated=tool.rate is not None)
+    return ToolFacts(tool.name, tool.requirement, tool.data, rated=tool.rate is not None, users=tool.users)
 
 
 def _fold(name: str) -> str:

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from bot.channel_settings import ChannelSection, TelegramChannel
 from bot.config import load
+from bot.mcp_settings import McpServer
 from bot.settings import Config
 from bot.toml_lines import Path as Key
 from bot.toml_lines import locate
@@ -25,15 +26,22 @@ VARIABLES = {
     "SLACK_APP_TOKEN": "xapp-1",
     "SLACK_SIGNING_SECRET": "s",
     "DISCORD_TOKEN": "a.b.c",
+    "GITHUB_TOKEN": "g",
+    "MCP_AUTHORIZATION": "Bearer m",
 }
 ALL_OPTIONS = re.sub(r"(?m)^#(?=[a-z\[])", "", EXAMPLE.read_text())
 
 
 def fields(model: type[BaseModel], above: Key = ()) -> Iterator[tuple[Key, FieldInfo]]:
     """Every option with the key it has in the example."""
-    examples = {"teams": ("ops",), "models": (0,), "rules": (0,)}
+    examples: dict[str, Key] = {"teams": ("ops",), "models": (0,), "rules": (0,), "mcp": ("github",)}
+    if model is McpServer:
+        examples["tools"] = ("get_issue",)
     for name, field in model.model_fields.items():
         annotation: Any = field.annotation
+        if model is McpServer and name in ("url", "headers"):  # not beside a command
+            yield ("mcp", "search", name), field
+            continue
         if name == "channels":
             for section in get_args(ChannelSection):
                 platform = get_args(section.model_fields["platform"].annotation)[0]

@@ -15,6 +15,7 @@ from bot.config import load
 from bot.errors import ConfigError
 from bot.keys import KEY_NAME
 from bot.log_file import LOG_NAME
+from bot.mcp.known import DIRECTORY_NAME
 from bot.parts import SPILL_NAME
 from bot.places import DATABASE_NAME
 from bot.settings import Config
@@ -25,16 +26,24 @@ from core.approvals import Preset
 from core.clock import SystemClock
 from core.consent.decide import decide
 from core.consent.facts import Allow, Ask, CallFacts, Interactive, Policy, ToolFacts
+from core.errors import InvalidArguments, ToolFailed
 from core.prompts import Grant, GrantScope
+from core.safety.limits import RESULT_LIMIT_CHARS
 from core.store.lock import LOCK_NAME
-from core.tool import Data, Requirement, Tool
+from core.tool import Data, Requirement, Risk, Tool
+from core.tools.mcp.child import LINE_LIMIT_BYTES, WINDOW_LIMIT_BYTES, WINDOW_LIMIT_LINES, WINDOW_S
+from core.tools.mcp.connection import ANSWER_LIMIT_BYTES, ANSWER_LIMIT_EVENTS
+from core.tools.mcp.listing import ALL_SPECS_BYTES, MOST_LISTED, MOST_TOOLS
+from core.tools.mcp.schemas import LIMIT_BYTES as SCHEMA_LIMIT_BYTES
+from core.tools.mcp.schemas import MOST_STEPS
 from core.users import Principal, Role
-from tests.core.tools.support import run
+from tests.core.tools.support import Call, run
 from tests.docs.reading import code
 from tests.tree import ROOT
 
 OWNER = Principal("u1", Role.OWNER, "Olivia")
 README, CONFIGURATION, SECURITY = Path("README.md"), Path("docs/configuration.md"), Path("docs/security.md")
+TOOLS = Path("docs/tools.md")
 COLUMNS = {
     "tool that never asks": (Requirement.NEVER, False),
     "tool that asks": (Requirement.ASK, False),
@@ -148,7 +157,51 @@ def test_every_file_of_the_data_directory_is_told() -> None:
         LOCK_NAME,
     }
     told = {name for row in rows(SECURITY, "file in `data_dir`") for name in names(row["file in `data_dir`"])}
-    assert kept | {f"{SPILL_NAME}/", f"{UPLOADS_NAME}/"} <= told
+    assert kept | {f"{SPILL_NAME}/", f"{UPLOADS_NAME}/", f"{DIRECTORY_NAME}/"} <= told
+
+
+# --- tools ------------------------------------------------------------------------------------------------
+
+
+async def test_the_tool_of_the_tools_page_works(tmp_path: Path) -> None:
+    (source,) = [written.text for language, written in code(TOOLS) if language == "python"]
+    page: dict[str, Any] = {}
+    exec(compile(source, str(TOOLS), "exec"), page)  # noqa: S102 - it is what the page tells people to write
+    add_note = page["add_note"]
+    assert isinstance(add_note, Tool)
+    call = Call(workspace=str(tmp_path))
+    assert await run(add_note, {"book": "shopping", "text": "milk"}, call) == "Noted in shopping."
+    assert (tmp_path / "shopping.txt").read_text() == "milk\n"
+    with pytest.raises(InvalidArguments, match="book"):
+        add_note.validate({"book": "../etc", "text": "x"})
+    with pytest.raises(ToolFailed, match="cannot be written"):
+        await run(add_note, {"book": "b", "text": "x"}, Call(workspace=str(tmp_path / "missing")))
+    assert add_note.rate is not None
+    assert add_note.rate({"book": "a", "text": "5 EUR"}).requirement is Requirement.ALWAYS_ASK
+    assert add_note.rate({"book": "a", "text": "5"}) == Risk(Requirement.ASK, pattern="a")
+
+
+def test_the_servers_of_the_tools_page_are_configured_so(tmp_path: Path) -> None:
+    (source,) = [written.text for language, written in code(TOOLS) if language == "toml"]
+    (tmp_path / "hubbub.toml").write_text(source)
+    config = load(tmp_path / "hubbub.toml", environ={"GITHUB_TOKEN": "t"}, secrets=False).config
+    assert config.mcp["github"].only == ("get_issue", "add_issue_comment")
+    assert config.mcp["search"].url == "https://mcp.example/mcp"
+
+
+def test_the_bounds_of_the_tools_page_are_those_in_force() -> None:
+    text = (ROOT / TOOLS).read_text()
+    for bound in (
+        f"over {LINE_LIMIT_BYTES >> 20} MB at once",
+        f"{WINDOW_LIMIT_BYTES >> 20} MB or {WINDOW_LIMIT_LINES:,} lines within {WINDOW_S:g} s",
+        f"(HTTP: {ANSWER_LIMIT_BYTES >> 20} MB or {ANSWER_LIMIT_EVENTS:,} events in one answer)",
+        f"first {MOST_TOOLS} tools and {ALL_SPECS_BYTES >> 10} KB",
+        f"of the first {MOST_LISTED} listed",
+        f"over {SCHEMA_LIMIT_BYTES >> 10} KB",
+        f"more than {MOST_STEPS:,} steps",
+        f"cut to {RESULT_LIMIT_CHARS:,} characters",
+    ):
+        assert bound in text
 
 
 # --- the README ------------------------------------------------------------------------------------------

@@ -1,0 +1,173 @@
+"""A server that is reached by streamable HTTP: the SDK's transport, on a client of ours that bounds it.
+
+It goes to the configured address alone: no proxy, no credentials of others, no cookies, and redirects only
+within that origin (the SDK's rule). Answers come as they are, uncompressed, so that their size is their size.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from bot.mcp.session import SdkConnection, greeted
+from core.model.http import tls_context
+from core.tools.mcp.connection import ANSWER_LIMIT_BYTES, ANSWER_LIMIT_EVENTS, ServerFailed
+
+LIST_LIMIT_BYTES = 512 * 1024
+"""Of a page of tools; see core.tools.mcp.listing.MOST_LISTED."""
+STANDING_LIMIT_BYTES = 256 * 1024
+STANDING_LIMIT_TIMES = 100
+"""Of the streams a server may send on unasked: word of a changed list takes 100 bytes."""
+FAREWELL_LIMIT_S = 1.0
+_OVER = frozenset({401, 403, 404, 410})
+"""With these and 5xx a session is over: the key is wrong, or the server has forgotten it."""
+_LISTING = b'"method":"tools/list"'
+_CUT_OFF = (
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    OSError,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+)
+"""What the transport's own tasks end with when a request of theirs fails, or nobody listens any more."""
+
+
+class HttpConnector:
+    """Implements core.tools.mcp.connection.Connector."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], limit_s: float) -> None:
+        self._url = url
+        self._headers = {**headers, "accept-encoding": "identity"}
+        self._limit_s = limit_s
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[SdkConnection]:
+        """See Connector."""
+        told: list[SdkConnection] = []
+        tls = await asyncio.to_thread(tls_context) if self._url.startswith("https:") else True
+        transport = _Bounded(httpx2.AsyncHTTPTransport(verify=tls, trust_env=False), told)
+        timeout = httpx2.Timeout(self._limit_s, read=None)
+        failed: ServerFailed | None = None
+        try:
+            async with (
+                httpx2.AsyncClient(
+                    transport=transport, headers=self._headers, timeout=timeout, trust_env=False
+                ) as client,
+                streamable_http_client(
+                    self._url, http_client=client, max_sse_event_size=ANSWER_LIMIT_BYTES
+                ) as streams,
+            ):
+                try:
+                    async with greeted(streams, None, self._limit_s, told) as connection:
+                        yield connection
+                except ServerFailed as error:
+                    failed = error
+        except* _CUT_OFF as errors:
+            failed = failed or ServerFailed(transport.trouble or _words(errors))
+        if failed is not None:
+            raise ServerFailed(transport.trouble or str(failed)) from failed
+
+
+def _words(errors: BaseExceptionGroup) -> str:
+    """Of the first failure; its own text may hold the address, and with it a key."""
+    first: BaseException = errors
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return f"it cannot be reached ({type(first).__name__})"
+
+
+class _TooMuch(httpx2.StreamError):
+    """More than the hub takes."""
+
+
+class _Budget:
+    """What may still be said."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left_bytes = most_bytes
+        self._left_events = ANSWER_LIMIT_EVENTS
+
+    def spend(self, piece: bytes) -> bool:
+        """Whether there was enough left."""
+        self._left_bytes -= len(piece)
+        self._left_events -= piece.count(b"data:")
+        return self._left_bytes >= 0 and self._left_events >= 0
+
+
+class _Bounded(httpx2.AsyncBaseTransport):
+    """Counts what comes. `trouble`: why the server cannot be worked with, once that is known."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, told: list[SdkConnection]) -> None:
+        self._inner = inner
+        self._told = told
+        self._standing_times = 0
+        self._standing_bytes = _Budget(STANDING_LIMIT_BYTES)
+        self.trouble: str | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See httpx2.AsyncBaseTransport."""
+        if request.method == "GET":
+            self._standing_times += 1
+            if self._standing_times > STANDING_LIMIT_TIMES:
+                return httpx2.Response(405, request=request)
+        farewell = FAREWELL_LIMIT_S if request.method == "DELETE" else None
+        try:
+            async with asyncio.timeout(farewell):
+                response = await self._inner.handle_async_request(request)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("no farewell", request=request) from error
+        if request.method == "POST":
+            self._judge(response)
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Counted(response.stream, self._budget(request), self._too_much)
+        return response
+
+    def _budget(self, request: httpx2.Request) -> _Budget:
+        if request.method == "GET":
+            return self._standing_bytes
+        lists = _LISTING in request.content
+        return _Budget(LIST_LIMIT_BYTES if lists else ANSWER_LIMIT_BYTES)
+
+    def _judge(self, response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            self._give_up("it answers compressed, which was not asked for")
+            raise _TooMuch(str(self.trouble))
+        if response.status_code in _OVER or response.status_code >= 500:
+            self._give_up(f"it answers with HTTP {response.status_code}")
+
+    def _too_much(self) -> _TooMuch:
+        self._give_up("it said more than it may at once")
+        return _TooMuch(str(self.trouble))
+
+    def _give_up(self, because: str) -> None:
+        self.trouble = self.trouble or because
+        for connection in self._told:
+            connection.lose(self.trouble)
+
+    async def aclose(self) -> None:
+        """See httpx2.AsyncBaseTransport."""
+        await self._inner.aclose()
+
+
+class _Counted(httpx2.AsyncByteStream):
+    """A body that ends in an error where it is too long."""
+
+    def __init__(
+        self, inner: httpx2.AsyncByteStream, budget: _Budget, too_much: Callable[[], _TooMuch]
+    ) -> None:
+        self._inner = inner
+        self._budget = budget
+        self._too_much = too_much
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._inner:
+            if not self._budget.spend(piece):
+                raise self._too_much()
+            yield piece
+
+    async def aclose(self) -> None:
+        """See httpx2.AsyncByteStream."""
+        await self._inner.aclose()

@@ -1,0 +1,198 @@
+"""A session of the official SDK, over whatever streams carry it, as the hub's port wants it.
+
+The SDK greets, speaks the versions of the protocol and matches answers to requests. Schemas are judged by the
+hub (the SDK would match a server's patterns with `re`), and nothing that a server asks of us is answered with
+more than a refusal.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import ClientSession, MCPError
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+from pydantic import ValidationError
+
+from core.tool import Arguments, ProcessInfo
+from core.tools.mcp.connection import Reply, ServerFailed
+from core.tools.mcp.listing import MOST_LISTED, Listed
+
+MOST_PAGES = 100
+NAME = "hubbub"
+ENDED = "it ended by itself"
+_STOPPED = "a call was stopped or ran out of time, and with it the connection"
+_NO_PROTOCOL = "it does not keep to the protocol"
+
+
+def quieten() -> None:
+    """What the SDK would log holds what servers say, as often as they say it; the hub has its own words."""
+    for name in ("mcp", "client", "httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+class SdkConnection:
+    """Implements core.tools.mcp.connection.Connection."""
+
+    def __init__(
+        self,
+        session: ClientSession,
+        requests: asyncio.TaskGroup,
+        process: ProcessInfo | None,
+        limit_s: float,
+    ) -> None:
+        """`requests`: where requests live, which end with the session and not with whoever waits for them.
+        `limit_s`: for what is not a call."""
+        self._session = session
+        self._requests = requests
+        self._process = process
+        self._limit_s = limit_s
+        self._news = asyncio.Event()
+        self._lost: str | None = None
+
+    @property
+    def process(self) -> ProcessInfo | None:
+        """See Connection."""
+        return self._process
+
+    def lose(self, because: str) -> None:
+        """It is over, for that reason unless there was one before."""
+        self._lost = self._lost or because
+        self._news.set()
+
+    def note_change(self) -> None:
+        """The server's list is another."""
+        self._news.set()
+
+    async def changed(self) -> None:
+        """See Connection."""
+        await self._news.wait()
+        self._news.clear()
+        if self._lost is not None:
+            raise ServerFailed(self._lost)
+
+    async def greet(self) -> None:
+        """Exchange greetings, in the protocol's older way first: nearly all servers know that. Raises
+        ServerFailed."""
+        async with self._in_time("greet us"):
+            try:
+                await self._session.initialize()
+            except MCPError as error:
+                if error.code != UNSUPPORTED_PROTOCOL_VERSION:
+                    raise
+                await self._session.discover()
+
+    async def tools(self) -> Sequence[Listed]:
+        """See Connection."""
+        listed: list[Listed] = []
+        cursor: str | None = None
+        async with self._in_time("list its tools"):
+            for _ in range(MOST_PAGES):
+                page = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+                listed += [_listed(tool) for tool in page.tools]
+                cursor = page.next_cursor
+                if cursor is None or len(listed) >= MOST_LISTED:
+                    break
+        return listed[:MOST_LISTED]
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._limit_s):
+                yield
+        except TimeoutError as error:
+            raise ServerFailed(self._lost or f"it did not {what} within {self._limit_s:g} s") from error
+        except MCPError as error:
+            over = error.code == CONNECTION_CLOSED
+            raise ServerFailed(self._lost or (ENDED if over else f"it would not {what}")) from error
+        except (ValidationError, RuntimeError, RecursionError) as error:
+            raise ServerFailed(_NO_PROTOCOL) from error
+
+    async def call(self, tool: str, arguments: Arguments) -> Reply:
+        """See Connection."""
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        if self._lost is not None:
+            raise ServerFailed(self._lost)
+        self._requests.create_task(self._ask(tool, dict(arguments), reply), name=f"mcp call {tool[:40]}")
+        try:
+            return await reply
+        except asyncio.CancelledError:
+            self.lose(_STOPPED)
+            raise
+
+    async def _ask(self, tool: str, arguments: dict[str, Any], reply: asyncio.Future[Reply]) -> None:
+        failure: str | None = None
+        try:
+            params = types.CallToolRequestParams(name=tool, arguments=arguments)
+            request = types.CallToolRequest(params=params)
+            result = await self._session.send_request(request, types.CallToolResult)
+            if not reply.done():
+                reply.set_result(_reply(result))
+        except MCPError as error:
+            if error.code == PARSE_ERROR:
+                failure = _NO_PROTOCOL
+            elif error.code != CONNECTION_CLOSED and not reply.done():
+                reply.set_result(Reply(error.message, failed=True))
+        except (ValidationError, RecursionError):
+            failure = _NO_PROTOCOL
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            pass  # it is lost; said below
+        finally:
+            if not reply.done():
+                reply.set_exception(ServerFailed(failure or self._lost or "the connection was lost"))
+
+
+@contextlib.asynccontextmanager
+async def greeted(
+    streams: Any, process: ProcessInfo | None, limit_s: float, tell: list[SdkConnection]
+) -> AsyncIterator[SdkConnection]:
+    """A session over a transport's two streams, once greetings are exchanged. `tell`: gets the connection at
+    once, for those who learn of its end. Raises ServerFailed, also what the body raised of it."""
+    failed: ServerFailed | None = None
+
+    async def hear(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            for connection in tell:
+                connection.note_change()
+
+    info = types.Implementation(name=NAME, version="1")
+    # Requests end by the session's end, so that is what ends first.
+    async with (
+        asyncio.TaskGroup() as requests,
+        ClientSession(*streams, message_handler=hear, client_info=info) as session,
+    ):
+        connection = SdkConnection(session, requests, process, limit_s)
+        tell.append(connection)
+        try:
+            await connection.greet()
+            yield connection
+        except ServerFailed as error:
+            failed = error
+    if failed is not None:
+        raise failed
+
+
+def _listed(tool: types.Tool) -> Listed:
+    return Listed(tool.name, tool.description or "", tool.input_schema, tool.output_schema)
+
+
+def _reply(result: types.CallToolResult) -> Reply:
+    text = "\n".join(_text(block) for block in result.content)
+    return Reply(text, result.is_error, result.structured_content)
+
+
+def _text(block: types.ContentBlock) -> str:
+    match block:
+        case types.TextContent(text=text):
+            return text
+        case types.ImageContent() | types.AudioContent():
+            return f"[{block.mime_type}, {len(block.data) * 3 // 4} bytes, not shown]"
+        case types.ResourceLink(uri=uri):
+            return f"[see {uri}]"
+        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+            return text
+        case types.EmbeddedResource(resource=resource):
+            return f"[{resource.mime_type}, not shown]"

@@ -1,0 +1,219 @@
+"""What a server lists, as tools of this hub: named, bounded, with the requirement the operator gave them.
+
+A server's own hints about its tools (read-only, idempotent, …) count for nothing: the configuration says what
+asks whom and what may be repeated. Descriptions and schemas are cut and cleaned, since each model call
+carries them. A tool is known by its description and schemas as well as its name: consent given to one holds
+for that one alone.
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from core.errors import InvalidArguments
+from core.safety.fencing import sanitise
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
+from core.tools.mcp.judging import Judge, judge_of
+from core.tools.mcp.naming import own_name
+from core.tools.mcp.refusal import SchemaRefused
+
+MOST_LISTED = 512
+"""Further ones are not looked at: reading a list takes a tenth of a millisecond a tool, during which nothing
+else goes on."""
+MOST_TOOLS = 64
+"""Of one server. Models lose their way among more, and each is sent with every request."""
+DESCRIPTION_CHARS = 1_000
+ALL_SPECS_BYTES = 64 * 1024
+"""Descriptions and schemas of one server together: 16,000 tokens."""
+REFUSALS_KEPT = 20
+_SHOWN_CHARS = 80
+_NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A tool as a server lists it. `output`: the schema its structured results are said to have."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    output: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTerms:
+    """What the configuration says of one tool; None: as the server's."""
+
+    requirement: Requirement | None = None
+    effect: Effect | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the configuration says of a server. `only`: the tools that are wanted, None for all; those, and
+    those of `tools`, by the names they have here behind the server's."""
+
+    server: str
+    users: frozenset[str]
+    requirement: Requirement = Requirement.ASK
+    timeout_s: float | None = None
+    only: frozenset[str] | None = None
+    tools: Mapping[str, ToolTerms] = field(default_factory=dict[str, ToolTerms])
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A server's tools, what they were listed as, and by the server's own names why others are none (the
+    first of them)."""
+
+    tools: tuple[Tool, ...] = ()
+    listed: tuple[Listed, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Run = Callable[[Tool, Listed, Judge | None, CallContext, Arguments], Awaitable[str]]
+"""Carries a call out; the judge is that of results."""
+
+
+def offer(listed: Sequence[Listed], terms: Terms, run: Run, *, judged: bool = False) -> Offer:
+    """What becomes of a list. It may be long and its schemas odd: call this in a thread, unless all of it was
+    `judged` before."""
+    tools: dict[str, Tool] = {}
+    kept: list[Listed] = []
+    refused: dict[str, str] = {}
+    room_bytes, more = ALL_SPECS_BYTES, 0
+    for one in listed:
+        name = own_name(terms.server, one.name)
+        if name is not None and terms.only is not None and _bare(terms, name) not in terms.only:
+            continue
+        try:
+            tool = _tool(one, name, terms, run, room_bytes, tools, judged=judged)
+        except SchemaRefused as error:
+            more += len(refused) >= REFUSALS_KEPT
+            if len(refused) < REFUSALS_KEPT:
+                refused[sanitise(one.name)[:_SHOWN_CHARS]] = str(error)
+        else:
+            tools[_folded(tool.name)] = tool
+            kept.append(one)
+            room_bytes -= _size(tool)
+    if more:
+        refused["…"] = f"and {more} more"
+    return Offer(tuple(tools.values()), tuple(kept), refused)
+
+
+def _tool(
+    one: Listed,
+    name: str | None,
+    terms: Terms,
+    run: Run,
+    room_bytes: int,
+    known: Mapping[str, Tool],
+    *,
+    judged: bool,
+) -> Tool:
+    """Raises SchemaRefused."""
+    if name is None:
+        raise SchemaRefused("its name has no letter or digit")
+    if _folded(name) in known:
+        raise SchemaRefused(f"another one is called {name}, too")
+    if len(known) >= MOST_TOOLS:
+        raise SchemaRefused(f"{MOST_TOOLS} tools of a server are the most; name those you want in `only`")
+    tool = _built(one, name, terms, run, judged=judged)
+    if _size(tool) > room_bytes:
+        text = f"the server's tools take more than {ALL_SPECS_BYTES} bytes; name those you want in `only`"
+        raise SchemaRefused(text)
+    return tool
+
+
+def _built(one: Listed, name: str, terms: Terms, run: Run, *, judged: bool) -> Tool:
+    own = terms.tools.get(_bare(terms, name), ToolTerms())
+    requirement = own.requirement or terms.requirement
+    parameters = _parameters(one.parameters)
+    of_arguments = _judge("its arguments' schema", parameters, judged=judged)
+    of_results = None if one.output is None else _judge("its results' schema", one.output, judged=judged)
+    definition = _digest(one)
+
+    def validate(arguments: Mapping[str, Any]) -> Arguments:
+        try:
+            problem = of_arguments(arguments)
+        except SchemaRefused as error:
+            raise InvalidArguments(f"The schema {name} has {error}.") from error
+        if problem is not None:
+            raise InvalidArguments(problem)
+        return dict(arguments)
+
+    async def run_it(call: CallContext, arguments: Arguments) -> str:
+        return await run(tool, one, of_results, call, arguments)
+
+    tool = Tool(
+        name=name,
+        description=f"{_description(one)} (from {terms.server})",
+        parameters=parameters,
+        validate=validate,
+        run=run_it,
+        requirement=requirement,
+        effect=own.effect or Effect.EFFECT,
+        data=Data.SHARED,
+        rate=lambda _: Risk(requirement, pattern=f"as described in {definition[:8]}"),
+        timeout_s=own.timeout_s or terms.timeout_s,
+        version=int(definition[:12], 16),
+        users=terms.users,
+    )
+    return tool
+
+
+def _parameters(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object's schema, whose descriptions hold nothing but text."""
+    if not given:
+        return _NO_ARGUMENTS
+    if given.get("type", "object") != "object":
+        raise SchemaRefused("its arguments are no object")
+    try:
+        cleaned = cast("dict[str, Any]", _cleaned(given))
+    except RecursionError as error:
+        raise SchemaRefused("its arguments' schema is nested too deep") from error
+    return {**cleaned, "type": "object", "properties": cleaned.get("properties", {})}
+
+
+def _cleaned(node: Any) -> Any:
+    match node:
+        case str():
+            return sanitise(node)
+        case list():
+            return [_cleaned(inner) for inner in cast("list[Any]", node)]
+        case dict():
+            return {key: _cleaned(inner) for key, inner in cast("dict[str, Any]", node).items()}
+        case _:
+            return node
+
+
+def _judge(what: str, schema: Mapping[str, Any], *, judged: bool) -> Judge:
+    try:
+        return judge_of(schema, at_once=not judged)
+    except SchemaRefused as error:
+        raise SchemaRefused(f"{what} {error}") from error
+
+
+def _description(one: Listed) -> str:
+    text = sanitise(one.description).strip() or one.name
+    return text if len(text) <= DESCRIPTION_CHARS else f"{text[:DESCRIPTION_CHARS]}…"
+
+
+def _digest(one: Listed) -> str:
+    whole = [one.name, one.description, one.parameters, one.output]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def _size(tool: Tool) -> int:
+    return len(tool.description.encode()) + len(json.dumps(dict(tool.parameters)).encode())
+
+
+def _bare(terms: Terms, name: str) -> str:
+    return name[len(terms.server) + 2 :]
+
+
+def _folded(name: str) -> str:
+    return name.replace("-", "_")

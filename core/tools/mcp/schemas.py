@@ -1,0 +1,219 @@
+"""JSON schemas that a server wrote, which may mean no good: judged before they are used, and used in bounds.
+
+What a schema refers to must be in it. Patterns are matched by RE2, in linear time; one it does not know is
+not checked here, and neither are `format`, `uniqueItems` and `unevaluated…`: the server checks its own
+arguments. However a schema refers to itself, judging one value takes at most `MOST_STEPS` steps.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, cast
+
+import re2  # pyright: ignore[reportMissingTypeStubs]
+from jsonschema import (
+    Draft4Validator,
+    Draft6Validator,
+    Draft7Validator,
+    Draft202012Validator,
+    FormatChecker,
+    validators,
+)
+from jsonschema.exceptions import SchemaError, ValidationError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from core.tools.mcp.refusal import SchemaRefused
+
+LIMIT_BYTES = 16 * 1024
+"""As JSON. It is sent to the model with every request: 16 KB are 4,000 tokens."""
+MOST_DEPTH = 32
+MOST_STEPS = 5_000
+_SHOWN_CHARS = 120
+_UNCHECKED = ("format", "uniqueItems", "unevaluatedItems", "unevaluatedProperties")
+_BEYOND_US = (Unresolvable, RecursionError, TypeError, ValueError, KeyError, AttributeError)
+"""What a schema that is none after all can make of its judge."""
+
+_Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
+_left: ContextVar[list[int]] = ContextVar("steps left")
+
+
+class _TooManySteps(Exception):
+    """Judging a value takes longer than anybody waits."""
+
+
+class ForeignSchema:
+    """A schema that will do. Raises SchemaRefused for others; takes milliseconds, so large lists of them
+    belong into a thread."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        _judge_size(schema)
+        _judge_references(schema)
+        bounded = _bounded(_draft(schema))
+        try:
+            with _Steps():
+                bounded.check_schema(schema, format_checker=FormatChecker(formats=()))
+        except SchemaError as error:
+            raise SchemaRefused(f"is no JSON schema: {error.message[:_SHOWN_CHARS]}") from error
+        except (_TooManySteps, *_BEYOND_US) as error:
+            raise SchemaRefused("is no JSON schema that could be checked") from error
+        self._judge = bounded(schema, registry=cast("Any", Registry)())
+
+    def problem(self, value: Any) -> str | None:
+        """What of the value does not fit, without the value itself; None if all of it does.
+
+        Raises SchemaRefused where that cannot be told.
+        """
+        try:
+            with _Steps():
+                found: ValidationError | None = next(self._judge.iter_errors(value), None)
+        except _TooManySteps as error:
+            raise SchemaRefused(f"takes more than {MOST_STEPS} steps to compare with a value") from error
+        except _BEYOND_US as error:
+            raise SchemaRefused("cannot be followed") from error
+        return None if found is None else _sentence(found)
+
+
+def _draft(schema: Mapping[str, Any]) -> Any:
+    """What the schema says it is, or the newest."""
+    for_any: Any = validators.validator_for
+    found = for_any(schema, default=Draft202012Validator)
+    return found if found in (Draft4Validator, Draft6Validator, Draft7Validator) else Draft202012Validator
+
+
+def _judge_size(schema: Mapping[str, Any]) -> None:
+    try:
+        size = len(json.dumps(schema).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaRefused("is not JSON") from error
+    if size > LIMIT_BYTES:
+        raise SchemaRefused(f"has {size} bytes; {LIMIT_BYTES} are the most")
+
+
+def _judge_references(schema: Mapping[str, Any]) -> None:
+    """Nothing is fetched on a server's behalf, and nothing nested out of sight."""
+    waiting: list[tuple[Any, int]] = [(schema, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MOST_DEPTH:
+            raise SchemaRefused(f"is nested more than {MOST_DEPTH} deep")
+        if isinstance(node, dict):
+            for key, inner in cast("dict[str, Any]", node).items():
+                if key in ("$ref", "$dynamicRef") and isinstance(inner, str) and not inner.startswith("#"):
+                    raise SchemaRefused(f"refers to {inner[:_SHOWN_CHARS]!r}, which is not in it")
+                waiting.append((inner, depth + 1))
+        elif isinstance(node, list):
+            waiting += [(inner, depth + 1) for inner in cast("list[Any]", node)]
+
+
+def _sentence(error: ValidationError) -> str:
+    """jsonschema's own sentences quote the value."""
+    where = ".".join(str(step) for step in error.absolute_path) or "arguments"
+    rule, wanted = str(error.validator), json.dumps(error.validator_value)[:_SHOWN_CHARS]
+    match rule:
+        case "required":
+            given = cast("Mapping[str, Any]", error.instance)
+            missing = [name for name in cast("list[str]", error.validator_value) if name not in given]
+            return f"{where}: {', '.join(missing)[:_SHOWN_CHARS]} required, but missing"
+        case "additionalProperties" | "None":  # None: a schema that is `false`
+            return f"{where}: there is no such argument"
+        case "type":
+            return f"{where}: should be {wanted}"
+        case "enum" | "const":
+            return f"{where}: should be one of {wanted}"
+        case _:
+            return f"{where}: does not fit {rule} {wanted}"
+
+
+# --- a judge that counts -----------------------------------------------------------------------------------
+
+
+class _Steps:
+    """Within it, so many steps may be taken."""
+
+    def __enter__(self) -> None:
+        self._token = _left.set([MOST_STEPS])
+
+    def __exit__(self, *_: object) -> None:
+        _left.reset(self._token)
+
+
+@cache
+def _bounded(judge: Any) -> Any:
+    """The draft's judge with every keyword counted, and what looks for patterns done by RE2."""
+    keywords: dict[str, _Keyword] = {
+        **judge.VALIDATORS,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        **dict.fromkeys(_UNCHECKED, _nothing),
+    }
+    extend = cast("Any", validators).extend
+    return extend(judge, {name: _counted(keyword) for name, keyword in keywords.items()})
+
+
+def _counted(keyword: _Keyword) -> _Keyword:
+    def judge(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:
+        _step()
+        return keyword(validator, value, instance, schema)
+
+    return judge
+
+
+def _step() -> None:
+    left = _left.get()
+    left[0] -= 1
+    if left[0] < 0:
+        raise _TooManySteps
+
+
+def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> None:
+    return None
+
+
+def _pattern(_validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and (known := _compiled(pattern)) and not known.search(instance):
+        yield ValidationError("does not match")
+
+
+def _pattern_properties(
+    validator: Any, patterns: Any, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for pattern, schema in cast("dict[str, Any]", patterns).items():
+        known = _compiled(pattern)
+        for name, inner in cast("dict[str, Any]", instance).items():
+            _step()
+            if known and known.search(name):
+                yield from validator.descend(inner, schema, path=name, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, allowed: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    patterns = [known for text in schema.get("patternProperties", ()) if (known := _compiled(text))]
+    for name, inner in cast("dict[str, Any]", instance).items():
+        _step()
+        if name in schema.get("properties", ()) or any(known.search(name) for known in patterns):
+            continue
+        if allowed is False:
+            yield ValidationError("not allowed", path=[name])
+        else:
+            yield from validator.descend(inner, allowed, path=name)
+
+
+_re2: Any = re2
+_QUIET = _re2.Options()
+_QUIET.log_errors = False
+
+
+def _compiled(pattern: Any) -> Any:
+    """None for what RE2 does not know."""
+    try:
+        return _re2.compile(str(pattern), _QUIET)
+    except _re2.error:
+        return None

@@ -1,0 +1,218 @@
+"""One configured server: kept connected in the background, its tools offered, its calls carried out.
+
+    connecting ⇄ ready
+        ⇅         ↓ gone, hung, or out of bounds
+      failed ←────┘     tried again after 1, 2, 4, … 300 s
+
+Nobody waits for a server but those who call its tools, and they no longer than their call may take: while it
+connects they wait, while it is failed they are told so at once.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from core.clock import Clock
+from core.errors import ToolFailed
+from core.safety.fencing import sanitise
+from core.tool import Arguments, CallContext, Effect, Tool
+from core.tools.mcp.connection import Connection, Connector, Known, Reply, ServerFailed
+from core.tools.mcp.judging import Judge
+from core.tools.mcp.listing import Listed, Offer, Terms, offer
+from core.tools.mcp.refusal import SchemaRefused
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 300.0
+STEADY_AFTER_S = 60.0
+"""A connection that lasted so long was a good one: the next pause is the first again."""
+LIST_AGAIN_AFTER_S = 600.0
+"""For servers that do not say when their list changes."""
+BETWEEN_LISTS_S = 2.0
+"""A server that says so all the time is not asked all the time."""
+MOST_CALLS = 8
+"""At once, of one server; others wait their turn within their own time."""
+REASONS_CHARS = 2_000
+_UNDECLARED = "[This does not have the form that {server} declared for it.]"
+_UNJUDGED = "[Whether this has the form that {server} declared for it could not be told.]"
+
+logger = logging.getLogger(__name__)
+
+
+class Phase(StrEnum):
+    """How a server is."""
+
+    CONNECTING = "connecting"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """How a server is, why, and since when (microseconds UTC). `tools`: how many are on offer; `refused`: by
+    the server's own names why others are not."""
+
+    phase: Phase
+    reason: str | None
+    since: int
+    tools: int = 0
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class McpServer:
+    """Supervises one server. `offers`: told of its tools whenever they are others; raises ValueError if they
+    cannot be had."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        connector: Connector,
+        known: Known,
+        offers: Callable[[str, Sequence[Tool]], None],
+        clock: Clock,
+    ) -> None:
+        self._terms = terms
+        self._connector = connector
+        self._known = known
+        self._offers = offers
+        self._clock = clock
+        self._listed: Sequence[Listed] = ()
+        self._connection: Connection | None = None
+        self._settled = asyncio.Event()
+        self._places = asyncio.Semaphore(MOST_CALLS)
+        self.state = ServerState(Phase.CONNECTING, None, clock.now())
+
+    @property
+    def name(self) -> str:
+        """As the configuration calls it."""
+        return self._terms.server
+
+    def recall(self) -> None:
+        """Offer what the server listed when it was last reached: a call may be waiting for its answer."""
+        listed = self._known.load()
+        self._take(listed, offer(listed, self._terms, self._carry_out, judged=True))
+
+    async def run(self) -> None:
+        """Keep it connected until cancelled."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            self._become(Phase.CONNECTING)
+            began_s = self._clock.monotonic_s()
+            reason = await self._connected_once()
+            if self._clock.monotonic_s() - began_s > STEADY_AFTER_S:
+                pause_s = FIRST_PAUSE_S
+            self._become(Phase.FAILED, f"{reason}; next try in {pause_s:g} s")
+            logger.warning("mcp %s: %s; next try in %g s", self.name, reason, pause_s)
+            await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _connected_once(self) -> str:
+        """From greeting to the end; why it ended."""
+        try:
+            async with self._connector.open() as connection:
+                await self._list(connection)
+                self._connection = connection
+                self._become(Phase.READY)
+                logger.info("mcp %s: ready with %d tools", self.name, self.state.tools)
+                await self._attend(connection)
+        except ServerFailed as error:
+            return str(error)
+        except Exception:
+            logger.exception("mcp %s: unexpected failure", self.name)
+            return "failed unexpectedly, see the log"
+        finally:
+            self._connection = None
+        return "it ended"
+
+    async def _attend(self, connection: Connection) -> None:
+        """Follow the server's list. Raises ServerFailed once it is gone."""
+        while True:
+            try:
+                async with asyncio.timeout(LIST_AGAIN_AFTER_S):
+                    await connection.changed()
+            except TimeoutError:
+                pass  # it may not be able to say so
+            await self._list(connection)
+            await self._clock.sleep(BETWEEN_LISTS_S)
+
+    async def _list(self, connection: Connection) -> None:
+        listed = await connection.tools()
+        if listed == self._listed:
+            return
+        offered = await asyncio.to_thread(offer, listed, self._terms, self._carry_out)
+        self._take(listed, offered)
+        await asyncio.to_thread(self._known.save, offered.listed)
+
+    def _take(self, listed: Sequence[Listed], offered: Offer) -> None:
+        try:
+            self._offers(self.name, offered.tools)
+        except ValueError as error:
+            raise ServerFailed(str(error)) from error
+        self._listed = listed
+        self.state = replace(self.state, tools=len(offered.tools), refused=dict(offered.refused))
+        if offered.refused:
+            why = "; ".join(f"{name}: {reason}" for name, reason in offered.refused.items())
+            logger.warning("mcp %s: not all of its tools are offered: %s", self.name, why[:REASONS_CHARS])
+
+    def _become(self, phase: Phase, reason: str | None = None) -> None:
+        self.state = replace(self.state, phase=phase, reason=reason, since=self._clock.now())
+        if phase is Phase.CONNECTING:
+            self._settled.clear()
+        else:
+            self._settled.set()
+
+    # --- calls -----------------------------------------------------------------------------------------
+
+    async def _carry_out(
+        self, tool: Tool, listed: Listed, judge: Judge | None, call: CallContext, arguments: Arguments
+    ) -> str:
+        """See core.tool.Tool.run."""
+        await self._settled.wait()
+        async with self._places:
+            connection = self._connection
+            if connection is None:
+                raise ToolFailed(f"The server {self.name} cannot be reached: {self.state.reason}.")
+            if tool.effect is Effect.EFFECT and connection.process is not None:
+                # The next hub ends the server before anybody is asked what became of the call.
+                await call.process_started(connection.process)
+            try:
+                reply = await connection.call(listed.name, arguments)
+            except ServerFailed as error:
+                raise ToolFailed(
+                    f"{error}. Whether the call was carried out is not known; do not repeat it unasked."
+                ) from error
+        if reply.failed:
+            raise ToolFailed(sanitise(reply.text))
+        return await asyncio.to_thread(self._judged, reply, judge) if judge is not None else reply.text
+
+    def _judged(self, reply: Reply, judge: Judge) -> str:
+        """What it says, marked if it is not what it was said to be."""
+        mark = ""
+        try:
+            if reply.structured is None or judge(reply.structured) is not None:
+                mark = _UNDECLARED
+        except SchemaRefused:
+            mark = _UNJUDGED
+        text = reply.text or json.dumps(reply.structured, ensure_ascii=False)
+        if mark:
+            logger.warning("mcp %s: a result does not have its declared form", self.name)
+        return f"{mark.format(server=self.name)}\n{text}" if mark else text
+
+
+class McpServers:
+    """All of them; one cannot hold up another."""
+
+    def __init__(self, servers: Sequence[McpServer]) -> None:
+        self._servers = servers
+
+    def states(self) -> dict[str, ServerState]:
+        """How each is."""
+        return {server.name: server.state for server in self._servers}
+
+    async def run(self) -> None:
+        """Keep them connected until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for server in self._servers:
+                group.create_task(server.run(), name=f"mcp {server.name}")

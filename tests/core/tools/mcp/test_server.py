@@ -1,0 +1,230 @@
+"""One server's life: connected in the background, tried again, its list followed, its calls bounded."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from core.errors import ToolFailed
+from core.tool import Arguments, ProcessInfo, Tool
+from core.tools.mcp.connection import Reply, ServerFailed
+from core.tools.mcp.listing import Listed, Terms
+from core.tools.mcp.server import LONGEST_PAUSE_S, McpServer, Phase
+from tests.clock import ManualClock
+from tests.core.tools.support import Call, run
+
+SHAPE: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+ACT = Listed("act", "Acts.", {"type": "object", "properties": {}})
+OTHER = Listed("other", "Acts.", {"type": "object", "properties": {}})
+SHAPED = Listed("shaped", "Acts.", {"type": "object", "properties": {}}, SHAPE)
+
+
+@dataclass
+class Fake:
+    """Connector, connection and memory in one, as a test wants them."""
+
+    listed: Sequence[Listed] = (ACT,)
+    failures: list[str] = field(default_factory=list)
+    reply: Reply | ServerFailed = field(default_factory=lambda: Reply("done"))
+    kept: Sequence[Listed] = ()
+    process: ProcessInfo | None = None
+    opened: int = 0
+    asked: int = 0
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    calls: list[str] = field(default_factory=list)
+    running: int = 0
+    most: int = 0
+    gate: asyncio.Event | None = None
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator["Fake"]:
+        self.opened += 1
+        if self.failures:
+            raise ServerFailed(self.failures.pop(0))
+        yield self
+
+    async def tools(self) -> Sequence[Listed]:
+        self.asked += 1
+        return self.listed
+
+    async def call(self, tool: str, arguments: Arguments) -> Reply:
+        self.calls.append(tool)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+        finally:
+            self.running -= 1
+        if isinstance(self.reply, ServerFailed):
+            raise self.reply
+        return self.reply
+
+    async def changed(self) -> None:
+        await self.news.wait()
+        self.news.clear()
+        if self.lost.is_set():
+            raise ServerFailed("it ended by itself")
+
+    def load(self) -> Sequence[Listed]:
+        return self.kept
+
+    def save(self, listed: Sequence[Listed]) -> None:
+        self.kept = listed
+
+
+@dataclass
+class Bench:
+    """A server, its surroundings, and what it offers."""
+
+    fake: Fake
+    clock: ManualClock = field(default_factory=ManualClock)
+    offered: dict[str, Tool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        terms = Terms("srv", frozenset({"u1"}))
+        self.server = McpServer(terms, self.fake, self.fake, self._take, self.clock)
+
+    def _take(self, _name: str, tools: Sequence[Tool]) -> None:
+        self.offered = {tool.name: tool for tool in tools}
+
+    async def becomes(self, phase: Phase) -> None:
+        async with asyncio.timeout(5):
+            while self.server.state.phase is not phase:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.001)
+
+
+@contextlib.asynccontextmanager
+async def running(fake: Fake) -> AsyncIterator[Bench]:
+    bench = Bench(fake)
+    task = asyncio.create_task(bench.server.run())
+    try:
+        yield bench
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_its_tools_are_offered_called_and_remembered() -> None:
+    async with running(Fake()) as bench:
+        await bench.becomes(Phase.READY)
+        assert await run(bench.offered["srv__act"], {}) == "done"
+        assert bench.server.state.tools == 1
+        assert list(bench.fake.kept) == [ACT]
+
+
+async def test_what_is_remembered_is_offered_before_it_is_reached() -> None:
+    bench = Bench(Fake(kept=[ACT]))
+    bench.server.recall()
+    assert set(bench.offered) == {"srv__act"}
+    assert bench.server.state.phase is Phase.CONNECTING
+    waiting = asyncio.create_task(run(bench.offered["srv__act"], {}))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    task = asyncio.create_task(bench.server.run())
+    assert await waiting == "done"
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_it_is_tried_again_and_again_with_longer_pauses() -> None:
+    async with running(Fake(failures=["it cannot be reached"] * 12, kept=[ACT])) as bench:
+        bench.server.recall()
+        pauses = []
+        for _ in range(12):
+            pauses.append(await bench.clock.someone_waits())
+            assert bench.server.state.phase is Phase.FAILED
+            assert str(bench.server.state.reason).startswith("it cannot be reached; next try in")
+            with pytest.raises(ToolFailed, match="srv cannot be reached: it cannot be reached"):
+                await run(bench.offered["srv__act"], {})
+            bench.clock.advance(pauses[-1])
+            async with asyncio.timeout(5):
+                while bench.fake.opened <= len(pauses):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+        assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, LONGEST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
+        await bench.becomes(Phase.READY)
+
+
+async def test_a_list_that_changes_is_followed_but_not_all_the_time() -> None:
+    async with running(Fake()) as bench:
+        await bench.becomes(Phase.READY)
+        bench.fake.listed = [OTHER]
+        for _ in range(100):
+            bench.fake.news.set()
+        await bench.clock.someone_waits()
+        assert set(bench.offered) == {"srv__other"}
+        assert bench.fake.asked == 2
+        bench.fake.news.set()
+        await asyncio.sleep(0)
+        assert bench.fake.asked == 2
+
+
+async def test_a_lost_server_is_known_to_be_lost_and_comes_back() -> None:
+    async with running(Fake()) as bench:
+        await bench.becomes(Phase.READY)
+        bench.fake.lost.set()
+        bench.fake.news.set()
+        await bench.becomes(Phase.FAILED)
+        assert str(bench.server.state.reason).startswith("it ended by itself")
+        bench.fake.lost.clear()
+        await bench.clock.someone_waits()
+        bench.clock.advance(1)
+        await bench.becomes(Phase.READY)
+
+
+async def test_a_call_cut_off_may_have_been_carried_out() -> None:
+    async with running(Fake(reply=ServerFailed("it ended by itself"))) as bench:
+        await bench.becomes(Phase.READY)
+        with pytest.raises(ToolFailed, match="Whether the call was carried out is not known"):
+            await run(bench.offered["srv__act"], {})
+
+
+async def test_what_failed_says_why() -> None:
+    async with running(Fake(reply=Reply("no \x1b[1msuch issue", failed=True))) as bench:
+        await bench.becomes(Phase.READY)
+        with pytest.raises(ToolFailed, match=r"^no such issue$"):
+            await run(bench.offered["srv__act"], {})
+
+
+@pytest.mark.parametrize(
+    "reply,shown",
+    [
+        (Reply("fine", structured={"a": 1}), "fine"),
+        (Reply("", structured={"a": 1}), '{"a": 1}'),
+        (Reply("odd", structured={"a": "x"}), "[This does not have the form that srv declared for it.]\nodd"),
+        (Reply("bare"), "[This does not have the form that srv declared for it.]\nbare"),
+    ],
+)
+async def test_a_result_of_another_form_than_declared_is_marked(reply: Reply, shown: str) -> None:
+    async with running(Fake(listed=[SHAPED], reply=reply)) as bench:
+        await bench.becomes(Phase.READY)
+        assert await run(bench.offered["srv__shaped"], {}) == shown
+
+
+async def test_its_process_is_recorded_before_the_call() -> None:
+    process = ProcessInfo(4711, 4711, 1)
+    async with running(Fake(process=process, reply=ServerFailed("gone"))) as bench:
+        await bench.becomes(Phase.READY)
+        call = Call()
+        with pytest.raises(ToolFailed):
+            await run(bench.offered["srv__act"], {}, call)
+        assert call.processes == [process]
+
+
+async def test_so_many_calls_at_once() -> None:
+    fake = Fake(gate=asyncio.Event())
+    async with running(fake) as bench:
+        await bench.becomes(Phase.READY)
+        calls = [asyncio.create_task(run(bench.offered["srv__act"], {})) for _ in range(30)]
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert fake.running == 8
+        assert fake.gate is not None
+        fake.gate.set()
+        assert await asyncio.gather(*calls) == ["done"] * 30
+        assert fake.most == 8

@@ -1,0 +1,148 @@
+"""An MCP server on HTTP that can misbehave; within the test's own process, without the SDK.
+
+`mode` says how it errs, and may change at any time; what was called is in `calls`, headers in `headers`.
+"""
+
+import asyncio
+import contextlib
+import gzip
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from tests.simulators.mcp.raw import TOOLS, text, tool
+
+SESSION = "mcp-session-id"
+
+
+class WebServer:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.mode = ""
+        self.calls: list[Mapping[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.sessions = 0
+        self.url = ""
+        self.key: str | None = None
+        self._standing: list[asyncio.Queue[bytes]] = []
+        self._listens = asyncio.Event()
+        self._changed = False
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        self.headers.append(request.headers)
+        if self.key is not None and request.headers.get("Authorization") != self.key:
+            return web.Response(status=401, text="who are you?")
+        if self.mode == "elsewhere":
+            raise web.HTTPTemporaryRedirect("http://127.0.0.1:9/mcp")
+        message = json.loads(await request.read())
+        if "id" not in message:
+            return web.Response(status=202)
+        answer = await self.answer(request, message["method"], message.get("params") or {})
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        page = {"jsonrpc": "2.0", "id": message["id"], **answer}
+        return web.json_response(page, headers={SESSION: f"s{self.sessions}"})
+
+    async def answer(self, request: web.Request, method: str, params: dict[str, Any]) -> Any:
+        match method:
+            case "initialize":
+                self.sessions += 1
+                return {
+                    "result": {
+                        "protocolVersion": params["protocolVersion"],
+                        "capabilities": {"tools": {"listChanged": True}},
+                        "serverInfo": {"name": "web", "version": "1"},
+                    }
+                }
+            case "tools/list":
+                return {"result": {"tools": [tool("other", {"type": "object"})] if self._changed else TOOLS}}
+            case "tools/call":
+                return await self.call(request, params["name"], params.get("arguments") or {})
+            case _:
+                return {"error": {"code": -32601, "message": f"no {method} here"}}
+
+    async def call(self, request: web.Request, name: str, arguments: dict[str, Any]) -> Any:
+        self.calls.append({"name": name, **arguments})
+        match self.mode:
+            case "hangs":
+                return await asyncio.Event().wait()
+            case "floods":
+                return await self.stream(request, "application/json", b'"' + b"x" * 1024 * 1024, 100)
+            case "chatters":
+                event = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
+                return await self.stream(request, "text/event-stream", event * 1000, 1000)
+            case "compressed":
+                body = gzip.compress(b"x" * 10 * 1024 * 1024)
+                return web.Response(body=body, headers={"Content-Encoding": "gzip"})
+            case "breaks":
+                return web.Response(status=500, text="Traceback …")
+            case "forgets":
+                return web.Response(status=404)
+            case "nonsense":
+                return web.Response(text="{", content_type="application/json")
+            case "drops":
+                assert request.transport is not None
+                request.transport.abort()
+                return web.Response()
+            case _:
+                return text(str(arguments["a"] + arguments["b"])) if name == "add" else text("done")
+
+    async def stream(self, request: web.Request, kind: str, piece: bytes, times: int) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(times):
+                await response.write(piece)
+        return response
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        self._standing.append(queue)
+        self._listens.set()
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await response.write(await queue.get())
+        return response
+
+    async def standing(self) -> None:
+        """Until a client listens to what is said unasked."""
+        async with asyncio.timeout(10):
+            await self._listens.wait()
+
+    def say_unasked(self, event: bytes) -> None:
+        for queue in self._standing:
+            queue.put_nowait(event)
+
+    def change(self) -> None:
+        """Another list from now on, and word of it."""
+        self._changed = True
+        page = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        self.say_unasked(b"data: " + json.dumps(page).encode() + b"\n\n")
+
+
+@contextlib.asynccontextmanager
+async def open_web_server() -> AsyncIterator[WebServer]:
+    """A server on a free port of this machine."""
+    server = WebServer()
+    app = web.Application()
+    app.router.add_post("/mcp", server.post)
+    app.router.add_get("/mcp", server.get)
+    app.router.add_delete("/mcp", lambda _: _farewell())
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+async def _farewell() -> web.Response:
+    return web.Response()
