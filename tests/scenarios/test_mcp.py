@@ -7,20 +7,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.mcp import raw
+from tests.simulators.mcp.web import open_web_server
 
-MEMBER, GUEST = 100, 101
-ADD, NOTE = "raw__add", "raw__note"
-
-
-def command(directory: Path, mode: str = "") -> list[str]:
-    """The raw server, as the configuration names it."""
-    return [sys.executable, "-S", "-E", str(raw.__file__), str(directory), mode]
+GUEST = 101
+NOTE = "raw__note"
+LOADED_WITHIN_S = 30.0
+"""The SDK takes a second and a half to load, more on a busy machine."""
+ASKS = """[approvals]
+preset = "whitelist"
+"""
 
 
 def section(directory: Path, mode: str = "", name: str = "raw", extra: str = "") -> str:
-    return f"[mcp.{name}]\ncommand = {json.dumps(command(directory, mode))}\n{extra}\n"
+    command = [sys.executable, "-S", "-E", str(raw.__file__), str(directory), mode]
+    return f"[mcp.{name}]\ncommand = {json.dumps(command)}\n{extra}\n"
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -28,13 +32,14 @@ def call(tool: str, **arguments: Any) -> str:
     return f"please call: {tool} {json.dumps(arguments)}"
 
 
-async def becomes(house: House, state: str, name: str = "raw") -> dict[str, Any]:
-    """Until `/readyz` names that state of the server; what it says of it."""
-    async with asyncio.timeout(LIMIT_S):
+async def becomes(house: House, state: str, name: str = "raw", *, tools: int | None = None) -> dict[str, Any]:
+    """Until `/readyz` names that state of the server, and so many tools; what it says of it."""
+    async with asyncio.timeout(LOADED_WITHIN_S):
         while True:
             _, page = await house.readyz()
-            if page["mcp"][name]["state"] == state:
-                return page["mcp"][name]
+            server = page["mcp"][name]
+            if server["state"] == state and tools in (None, server["tools"]):
+                return server
             await asyncio.sleep(0.02)
 
 
@@ -61,12 +66,7 @@ def alive(directory: Path) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-ASKS = """[approvals]
-preset = "whitelist"
-"""
-
-
-async def test_the_owner_agrees_and_reads_what_the_server_did(tmp_path: Path) -> None:
+async def test_the_owner_agrees_and_nobody_else_has_it(tmp_path: Path) -> None:
     async with open_house(tmp_path, extra=section(tmp_path) + ASKS) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
         assert (await becomes(house, "ready"))["tools"] == 5
@@ -79,8 +79,97 @@ async def test_the_owner_agrees_and_reads_what_the_server_did(tmp_path: Path) ->
         await house.telegram.wait_text(OWNER, "noted milk")
         assert (tmp_path / "notes").read_text() == "milk\n"
         assert told(house).startswith(f'<tool_output name="{NOTE}">\n')
-
+        assert NOTE in offered(house)
         assert "I have no tool named" in await answered(house, call(NOTE, text="x"), GUEST)
         assert not any(name.startswith("raw__") for name in offered(house))
-        print(house.says(OWNER))
     assert alive(tmp_path) == []
+
+
+@pytest.mark.slow
+async def test_a_call_that_waits_over_a_restart_finds_its_tool_again(tmp_path: Path) -> None:
+    async with open_house(tmp_path, extra=section(tmp_path) + ASKS) as house:
+        await becomes(house, "ready")
+        house.telegram.user_sends_text(OWNER, call(NOTE, text="milk"))
+        card = await house.card(OWNER)
+        await house.stop()
+        assert alive(tmp_path) == []
+        await house.start()
+        await house.pressed(OWNER, card, 0)
+        await house.telegram.wait_text(OWNER, "noted milk", LOADED_WITHIN_S)
+        assert (tmp_path / "notes").read_text() == "milk\n"
+
+
+@pytest.mark.slow
+async def test_a_tool_that_became_another_is_asked_about_again(tmp_path: Path) -> None:
+    async with open_house(tmp_path, extra=section(tmp_path, "changes") + ASKS) as house:
+        await becomes(house, "ready")
+        house.telegram.user_sends_text(OWNER, call(NOTE, text="milk"))
+        card = await house.card(OWNER)
+        await house.pressed(OWNER, card, 2)  # always
+        await house.telegram.wait_text(OWNER, "noted milk")
+        await becomes(house, "ready", tools=2)
+        house.telegram.user_sends_text(OWNER, call(NOTE, text="secrets"))
+        again = await house.card(OWNER)
+        assert "secrets" in again.text
+        await house.pressed(OWNER, again, 1)
+        await house.telegram.wait_text(OWNER, "denied")
+        assert (tmp_path / "notes").read_text() == "milk\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mode,said",
+    [
+        ("hangs", "was stopped after 2 s"),
+        ("crashes", "Whether the call was carried out is not known"),
+        ("floods", "it said more than 4194304 bytes at once"),
+        ("chatters", "it said more than"),
+        ("shouts", "it said more than"),
+        ("nonsense", "it does not keep to the protocol"),
+    ],
+)
+async def test_a_server_that_misbehaves_is_its_own_concern(tmp_path: Path, mode: str, said: str) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    bad.mkdir()
+    both = section(good, name="good") + section(bad, mode, extra="timeout_s = 2.0")
+    async with open_house(tmp_path, extra=both) as house:
+        await becomes(house, "ready")
+        await becomes(house, "ready", "good")
+        house.telegram.user_sends_text(OWNER, call("raw__add", a=1, b=2))
+        await house.telegram.wait_for(lambda: said in "\n".join(house.says(OWNER)), LOADED_WITHIN_S)
+        assert "Done: <tool_output" in await answered(house, call("good__add", a=20, b=22))
+        assert "42" in told(house)
+        await becomes(house, "ready")  # it comes back
+    assert alive(bad) == []
+    assert alive(good) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["silent", "crashes-greeted", "complains", "huge", "listy"])
+async def test_a_server_that_does_not_begin_delays_nothing(tmp_path: Path, mode: str) -> None:
+    extra = section(tmp_path, mode, extra="connect_timeout_s = 2.0")
+    async with open_house(tmp_path, extra=extra) as house:
+        assert "echoed" not in await answered(house, "hello")
+        state = await becomes(house, "failed")
+        assert state["reason"]
+        assert (await house.readyz())[0] == 200
+    assert alive(tmp_path) == []
+
+
+@pytest.mark.slow
+async def test_a_server_on_http(tmp_path: Path) -> None:
+    async with open_web_server() as web:
+        web.key = "Bearer k"
+        extra = f'[mcp.web]\nurl = "{web.url}"\nheaders = {{ Authorization = "Bearer k" }}\n'
+        async with open_house(tmp_path, extra=extra) as house:
+            await becomes(house, "ready", "web")
+            assert "42" in await answered(house, call("web__add", a=20, b=22))
+            await web.standing()
+            web.change()
+            await becomes(house, "ready", "web", tools=1)
+            web.mode = "floods"
+            assert "it said more than it may at once" in await answered(house, call("web__other"))
+            web.mode = ""
+            await becomes(house, "ready", "web")
+            assert "done" in await answered(house, call("web__other"))
