@@ -12,7 +12,7 @@ from core.transcript import ResultStatus, ToolResult
 TEXT_LIMIT_CHARS = 1500
 """How much of a person's text or of a tool's output is repeated."""
 
-PREPARED = frozenset({"http", "write_file", "read_file", "ask_user"})
+PREPARED = frozenset({"http", "write_file", "read_file", "ask_user", "routine_create"})
 """Asked for only where the tool is on offer; without it the request is words like any other."""
 
 _PHRASES = {
@@ -24,6 +24,7 @@ _PHRASES = {
     "write_file": "“write NAME: …”",
     "read_file": "“read NAME”",
     "ask_user": "“ask: QUESTION | ANSWER | ANSWER”",
+    "routine_create": "“every weekday at 9: …”, “when someone says PATTERN: …”, “routine NAME: …”",
 }
 """How to ask for each tool, in the order they are explained."""
 
@@ -59,8 +60,12 @@ def understand(text: str) -> Wish | None:
     for pattern, tool, fixed in _PATTERNS:
         if found := pattern.fullmatch(text.strip()):
             return Wish(tool, {**fixed, **{name: value or "" for name, value in found.groupdict().items()}})
-    asked = _ASK.fullmatch(text.strip())
-    return None if asked is None else _question(asked["asked"])
+    if (asked := _ASK.fullmatch(text.strip())) is not None:
+        return _question(asked["asked"])
+    from core.model.demo_routines import wanted_routine  # a hub with a real model never needs it
+
+    routine = wanted_routine(text.strip())
+    return None if routine is None else Wish("routine_create", routine)
 
 
 def _question(asked: str) -> Wish | None:
@@ -125,7 +130,7 @@ def _told_success(tool: str, arguments: str, text: str) -> str:
     match tool:
         case "time":
             return f"It is {text}."
-        case "memory_write" | "write_file" | "ask_user":
+        case "memory_write" | "write_file" | "ask_user" | "routine_create":
             return text
         case "memory_search":
             return f"This is what I remember:\n\n{text}" if text.startswith("- ") else text

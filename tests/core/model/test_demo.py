@@ -22,7 +22,7 @@ from core.transcript import (
 from tests.core.model.support import collect
 
 BASE = ("time", "memory_write", "memory_search", "shell")
-EVERYTHING = (*BASE, "http", "write_file", "read_file", "ask_user")
+EVERYTHING = (*BASE, "http", "write_file", "read_file", "ask_user", "routine_create")
 
 
 def tools(*names: str) -> list[ToolSpec]:
@@ -82,6 +82,31 @@ def test_requests_it_understands(text: str, tool: str, arguments: dict[str, str]
         ("write notes.txt: one\ntwo", "write_file", {"path": "notes.txt", "content": "one\ntwo"}),
         ("read notes.txt", "read_file", {"path": "notes.txt"}),
         ("ask: Which one? | a |b c| ", "ask_user", {"question": "Which one?", "choices": ["a", "b c"]}),
+        (
+            "every weekday at 9: what is on today?",
+            "routine_create",
+            {
+                "name": "what is on today?",
+                "prompt": "what is on today?",
+                "kind": "cron",
+                "schedule": "0 9 * * 1-5",
+            },
+        ),
+        (
+            "Every Sunday at 18:30: sum up",
+            "routine_create",
+            {"name": "sum up", "prompt": "sum up", "kind": "cron", "schedule": "30 18 * * 0"},
+        ),
+        (
+            "when someone says deploy (\\w+): look into it",
+            "routine_create",
+            {"name": "look into it", "prompt": "look into it", "kind": "event", "pattern": "deploy (\\w+)"},
+        ),
+        (
+            "routine tidy: look around",
+            "routine_create",
+            {"name": "tidy", "prompt": "look around", "kind": "manual"},
+        ),
         ("Ask:\nwhy?\n", "ask_user", {"question": "why?"}),
     ],
 )
@@ -142,6 +167,7 @@ def test_a_tool_that_is_not_on_offer_is_named(text: str, tool: str) -> None:
         ("write a.txt: x", "write_file", "Wrote 1 byte to a.txt (new).", "Wrote 1 byte to a.txt (new)."),
         ("read a.txt", "read_file", "x", "I read `a.txt`:\n\n```\nx\n```"),
         ("ask: Which? | a | b", "ask_user", "Ann chose: b", "Ann chose: b"),
+        ("routine tidy: look", "routine_create", "Made: tidy, manual, on", "Made: tidy, manual, on"),
         ("run: echo `a`", "shell", "```", "I ran `` echo `a` ``. It ended with:\n\n````\n```\n````"),
     ],
 )
