@@ -245,7 +245,9 @@ async def _assemble(
     editing = CallEditing(store, pipeline, build_approvals(loaded.config))
     credentials = build_credentials(leaks, ring, clock, ids)
 
-    routines = build_routines(loaded.config, store, models, pipeline, notices, clock, ids)
+    routines = build_routines(
+        loaded.config, store, models, pipeline, notices, manager.open_thread, clock, ids
+    )
     hub = Hub(
         store,
         rules,

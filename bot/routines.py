@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.routine_run import Match
     from core.routines.chatting import RoutinesInWords
     from core.routines.desk import RoutineDesk
+    from core.routines.own_threads import ThreadOpener
 
 
 def build_routines(
@@ -28,6 +29,7 @@ def build_routines(
     model: Model,
     pipeline: CallPipeline,
     notices: "Callable[[], Notices]",
+    open_thread: "ThreadOpener",
     clock: Clock,
     ids: Ids,
 ) -> RoutineService:
@@ -42,6 +44,7 @@ def build_routines(
         from core.routines.engine import EngineParts, RoutineEngine
         from core.routines.lightweight import LightweightRuns
         from core.routines.listening import Listening
+        from core.routines.own_threads import OwnThreads
         from core.routines.telling import Telling
 
         async def send(key: str, to: "Recipient", message: Message) -> bool:
@@ -50,7 +53,8 @@ def build_routines(
         zone = config.hub.timezone
         acting = ActingRuns(ActingServices(store, model, pipeline, clock, ids))
         runs = LightweightRuns(model, readable_files(config.workspace.dir), store.user, clock, zone, acting)
-        telling = Telling(store, send, clock)
+        own_threads = OwnThreads(store, lambda to: notices().places(to), open_thread)
+        telling = Telling(store, send, own_threads, clock)
         parts = EngineParts(store, runs, telling, Listening(), Doors(), signals, clock, ids, end_process)
         return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
 

@@ -133,6 +133,16 @@ class Channel(Protocol):
 
 
 @runtime_checkable
+class Threaded(Protocol):
+    """What a channel also is if its platform has threads that a bot can open."""
+
+    async def open_thread(self, at: Address, title: str, nonce: str) -> Address | None:
+        """Open a thread of that title at a place, or at the place around it; None where there are no threads.
+        Raises ChannelError."""
+        ...
+
+
+@runtime_checkable
 class Growing(Protocol):
     """What a channel also is if its platform has messages that grow while they are written.
 

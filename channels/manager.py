@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from channels.channel import Channel, HttpRequest, HttpResponse, Route
+from channels.channel import Channel, HttpRequest, HttpResponse, Route, Threaded
 from channels.dispatcher import Dispatcher
 from channels.outlet import Unreachable
 from channels.reception import Reception
@@ -152,6 +152,13 @@ class ChannelManager:
             return self._slots[channel].channel.direct(platform_user_id) if channel in self._slots else None
         except ValueError:
             return None
+
+    async def open_thread(self, channel: str, at: Address, title: str, nonce: str) -> Address | None:
+        """The address of a new thread there; None where there are none. Raises ChannelError."""
+        slot = self._slots.get(channel)
+        if slot is None or not isinstance(slot.channel, Threaded):
+            return None
+        return await slot.channel.open_thread(at, title, nonce)
 
     def acknowledge(self, channel: str, ref: MessageRef) -> None:
         """See Acknowledger."""

@@ -39,7 +39,14 @@ class ToAddress:
     address: Address
 
 
-Recipient = ToPerson | ToThread | ToAddress
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """The first of them that takes it."""
+
+    recipients: tuple["Recipient", ...]
+
+
+Recipient = ToPerson | ToThread | ToAddress | InOrder
 
 
 class Notices:
@@ -67,7 +74,7 @@ class Notices:
         Returns when it is kept: from then on it goes out, however often the hub is killed. A place that
         refuses it for good hands it on to the next. Raises NobodyToTell, StoreUnavailable.
         """
-        places = await self._places(to)
+        places = await self.places(to)
         if not places:
             raise NobodyToTell(
                 "there is no place to say it: give the person an account on a channel that is configured"
@@ -76,8 +83,14 @@ class Notices:
         unit = self._store.add_notice(key, message, places)
         return bool(await committed(unit, self._listener.outbox_ready))
 
-    async def _places(self, to: Recipient) -> Sequence[Place]:
+    async def places(self, to: Recipient) -> Sequence[Place]:
+        """Where it can be said, in order. Raises StoreUnavailable."""
         match to:
+            case InOrder(recipients):
+                found = [place for one in recipients for place in await self.places(one)]
+                return list({(place.channel, place.address): place for place in reversed(found)}.values())[
+                    ::-1
+                ]
             case ToPerson(user_id, channel):
                 return await self._of_person(user_id, channel)
             case ToThread(thread_id):

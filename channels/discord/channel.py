@@ -21,7 +21,7 @@ from channels.discord.pending import Pending
 from channels.discord.places import direct_address, spot_of
 from channels.discord.reading import Reader
 from core.clock import Clock
-from core.errors import AttachmentTooLarge, MessageRejected
+from core.errors import AddressGone, AttachmentTooLarge, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, Posted, Surroundings
 
@@ -131,6 +131,18 @@ class DiscordChannel:
         """See Channel."""
         spot = spot_of(ref)
         return await self._client.delete(spot.channel, spot.message)
+
+    async def open_thread(
+        self,
+        at: Address,
+        title: str,
+        nonce: str,  # noqa: ARG002
+    ) -> Address | None:
+        """See Threaded: a thread of a server's text channel."""
+        try:
+            return Address(await self._client.open_thread(await self._delivery.channel_of(at), title))
+        except (MessageRejected, AddressGone):
+            return None
 
     async def typing(self, to: Address) -> None:
         """See Channel."""

@@ -26,6 +26,8 @@ TRY_TIMEOUT_S: Final = 20.0
 WAIT_LIMIT_S: Final = 30.0
 """The shortest limit the SDK takes."""
 TOTAL_TIMEOUT_S: Final = 60.0
+PUBLIC_THREAD: Final = 11
+"""Channel Resource, Channel Types."""
 """A request with everything the SDK does about it."""
 ANSWER_TIMEOUT_S: Final = 5.0
 """An interaction is good for 3 s."""
@@ -71,6 +73,12 @@ class DiscordClient:
     async def open_direct(self, user_id: str) -> str:
         """Create DM: the id of the private conversation with a person."""
         opened = await self._ask("POST", "/users/@me/channels", json={"recipient_id": user_id})
+        return self._read(lambda: str(opened["id"]))
+
+    async def open_thread(self, channel_id: str, name: str) -> str:
+        """Start Thread without Message: a public one; its id. Raises MessageRejected where there are none."""
+        body = {"name": name, "type": PUBLIC_THREAD}
+        opened = await self._ask("POST", "/channels/{channel_id}/threads", channel_id=channel_id, json=body)
         return self._read(lambda: str(opened["id"]))
 
     async def commands(self, application_id: str) -> Sequence[Json]:

@@ -23,7 +23,7 @@ from channels.slack.socket import SocketReceiver
 from channels.slack.streams import Streams
 from core.clock import Clock
 from core.errors import InboxUnavailable, MessageRejected
-from core.messages import Address, Attachment, Message, MessageRef
+from core.messages import Address, Attachment, Message, MessageRef, plain
 from core.ports import Inbox, Posted, Surroundings
 
 logger = logging.getLogger(__name__)
@@ -139,6 +139,13 @@ class SlackChannel:
     async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
         """See Channel. A message that may have been taken before is looked for by its nonce."""
         return await self._delivery.post(to, payload, nonce, repeated=repeated)
+
+    async def open_thread(self, at: Address, title: str, nonce: str) -> Address | None:
+        """See Threaded: what stands below a message of that title."""
+        channel = address_of(place_of(at).channel)
+        posted = await self.post(channel, self.render(plain(title))[0], nonce=nonce, repeated=True)
+        spot = spot_of(posted.ref)
+        return address_of(spot.channel, spot.ts)
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
         """See Channel."""

@@ -149,6 +149,20 @@ class TelegramChannel:
         spot = spot_of(ref)
         return await self._client.delete(spot.chat_id, spot.message_id)
 
+    async def open_thread(
+        self,
+        at: Address,
+        title: str,
+        nonce: str,  # noqa: ARG002
+    ) -> Address | None:
+        """See Threaded: a topic of a forum."""
+        chat_id = place_of(at).chat_id
+        try:
+            return address_of(chat_id, await self._client.open_topic(chat_id, title))
+        except MessageRejected as error:
+            logger.info("no topic can be opened in %d: %s", chat_id, error)
+            return None
+
     async def typing(self, to: Address) -> None:
         """See Channel."""
         await self._client.typing(where(to))

@@ -33,6 +33,7 @@ SET_MY_COMMANDS: Final = "set_My_Commands"
 SEND_MESSAGE: Final = "send_Message"
 EDIT_MESSAGE_TEXT: Final = "edit_Message_Text"
 DELETE_MESSAGE: Final = "delete_Message"
+CREATE_FORUM_TOPIC: Final = "create_Forum_Topic"
 SEND_CHAT_ACTION: Final = "send_Chat_Action"
 SET_MESSAGE_REACTION: Final = "set_Message_Reaction"
 ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
@@ -155,6 +156,15 @@ class BotClient:
         except (KeyError, TypeError, AttributeError) as error:
             raise Unanswered("Telegram's answer to a change could not be read") from error
         return found_in == topic_id
+
+    async def open_topic(self, chat_id: int, name: str) -> int:
+        """createForumTopic; returns the topic's id. Raises MessageRejected where there are no topics, or we
+        may not open one."""
+        topic = await self._call(CREATE_FORUM_TOPIC, {"chat_id": chat_id, "name": name})
+        try:
+            return int(topic["message_thread_id"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise Unanswered("Telegram's answer about the topic could not be read") from error
 
     async def typing(self, params: Mapping[str, object]) -> None:
         """sendChatAction: shown for five seconds, or until a message comes."""

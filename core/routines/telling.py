@@ -11,9 +11,10 @@ from core.clock import SECOND_US, Clock
 from core.conversation.routine_texts import MENU
 from core.errors import NobodyToTell, StoreError
 from core.messages import Choice, Markdown, Message, Plain
-from core.notices import Recipient, ToAddress, ToPerson, ToThread
+from core.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
 from core.routine import Notify, QuietHours
 from core.routine_run import RunStatus
+from core.routines.own_threads import OwnThreads
 from core.routines.stored import read_text
 from core.store.base import Store
 from core.store.routines import DueNotice
@@ -66,8 +67,9 @@ def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
 class Telling:
     """Hands notices over that are due. What was handed over goes out, however often the hub is killed."""
 
-    def __init__(self, store: Store, send: NoticeSender, clock: Clock) -> None:
+    def __init__(self, store: Store, send: NoticeSender, own_threads: OwnThreads, clock: Clock) -> None:
         self._store = store
+        self._own_threads = own_threads
         self._send = send
         self._clock = clock
         self._told: dict[str, deque[int]] = {}
@@ -83,19 +85,27 @@ class Telling:
         blocks = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
         choices = tuple(Choice(label) for label in MENU) if notice.menu_id else ()
         message = Message(blocks, choices, notice.menu_id)
-        for to in _recipients(notice):
-            try:
-                await self._send(f"routine:{notice.run_id}", to, message)
-            except NobodyToTell as error:
-                logger.info("run %s is not told to %s: %s", notice.run_id, to, error)
-            except StoreError:
-                raise
-            except Exception:  # a defect met by one notice: the others go out
-                logger.exception("run %s could not be told to %s", notice.run_id, to)
-            else:
-                return True
-        logger.warning("nobody can be told of run %s of routine %s", notice.run_id, notice.routine_name)
+        to = await self._recipient(notice)
+        try:
+            await self._send(f"routine:{notice.run_id}", to, message)
+        except NobodyToTell as error:
+            logger.warning(
+                "nobody can be told of run %s of %s: %s", notice.run_id, notice.routine_name, error
+            )
+        except StoreError:
+            raise
+        except Exception:  # a defect met by one notice: the others go out
+            logger.exception("run %s could not be told to %s", notice.run_id, to)
+        else:
+            return True
         return False
+
+    async def _recipient(self, notice: DueNotice) -> Recipient:
+        """Where the routine says, then wherever its owner is."""
+        notify = _notify(notice)
+        tried = _recipients(notify, notice)
+        own = await self._own_threads.of(notice, InOrder(tried)) if notify.own_thread else None
+        return InOrder(tried if own is None else (own, *tried))
 
     def _too_many(self, routine_id: str) -> bool:
         now = self._clock.now()
@@ -107,12 +117,15 @@ class Telling:
         return False
 
 
-def _recipients(notice: DueNotice) -> list[Recipient]:
-    """Where the routine says, then where it was made, then wherever its owner is."""
+def _notify(notice: DueNotice) -> Notify:
     try:
-        notify = read_text(notice.definition).notify
+        return read_text(notice.definition).notify
     except ValueError:
-        notify = Notify()
+        return Notify()
+
+
+def _recipients(notify: Notify, notice: DueNotice) -> tuple[Recipient, ...]:
+    """Where the routine says, then where it was made, then wherever its owner is."""
     tried: list[Recipient] = []
     if notify.channel is not None and notify.address is not None:
         tried.append(ToAddress(notify.channel, notify.address))
@@ -122,4 +135,4 @@ def _recipients(notice: DueNotice) -> list[Recipient]:
         tried.append(ToPerson(notice.owner_id, notify.channel))
     if notice.thread_id is not None and not tried:
         tried.append(ToThread(notice.thread_id))
-    return [*tried, ToPerson(notice.owner_id)]
+    return (*tried, ToPerson(notice.owner_id))

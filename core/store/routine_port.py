@@ -136,6 +136,11 @@ class Routines(Protocol):
         """What owners are to be told now."""
         ...
 
+    async def keep_own_place(self, routine_id: str, place: str) -> None:
+        """Remember a routine's own thread: JSON of a channel, the address it was opened at, and its own one
+        (null: there are no threads there)."""
+        ...
+
     async def settle_notice(self, run_id: str, *, sent: bool) -> None:
         """It was handed over, or nobody can be told."""
         ...

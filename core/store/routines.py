@@ -35,7 +35,8 @@ class RoutineText:
 @dataclass(frozen=True, slots=True)
 class RoutineRow:
     """A routine. `failures`: runs that failed one after the other, up to now; `state`: its own document;
-    `version` grows with each change by a person, and with none by a run; `own_place`: OwnPlace as JSON."""
+    `version` grows with each change by a person, and with none by a run; `own_place`:
+    see Routines.keep_own_place."""
 
     id: str
     owner_id: str
@@ -200,6 +201,7 @@ class DueNotice:
     thread_id: str | None
     text: str
     menu_id: str | None
+    own_place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ COMMITS = frozenset(
         "finish_run",
         "requeue_run",
         "settle_notice",
+        "keep_own_place",
         # going out
         "claim_outbox",
         "record_part_sent",

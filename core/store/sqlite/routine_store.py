@@ -182,6 +182,12 @@ class RoutineUnits:
 
         return await self._reader.run(lambda tx: routine_views.due_notices(tx, now))
 
+    async def keep_own_place(self, routine_id: str, place: str) -> None:
+        """See Routines."""
+        from core.store.sqlite import routine_views
+
+        await self._writer.run(lambda tx: routine_views.keep_own_place(tx, routine_id, place))
+
     async def settle_notice(self, run_id: str, *, sent: bool) -> None:
         """See Routines."""
         from core.store.sqlite import routine_views

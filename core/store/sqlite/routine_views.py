@@ -21,12 +21,17 @@ def next_due(tx: Transaction) -> NextDue:
 def due_notices(tx: Transaction, now: int) -> tuple[DueNotice, ...]:
     """See Routines.due_notices."""
     rows = tx.all(
-        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id"
+        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id, o.own_place"
         " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
         now,
     )
     return tuple(DueNotice(*row) for row in rows)
+
+
+def keep_own_place(tx: Transaction, routine_id: str, place: str) -> None:
+    """See Routines.keep_own_place."""
+    tx.run("UPDATE routines SET own_place = ? WHERE id = ?", place, routine_id)
 
 
 def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
