@@ -23,7 +23,6 @@ from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Se
 from core.store.routine_port import Routines
 from core.store.rows import (
     Draft,
-    Expired,
     Explanation,
     LoadedTurn,
     NewCall,
@@ -217,13 +216,6 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines,
     ) -> Principal | None:
         """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user.
         `by`: a user's id, for the audit."""
-        ...
-
-    async def expire_prompts(
-        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
-    ) -> Expired:
-        """Close every open prompt past its time: an approval counts as denied (by nobody), a question as
-        skipped, a continue or budget prompt as stop; an unknown outcome stays unknown, with no answer."""
         ...
 
     async def open_prompts(self) -> Sequence[PromptView]:

@@ -6,7 +6,7 @@ from typing import Protocol
 from core.messages import Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Prompt
-from core.store.rows import Draft, PromptView
+from core.store.rows import Draft, Expired, PromptView
 
 
 class Tending(Protocol):
@@ -14,6 +14,13 @@ class Tending(Protocol):
 
     async def prompt_shown_as(self, channel: str, ref: MessageRef) -> str | None:
         """The id of the open prompt that a message on a channel is a card of."""
+        ...
+
+    async def expire_prompts(
+        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    ) -> Expired:
+        """Close every open prompt past its time: an approval counts as denied (by nobody), a question as
+        skipped, a continue or budget prompt as stop; an unknown outcome stays unknown, with no answer."""
         ...
 
     async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:

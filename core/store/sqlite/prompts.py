@@ -1,34 +1,26 @@
-"""Prompts: answering, changing, expiring. A prompt gets exactly one outcome (compare-and-set on `open`)."""
+"""Prompts: looking, answering, changing. A prompt gets exactly one outcome (compare-and-set on `open`)."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.audit_chain import AuditKind
 from core.messages import Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Answer, Chose, Option, Prompt, PromptKind, Wrote, joint_binding
+from core.prompts import Answer, Chose, Option, PromptKind, Wrote, joint_binding
 from core.store.accept import EditCall
 from core.store.codec import answer_to_text, refs_from_json, storable, strings_to_json
-from core.store.rows import Expired, PromptView, TurnStart
+from core.store.rows import PromptView, TurnStart
 from core.store.sqlite.audit import hidden, record
 from core.store.sqlite.feed import put_outcome
 from core.store.sqlite.opening import offer_columns
 from core.store.sqlite.outbox import change_cards
-from core.store.sqlite.prompt_mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
+from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import started
 from core.users import Principal
 
 _REFUSING = frozenset({Option.DENY, Option.SKIP, Option.STOP})
-_OUTCOME_AT_EXPIRY = {
-    PromptKind.APPROVAL: Option.DENY,
-    PromptKind.QUESTION: Option.SKIP,
-    PromptKind.BUDGET: Option.STOP,
-    PromptKind.CONTINUE: Option.STOP,
-}
-"""Silence is no consent. An unknown outcome stays unknown: nobody said anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,24 +245,3 @@ def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[Ou
         closed = close(tx, prompt_id, None, outcome_text, None, None)
         rows.extend(closed.outbox if closed is not None else ())
     return tuple(rows)
-
-
-def expire(
-    tx: Transaction, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
-) -> Expired:
-    """See Store.expire_prompts."""
-    rows = tx.all(
-        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
-        " ORDER BY p.expires_at, p.id",
-        now,
-    )
-    starts: list[TurnStart] = []
-    outbox: list[OutboxRow] = []
-    for row in rows:
-        prompt = prompt_of(row)
-        outcome = _OUTCOME_AT_EXPIRY.get(prompt.kind)
-        closed = close(tx, prompt.id, outcome, outcome_text(prompt), card(prompt), None)
-        if closed is not None:
-            outbox.extend(closed.outbox)
-            starts.extend([closed.started] if closed.started is not None else [])
-    return Expired(tuple(starts), tuple(outbox))

@@ -18,7 +18,6 @@ from core.store.changes import ChangeListener, ChangeLog
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.rows import (
     Draft,
-    Expired,
     Explanation,
     LoadedTurn,
     NewCall,
@@ -36,7 +35,6 @@ from core.store.sqlite import (
     pairing,
     people,
     previews,
-    prompts,
     recovery,
     steps,
     turns,
@@ -272,12 +270,6 @@ class SqliteStore(
         """See Store."""
         sender = Sender(platform_user_id, name)
         return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender, by))
-
-    async def expire_prompts(
-        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
-    ) -> Expired:
-        """See Store."""
-        return await self._writer.run(lambda tx: prompts.expire(tx, now, outcome_text, card))
 
     async def open_prompts(self) -> Sequence[PromptView]:
         """See Store."""

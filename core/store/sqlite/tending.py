@@ -7,15 +7,23 @@ from dataclasses import replace
 
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Prompt
+from core.prompts import Option, Prompt, PromptKind
 from core.store.codec import refs_from_json
-from core.store.rows import Draft, PromptView
+from core.store.rows import Draft, Expired, PromptView, TurnStart
 from core.store.sqlite import feed, prompts
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.prompt_mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.writer import Writer
+
+_OUTCOME_AT_EXPIRY = {
+    PromptKind.APPROVAL: Option.DENY,
+    PromptKind.QUESTION: Option.SKIP,
+    PromptKind.BUDGET: Option.STOP,
+    PromptKind.CONTINUE: Option.STOP,
+}
+"""Silence is no consent. An unknown outcome stays unknown: nobody said anything."""
 
 
 class PromptTending:
@@ -28,6 +36,12 @@ class PromptTending:
         """See Tending."""
         found = await self._reader.run(lambda tx: prompts.shown_as(tx, channel, ref))
         return None if found is None else found.prompt.id
+
+    async def expire_prompts(
+        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    ) -> Expired:
+        """See Tending."""
+        return await self._writer.run(lambda tx: expire(tx, now, outcome_text, card))
 
     async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
         """See Tending."""
@@ -42,6 +56,27 @@ class PromptTending:
     ) -> tuple[OutboxRow, ...]:
         """See Tending."""
         return await self._writer.run(lambda tx: escalate(tx, prompt_id, cards, told))
+
+
+def expire(
+    tx: Transaction, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+) -> Expired:
+    """See Tending.expire_prompts."""
+    rows = tx.all(
+        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
+        " ORDER BY p.expires_at, p.id",
+        now,
+    )
+    starts: list[TurnStart] = []
+    outbox: list[OutboxRow] = []
+    for row in rows:
+        prompt = prompt_of(row)
+        outcome = _OUTCOME_AT_EXPIRY.get(prompt.kind)
+        closed = prompts.close(tx, prompt.id, outcome, outcome_text(prompt), card(prompt), None)
+        if closed is not None:
+            outbox.extend(closed.outbox)
+            starts.extend([closed.started] if closed.started is not None else [])
+    return Expired(tuple(starts), tuple(outbox))
 
 
 def remind(tx: Transaction, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
