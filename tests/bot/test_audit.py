@@ -172,6 +172,16 @@ async def _ends(world: World, start: TurnStart, result: ToolResult, started_at: 
     await world.store.finish_calls(start.turn_id, [result], started_at=started_at)
 
 
+def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Path) -> None:
+    asyncio.run(_past(tmp_path))
+    (event,) = json.loads(command(tmp_path, "why", "--json").out)["events"]
+    page = json.loads(command(tmp_path, "why", event["key"], "--json").out)
+    assert [one["kind"] for one in page["audit"]] == ["ended", "ended", "ended", "ended", "asked"]
+    shown = command(tmp_path, "why", event["key"]).out
+    assert "In the audit" in shown
+    assert "json denied" in shown
+
+
 def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
     page = json.loads(command(directory, "policy", "test", "--json", *words).out)
     assert (page["judged"], page["left_out"]) == (4, 1)

@@ -35,6 +35,15 @@ class AuditSnapshot:
         for row in self._connection.execute(f"SELECT {AUDIT} FROM audit WHERE id > ? ORDER BY id", (after,)):
             yield AuditRow(*row)
 
+    def of_turn(self, turn_id: str) -> tuple[AuditRow, ...]:
+        """The records about what a turn called and asked, in order."""
+        rows = self._connection.execute(
+            f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT id FROM calls WHERE turn_id = ?1"
+            " UNION ALL SELECT id FROM prompts WHERE turn_id = ?1) ORDER BY id",
+            (turn_id,),
+        )
+        return tuple(AuditRow(*row) for row in rows)
+
     def arguments(self, record: AuditRow) -> str | None:
         """The arguments of the call a record is about, as they lie in the conversation or run, if at all."""
         detail = json.loads(record.detail)
