@@ -29,12 +29,13 @@ from core.store.accept import (
 from core.store.codec import storable
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import halting, pairing, people, prompts, secrets, standing, strangers
+from core.store.sqlite import halting, linking, pairing, people, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.outbox import take_away_received
 from core.store.sqlite.thread_keys import lead_to
 from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
+from core.store.sqlite.turn_ends import end_turn
+from core.store.sqlite.turns import outcome_of, start_turn, thread
 from core.thread_key import ThreadKey, scope_of
 from core.users import Principal
 
@@ -163,7 +164,7 @@ class Effects:
         match effect:
             case OfferLink():
                 user_id = self._principal.user_id
-                pairing.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
+                linking.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
             case NoteWrongCode():
                 pairing.note_wrong_code(self._tx, pairing.guesser_of(event.channel, event.sender))
             case LetIn():

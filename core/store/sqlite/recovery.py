@@ -33,7 +33,8 @@ from core.store.sqlite.mapping import (
 from core.store.sqlite.outbox import give_back_sending
 from core.store.sqlite.previews import settle_replaced, withdraw
 from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turns import end_turn, started
+from core.store.sqlite.turn_ends import end_turn
+from core.store.sqlite.turns import started
 
 
 def recover(tx: Transaction) -> Recovery:

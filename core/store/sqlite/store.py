@@ -37,6 +37,7 @@ from core.store.sqlite import (
     previews,
     recovery,
     steps,
+    turn_ends,
     turns,
 )
 from core.store.sqlite.accept import accept_event
@@ -206,7 +207,7 @@ class SqliteStore(
     ) -> TurnFinished:
         """See Store."""
         return await self._writer.run(
-            lambda tx: turns.finish(
+            lambda tx: turn_ends.finish(
                 tx, turn_id, state, answer, messages, next_turn_id, error, send_now=send_now
             ),
             meanwhile=meanwhile,
