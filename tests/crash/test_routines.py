@@ -61,3 +61,43 @@ async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(
         assert (run["status"], run["notice"]) == ("attention", "sent")
         told = [message for message in town.shown_to(OWNER) if MESSAGE in message.text]
         assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "point, known",
+    [
+        pytest.param(
+            "open_run_journal:1:after", True, marks=SLOW
+        ),  # the scope is fixed and nothing was asked
+        pytest.param("record_run_reply:1:before", True, marks=SLOW),  # the model has asked, and nobody knows
+        pytest.param("record_run_reply:1:after", True, marks=SLOW),  # the call is an intent
+        pytest.param("mark_run_call:1:before", True, marks=SLOW),
+        pytest.param("mark_run_call:1:after", False, marks=SLOW),  # it might have run
+        ("finish_run_call:1:before", False),  # it has run, and nobody knows
+        pytest.param("finish_run_call:1:after", True, marks=SLOW),
+        pytest.param("finish_run:1:before", True, marks=SLOW),
+    ],
+)
+async def test_killed_at_this_point_no_tool_of_a_run_acts_twice(
+    nursery: Nursery, tmp_path: Path, point: str, known: bool
+) -> None:
+    async with open_town(nursery, tmp_path) as town:
+        page = town.directory / "watch.json"
+        tools = {"type": "lightweight", "prompt": "", "use_tools": True, "allowed_tools": ["shell"]}
+        page.write_text(json.dumps({"guardrails": RERUN, "action": tools}))
+        prompt = "please run: echo line >> out.txt"
+        words = ("routines", "add", "watch", "--match", "deploy", "--prompt", prompt, "--file", str(page))
+        await ran(town, *words)
+        hub = await town.start(parse_commit_point(point))
+        town.owner_says("deploy it")
+        await hub.wait(LIMIT_S)
+        await town.start()
+        notice = await town.telegram.wait_text(OWNER, MESSAGE, timeout_s=LIMIT_S)
+        await town.account()
+        await town.stop()
+        (run,) = await runs(town)
+        assert (run["status"], run["notice"]) == ("attention", "sent")
+        out = town.workspace / "out.txt"
+        lines = out.read_text().split() if out.exists() else []
+        assert lines == (["line"] if known or "finish" in point else [])
+        assert ("shell was cut short" in notice.text) is not known
