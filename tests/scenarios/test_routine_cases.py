@@ -1,0 +1,255 @@
+"""Edge cases of routines through the engine: real store, real hub, messages in by Telegram.
+
+`SHOWN` names, for each known case by its number, the test that shows it; what is missing in it is of features
+this hub does not have (jobs as actions, tools that are webhooks themselves).
+"""
+
+import ast
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from core.routine_run import RunStatus
+from core.routines.desk import RoutineNotFound, RoutineRefused
+from core.store.routines import RoutineRow, RoutineText
+from core.users import Principal, Role
+from tests.scenarios.house import OWNER, House, open_house
+from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted, runs_of
+from tests.simulators.model.faults import HttpError
+from tests.simulators.model.replies import text
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ROOT = Path(__file__).parents[2]
+GUEST = 555
+BEN = Principal("ben", Role.MEMBER, "Ben")
+
+_HERE = "tests/scenarios/test_routine_cases.py"
+_SCENES = "tests/scenarios/test_routines.py"
+_TOOLS = "tests/scenarios/test_routine_tools.py"
+_STORE = "tests/contracts/store/test_routines.py"
+_FORM = "tests/core/routines/test_definition.py"
+_MATCH = "tests/core/routines/test_matcher.py"
+_CLOCK = "tests/core/routines/test_schedule.py"
+_HOOKS = "tests/scenarios/test_webhook_routines.py"
+_TELLS = "tests/scenarios/test_routine_notices.py"
+
+SHOWN: Mapping[str, tuple[int, ...]] = {
+    f"{_HERE}::test_only_its_owners_messages_fire_a_routine": (1, 2),
+    f"{_SCENES}::test_a_consumed_message_is_the_routines_alone": (3,),
+    f"{_HERE}::test_all_that_match_are_fired": (5, 7, 9),
+    f"{_HERE}::test_a_filter_of_channels_heeds_no_case": (6,),
+    f"{_HERE}::test_while_a_routine_rests_messages_go_to_the_chat_alone": (10, 11),
+    f"{_HERE}::test_what_is_switched_off_or_deleted_hears_nothing_at_once": (13, 14),
+    f"{_HERE}::test_one_that_cannot_be_read_disables_itself_alone": (15,),
+    f"{_HERE}::test_events_fire_those_that_listen_for_them": (17, 18, 19, 22, 85, 86),
+    f"{_FORM}::test_lists_are_trimmed_and_filters_become_text": (21, 49),
+    f"{_CLOCK}::test_downtime": (23,),
+    f"{_STORE}::test_never_more_run_than_allowed_and_the_longest_due_are_first": (25, 89),
+    f"{_STORE}::test_one_routine_runs_as_often_at_a_time_as_it_allows": (26,),
+    f"{_STORE}::test_a_routine_cools_down_unless_a_person_asks": (27, 87),
+    f"{_HERE}::test_others_routines_are_not_found": (29, 30),
+    f"{_HERE}::test_one_that_goes_on_waits_for_its_next_slot": (33,),
+    f"{_HOOKS}::test_what_is_wrong_has_its_status_and_fires_nothing": (34, 35, 95),
+    f"{_HOOKS}::test_a_delivery_fires_its_routine_and_its_owner_is_told": (38,),
+    f"{_TOOLS}::test_only_the_exact_word_is_silence": (39,),
+    f"{_TOOLS}::test_an_empty_or_cut_off_reply_is_asked_for_again_and_then_the_run_has_failed": (41,),
+    f"{_HERE}::test_a_provider_that_refuses_fails_the_run_with_its_reason": (42, 43),
+    f"{_FORM}::test_what_is_wrong_is_told_by_the_name_of_its_field": (45, 54, 55, 82, 83),
+    f"{_FORM}::test_what_a_page_leaves_out_is_as_usual": (46, 47),
+    f"{_CLOCK}::test_what_can_be_said": (53,),
+    f"{_TOOLS}::test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it": (57,),
+    f"{_TOOLS}::test_a_call_beyond_the_scope_is_refused_at_once_and_the_owner_is_told": (58,),
+    f"{_STORE}::test_a_dead_hubs_runs_are_found_and_start_again_or_end": (62, 63, 91),
+    f"{_FORM}::test_the_fingerprint_follows_behaviour_alone": (67, 69),
+    f"{_TELLS}::test_what_a_place_refuses_goes_to_the_owner_elsewhere": (70, 71, 101),
+    f"{_TELLS}::test_in_a_forum_a_routine_tells_in_a_topic_of_its_own": (74,),
+    "tests/core/routines/test_people.py::test_what_matches_the_empty_text_is_refused": (81,),
+    f"{_STORE}::test_a_slot_is_claimed_once_and_the_next_one_waits": (90,),
+    f"{_HERE}::test_a_schedule_that_never_comes_is_refused": (93,),
+    f"{_STORE}::test_names_are_one_owners_own_and_paths_everybodys": (94,),
+    f"{_TOOLS}::test_what_a_run_remembers_reaches_the_next_and_missing_files_are_named": (78, 98),
+    f"{_CLOCK}::test_days_on_which_clocks_change": (99,),
+    f"{_HERE}::test_a_history_has_at_least_one_run": (102,),
+    f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (103,),
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    """One hub for all of them: each has routines of its own."""
+    async with open_house(tmp_path_factory.mktemp("cases"), speed=20) as opened:
+        await greeted(opened)
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def scripts(house: House) -> Iterator[None]:
+    yield
+    house.model.reset()
+
+
+def page(name: str, pattern: str, **trigger: Any) -> Mapping[str, Any]:
+    return {
+        "name": name,
+        "trigger": {"type": "event", "pattern": pattern, **trigger},
+        "action": {"type": "lightweight", "prompt": f"say: {name} looked"},
+        "guardrails": {"cooldown_s": 0},
+    }
+
+
+async def said(house: House, words: str) -> None:
+    """The owner says it, and the chat has answered: whatever it fires is claimed."""
+    house.telegram.user_sends_text(OWNER, words)
+    await house.telegram.wait_text(OWNER, f"You said: {words}")
+
+
+async def test_every_case_is_shown_by_a_test_that_there_is() -> None:
+    for name in SHOWN:
+        path, _, function = name.partition("::")
+        tree = ast.parse((ROOT / path).read_text())
+        there = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        assert function in there, name
+
+
+async def test_only_its_owners_messages_fire_a_routine(house: House) -> None:
+    row = await desk_of(house).create(OLIVIA, page("mine", "tulips"))
+    house.telegram.add_user(GUEST, first_name="Gus")
+    house.telegram.user_sends_text(GUEST, "tulips?")
+    await house.telegram.wait_text(GUEST, "You said: tulips?")
+    assert await runs_of(house, row) == []
+    await said(house, "tulips!")
+    assert len(await ended(house, row)) == 1
+
+
+async def test_all_that_match_are_fired(house: House) -> None:
+    desk = desk_of(house)
+    rows = [await desk.create(OLIVIA, page(f"all {number}", "ship.*today")) for number in range(3)]
+    await said(house, "check the staging")
+    await said(house, "ship it today now")
+    assert [len(await ended(house, row)) for row in rows] == [1, 1, 1]
+
+
+async def test_a_filter_of_channels_heeds_no_case(house: House) -> None:
+    desk = desk_of(house)
+    here = await desk.create(OLIVIA, page("here", "lilies", channel="Telegram"))
+    there = await desk.create(OLIVIA, page("there", "lilies", channel="discord"))
+    await said(house, "lilies")
+    assert len(await ended(house, here)) == 1
+    assert await runs_of(house, there) == []
+
+
+async def test_while_a_routine_rests_messages_go_to_the_chat_alone(house: House) -> None:
+    consuming = {**page("rests", "alert", on_match="consume"), "guardrails": {"cooldown_s": 86_400}}
+    row = await desk_of(house).create(OLIVIA, consuming)
+    house.telegram.user_sends_text(OWNER, "alert 1")
+    await house.telegram.wait_text(OWNER, "Taken by the routine “rests”.")
+    await said(house, "alert 2")
+    assert len(await ended(house, row)) == 1
+
+
+async def test_what_is_switched_off_or_deleted_hears_nothing_at_once(house: House) -> None:
+    desk = desk_of(house)
+    row = await desk.create(OLIVIA, page("gone", "roses"))
+    await desk.switch(OLIVIA, "gone", enabled=False)
+    await said(house, "roses one")
+    assert await runs_of(house, row) == []
+    await desk.switch(OLIVIA, "gone", enabled=True)
+    await desk.delete(OLIVIA, "gone")
+    await said(house, "roses two")
+    assert await runs_of(house, row) == []
+
+
+async def test_one_that_cannot_be_read_disables_itself_alone(house: House) -> None:
+    assert house.app is not None
+    store = house.app.store
+    broken = RoutineText("broken", "cron", '{"name": "broken"}', 0, next_slot_at=1)
+    kept = await store.save_routine("broken-1", "owner", broken, None)
+    assert kept is not None
+    row = await desk_of(house).create(OLIVIA, page("whole", "daisies"))
+    await said(house, "daisies")
+    assert len(await ended(house, row)) == 1
+
+    async def paused() -> bool:
+        found = await store.routine("broken-1")
+        return found is not None and not found.enabled
+
+    await house.until(paused)
+    assert "broken" in [one.text.name for one in await desk_of(house).listed(OLIVIA)]
+
+
+@pytest.mark.parametrize(
+    "event_type, payload, fires",
+    [
+        ("opened", {"repo": "o/r", "count": 42, "public": True}, True),
+        ("OPENED", {"repo": "O/R", "count": 42, "public": True}, True),
+        ("closed", {"repo": "o/r", "count": 42, "public": True}, False),
+        ("opened", {"repo": "o/other", "count": 42, "public": True}, False),
+        ("opened", {"count": 42, "public": True}, False),
+        ("opened", {"repo": None, "count": 42, "public": True}, False),
+        ("opened", {"in": {"repo": "o/r"}, "count": 42, "public": True}, False),
+    ],
+)
+async def test_events_fire_those_that_listen_for_them(
+    house: House, event_type: str, payload: dict[str, Any], fires: bool, request: pytest.FixtureRequest
+) -> None:
+    desk, name = desk_of(house), request.node.name
+    filters = {"repo": "o/r", "count": 42, "public": True}
+    trigger = {"type": "system_event", "source": name, "event_type": "opened", "filters": filters}
+    await desk.create(OLIVIA, {**page(name, "x"), "trigger": trigger})
+    assert list(await desk.emit(OLIVIA, name.upper(), event_type, payload, "1")) == ([name] if fires else [])
+    assert await desk.emit(BEN, name, "opened", payload, "2") == []
+    assert await desk.emit(OLIVIA, "nobody", "opened", payload, "3") == []
+    await desk.switch(OLIVIA, name, enabled=False)
+    assert await desk.emit(OLIVIA, name, event_type, payload, "4") == []
+
+
+async def test_others_routines_are_not_found(house: House) -> None:
+    desk = desk_of(house)
+    row = await desk.create(OLIVIA, page("private", "secret word"))
+    for asked in (desk.fire(BEN, row.id, "1"), desk.find(BEN, "private"), desk.delete(BEN, row.id)):
+        with pytest.raises(RoutineNotFound):
+            await asked
+    assert await desk.listed(BEN) == ()
+
+
+async def test_one_that_goes_on_waits_for_its_next_slot(house: House) -> None:
+    desk = desk_of(house)
+    yearly = {**page("yearly", "x"), "trigger": {"type": "cron", "schedule": "0 0 1 1 *"}}
+    row = await desk.create(OLIVIA, yearly)
+    off = await desk.switch(OLIVIA, "yearly", enabled=False)
+    assert off.text.next_slot_at is None
+    on = await desk.switch(OLIVIA, "yearly", enabled=True)
+    assert on.text.next_slot_at == row.text.next_slot_at
+    assert await runs_of(house, row) == []
+
+
+async def test_a_provider_that_refuses_fails_the_run_with_its_reason(house: House) -> None:
+    desk = desk_of(house)
+    row = await desk.create(OLIVIA, {**page("refused", "x"), "trigger": {"type": "manual"}})
+    house.model.rule("refused looked", text("never"), fault=HttpError(401))
+    await desk.fire(OLIVIA, "refused", "1")
+    (run,) = await ended(house, row)
+    assert run.state is RunStatus.FAILED
+    assert run.error is not None
+    assert run.error.startswith("The model did not answer:")
+    asked = [call for call in house.model.log.all() if "refused looked" in str(call.body)]
+    assert len(asked) == 1
+    await house.telegram.wait_text(OWNER, "Routine “refused” failed")
+
+
+async def test_a_schedule_that_never_comes_is_refused(house: House) -> None:
+    never = {**page("never", "x"), "trigger": {"type": "cron", "schedule": "0 0 30 2 *"}}
+    with pytest.raises(RoutineRefused, match=r"trigger\.schedule never comes"):
+        await desk_of(house).create(OLIVIA, never)
+
+
+async def test_a_history_has_at_least_one_run(house: House) -> None:
+    desk = desk_of(house)
+    row: RoutineRow = await desk.create(OLIVIA, {**page("often", "x"), "trigger": {"type": "manual"}})
+    for number in (1, 2):
+        await desk.fire(OLIVIA, "often", f"{number}")
+        await ended(house, row, number)
+    assert [len(await desk.history(OLIVIA, "often", limit)) for limit in (-1, 0, 1, 2)] == [1, 1, 1, 2]
