@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.register_assert_rewrite("tests.crash.crowd", "tests.crash.deliveries", "tests.crash.story")
+pytest.register_assert_rewrite(
+    "tests.crash.crowd", "tests.crash.deliveries", "tests.crash.fired_story", "tests.crash.story"
+)
 
 from tests.crash.nursery import Nursery, open_nursery  # noqa: E402 - what it imports is to be rewritten, too
 

@@ -1,0 +1,234 @@
+"""The story "something fires a routine → model → notice", killed and judged: by a webhook, an event that a
+program tells the API, or the clock.
+
+Whoever brings something brings it until it is taken, as platforms do: what was taken is not brought again.
+"""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import aiohttp
+
+from bot.vault_keys import VaultKeyRing
+from core.clock import SystemClock
+from core.ids import RandomIds
+from core.store.sqlite import SqliteStore
+from core.vault import Vault
+from tests.crash.entry import SPEED
+from tests.crash.nursery import Nursery
+from tests.crash.points import AtCommit, InModel, InTelegram, Point, parse_commit_point
+from tests.crash.town import LIMIT_S, OWNER, Town, open_town
+from tests.simulators.model import Hold
+from tests.webhook_senders import SECRET, Sender
+
+Kind = Literal["webhook", "event", "cron"]
+UNSETTLED = (
+    "SELECT 1 FROM routine_runs WHERE state IN ('waiting', 'running') OR notice_state = 'due'",
+    "SELECT 1 FROM notices n JOIN outbox o ON o.id = n.outbox_id WHERE NOT o.settled",
+)
+NAME = "watch"
+TOLD = f"Routine “{NAME}”"
+DELIVERY = "d-1"
+SLOTS = 2
+TIMES = 30
+"""How much faster the hub's time passes where the clock fires."""
+TRIGGERS: dict[Kind, dict[str, str]] = {
+    "webhook": {"type": "webhook", "path": "ci", "secret_name": "hook"},
+    "event": {"type": "system_event", "source": "ci", "event_type": "done"},
+    "cron": {"type": "cron", "schedule": "every 1 m"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the people of the story know: `taken`, how often they were told that it was taken."""
+
+    taken: int = 0
+
+
+@contextlib.asynccontextmanager
+async def open_fired_town(
+    nursery: Nursery, directory: Path, kind: Kind, *, reruns: bool
+) -> AsyncIterator[Town]:
+    """A town whose owner has made the routine."""
+    directory.mkdir(exist_ok=True)
+    async with open_town(nursery, directory) as town:
+        await _keep_secret(town)
+        page = {
+            "trigger": TRIGGERS[kind],
+            "guardrails": {"cooldown_s": 0, "rerun_interrupted": reruns},
+        }
+        (directory / "watch.json").write_text(json.dumps(page))
+        if kind == "cron":
+            await town.start()
+            await _greeted(town)
+            await town.stop()
+            (directory / SPEED).write_text(str(TIMES))
+        page_file = str(directory / "watch.json")
+        await _said(town, "routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
+        yield town
+
+
+async def _greeted(town: Town) -> None:
+    """A bot may write to people only once they wrote to it."""
+    town.owner_says("hello")
+    await town.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
+    await town.account()
+
+
+async def _keep_secret(town: Town) -> None:
+    data_dir = town.directory / "data"
+    data_dir.mkdir(exist_ok=True)
+    store = await SqliteStore.open(data_dir / "hub.db", SystemClock(), RandomIds())
+    await Vault(store, VaultKeyRing(data_dir, {}).keys_to_seal(), SystemClock()).keep("hook", SECRET)
+    await store.close()
+
+
+async def _said(town: Town, *words: str) -> str:
+    """What a command says, which is right."""
+    output = town.directory / f"said-{len(list(town.directory.glob('said-*')))}"
+    configured = ("--config", str(town.directory / "hubbub.toml"))
+    process = await town.nursery.command([*words, *configured], output)
+    await process.wait(LIMIT_S)
+    assert await town.nursery.exit_code(process) == 0, output.read_text()
+    return output.read_text()
+
+
+# --- playing --------------------------------------------------------------------------------------------
+
+
+async def play(town: Town, kind: Kind, point: Point | None) -> Told:
+    """The whole story; with a point, the hub is killed there and started again."""
+    hub = await town.start(point if isinstance(point, AtCommit) else None)
+    if kind != "cron":
+        await _greeted(town)
+    match point:
+        case InTelegram(method, nth):
+            town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
+        case InModel():
+            town.model.fault(Hold(at="before_headers"))
+        case _:
+            pass
+    async with asyncio.TaskGroup() as group:
+        telling = group.create_task(_bring(town, kind))
+        if point is not None:
+            await _until_struck(town, point)
+            hub.send(signal.SIGKILL)
+            await hub.wait(LIMIT_S)
+            town.telegram.clear_faults()
+            town.model.clear_faults()
+            await town.start()
+        taken = await telling
+    wanted = SLOTS if kind == "cron" else 1
+    await town.telegram.wait_for(lambda: len(notices(town)) >= wanted, LIMIT_S)
+    await _settled(town, kind)
+    return Told(taken)
+
+
+async def _until_struck(town: Town, point: Point) -> None:
+    match point:
+        case InTelegram():
+            await town.telegram.wait_held(timeout_s=LIMIT_S)
+        case InModel():
+            await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
+        case _:
+            assert town.hub is not None
+            await town.hub.wait(LIMIT_S)
+
+
+async def _bring(town: Town, kind: Kind) -> int:
+    """Until it is taken; how often that was said."""
+    if kind == "cron":
+        return 0
+    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as http:
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, OSError, IndexError, ValueError):
+                if await _brought(town, kind, http):
+                    return 1
+            await asyncio.sleep(0.02)
+
+
+async def _brought(town: Town, kind: Kind, http: aiohttp.ClientSession) -> bool:
+    if kind == "webhook":
+        body = b'{"type": "build.done"}'
+        headers = {"Content-Type": "application/json", **Sender(time.time()).standard(body, DELIVERY)}
+        async with http.post(f"{town.url()}/api/webhooks/ci", data=body, headers=headers) as answer:
+            return answer.status in {200, 202}
+    access = json.loads((town.directory / "data" / "api.json").read_text())
+    event = {"source": "ci", "event_type": "done", "event_id": DELIVERY}
+    key = {"Authorization": f"Bearer {access['token']}"}
+    async with http.post(f"{access['url']}/api/events/emit", json=event, headers=key) as answer:
+        return answer.status == 200
+
+
+async def _settled(town: Town, kind: Kind) -> None:
+    """Nothing fires any more, and all that was fired is over and told."""
+    if kind == "cron":
+        await _said(town, "routines", "disable", NAME)
+    async with asyncio.timeout(LIMIT_S):
+        while any(_asked(town, sql) for sql in UNSETTLED):  # noqa: ASYNC110 - the store tells nobody
+            await asyncio.sleep(0.05)
+
+
+# --- looking --------------------------------------------------------------------------------------------
+
+
+async def runs(town: Town) -> list[dict[str, Any]]:
+    """All runs, the newest first."""
+    return json.loads(await _said(town, "routines", "history", NAME, "--limit", "200", "--json"))
+
+
+def notices(town: Town) -> list[str]:
+    """What the owner was told of them."""
+    return [message.text for message in town.shown_to(OWNER) if TOLD in message.text]
+
+
+def _asked(town: Town, sql: str) -> list[Any]:
+    path = f"file:{town.directory}/data/hub.db?mode=ro"
+    with contextlib.closing(sqlite3.connect(path, uri=True)) as database:
+        return [value for (value,) in database.execute(sql)]
+
+
+async def points_of(nursery: Nursery, directory: Path, kind: Kind) -> list[Point]:
+    """The points the story passes when nothing goes wrong; with the clock, up to the first notice."""
+    async with open_fired_town(nursery, directory, kind, reruns=True) as town:
+        asked = len(town.model.log)
+        told = await play(town, kind, None)
+        await town.stop()
+        await judge(town, kind, told)
+        trace = town.trace()
+        assert len(town.model.log) > asked
+    first = next(at for at, line in enumerate(trace) if line.startswith(("claim_run", "claim_slots")))
+    last = next(at for at, line in enumerate(trace) if line.startswith("settle_notice:1:after"))
+    # Where the notice is told runs beside what the sender of it does: its own commits come a little later.
+    commits: list[Point] = [parse_commit_point(line) for line in trace[first : last + 4]]
+    return [*commits, InModel(1), InTelegram("sendMessage", 1)]
+
+
+# --- judging --------------------------------------------------------------------------------------------
+
+
+async def judge(town: Town, kind: Kind, told: Told) -> None:
+    """One run for what was brought, an end for each run, each told, twice only where that is marked."""
+    ended = await runs(town)
+    keys = [run["key"] for run in ended]
+    assert len(set(keys)) == len(keys), f"fired twice: {keys}"
+    if kind == "cron":
+        assert len(ended) >= SLOTS
+    else:
+        assert told.taken == 1
+        assert keys == [f"{'delivery' if kind == 'webhook' else 'event'}:{DELIVERY}"], "not fired once"
+    wanted = [run for run in ended if run["status"] != "skipped"]
+    assert {run["status"] for run in wanted} <= {"attention", "interrupted"}, wanted
+    assert {run["notice"] for run in wanted} == {"sent"}, "an end was not told"
+    marked = sum(_asked(town, "SELECT o.repeats FROM notices n JOIN outbox o ON o.id = n.outbox_id"))
+    copies = len(notices(town)) - len(wanted)
+    assert 0 <= copies <= marked <= 1, f"{copies} told twice, {marked} marked"
