@@ -130,6 +130,8 @@ async def play(town: Town, kind: Kind, point: Point | None) -> Told:
     wanted = SLOTS if kind == "cron" else 1
     await town.telegram.wait_for(lambda: len(notices(town)) >= wanted, LIMIT_S)
     await _settled(town, kind)
+    # All may have been over before the kill: a hub is only stopped once it has started.
+    await town.telegram.wait_for(town.listens, LIMIT_S)
     return Told(taken)
 
 
