@@ -55,6 +55,8 @@ def _across_sections(config: Config) -> Iterator[Problem]:
     yield from _servers(config)
     for name, channel in config.channels.items():
         yield from _channel(config, name, channel)
+    if config.heartbeat.enabled and not config.routines.enabled:
+        yield Problem(("heartbeat", "enabled"), "needs [routines] enabled = true; set one of both")
     if config.agent.reserve_tokens >= config.agent.context_tokens:
         yield Problem(("agent", "reserve_tokens"), "must be less than context_tokens; lower it")
 

@@ -39,9 +39,12 @@ def build_routines(
 
     def build(signals: RoutineSignals) -> Engine:
         from bot.platforms import readable_files
+        from core.routine_json import read_hours
         from core.routines.acting import ActingRuns, ActingServices
         from core.routines.doors import Doors
         from core.routines.engine import EngineParts, RoutineEngine
+        from core.routines.events import HubEvents, SystemEvents
+        from core.routines.heartbeat import Heartbeat
         from core.routines.lightweight import LightweightRuns
         from core.routines.listening import Listening
         from core.routines.own_threads import OwnThreads
@@ -51,14 +54,25 @@ def build_routines(
             return await notices().send(key, to, message)
 
         zone = config.hub.timezone
+        read_file = readable_files(config.workspace.dir)
         acting = ActingRuns(ActingServices(store, model, pipeline, clock, ids))
-        runs = LightweightRuns(model, readable_files(config.workspace.dir), store.user, clock, zone, acting)
+        runs = LightweightRuns(model, read_file, store.user, clock, zone, acting)
         own_threads = OwnThreads(store, lambda to: notices().places(to), open_thread)
         telling = Telling(store, send, own_threads, clock)
-        parts = EngineParts(store, runs, telling, Listening(), Doors(), signals, clock, ids, end_process)
+        heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), zone, clock)
+        events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
+        parts = EngineParts(
+            store, runs, telling, Listening(), Doors(), heartbeat, events, signals, clock, ids, end_process
+        )
         return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
 
-    return RoutineService(store, build)
+    async def own() -> None:
+        from core.routines.heartbeat import keep_heartbeat
+
+        every_s = config.heartbeat.every_s if config.heartbeat.enabled else None
+        await keep_heartbeat(store, config.hub.owner, every_s, config.hub.timezone, clock)
+
+    return RoutineService(store, build, own, beats=config.heartbeat.enabled)
 
 
 def build_desk(

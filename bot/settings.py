@@ -16,7 +16,7 @@ from bot.approval_settings import Approvals
 from bot.channel_settings import ChannelSection
 from bot.mcp_settings import McpServer, ServerName
 from bot.places import DATA_DIR
-from bot.routine_settings import Routines
+from bot.routine_settings import Heartbeat, Routines
 from bot.setting_types import (
     RESTART,
     Count,
@@ -177,12 +177,12 @@ class Config(Section):
     log: Log = Log()
     audit: Audit = Audit()
     routines: Routines = Routines()
+    heartbeat: Heartbeat = Heartbeat()
     mcp: Mapping[ServerName, McpServer] = Field(default={})
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 
 
 PLANNED: tuple[tuple[str, ...], ...] = (
-    ("heartbeat",),
     ("jobs",),
     ("sandbox",),
     ("models", "thinking"),

@@ -22,6 +22,8 @@ from core.safety.fencing import fence_tool_output
 
 NOTHING = "ROUTINE_OK"
 """A reply that is exactly this has nothing to tell."""
+SILENT = (NOTHING, "HEARTBEAT_OK")
+"""The second one is what lists of other heartbeats ask for."""
 STATE = "ROUTINE_STATE:"
 """A line of a reply that begins what is to be remembered for the next run."""
 STATE_LIMIT_CHARS = 8_000
@@ -123,7 +125,7 @@ def read_reply(text: str) -> Told | None:
             lines = lines[:at]
             break
     said = "\n".join(lines).strip()
-    if said == NOTHING or (not said and document is not None):
+    if said in SILENT or (not said and document is not None):
         return Told(RunStatus.OK, "", document)
     return Told(RunStatus.ATTENTION, said, document) if said else None
 

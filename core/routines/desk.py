@@ -3,7 +3,6 @@
 Each person sees their own alone; a routine of somebody else's is not found. Refusals name the field.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -11,11 +10,12 @@ from core.clock import Clock
 from core.errors import HubError
 from core.forms import Problem
 from core.ids import Ids
-from core.routine import Cron, Definition, SystemEvent, Webhook
+from core.routine import Cron, Definition, Webhook
 from core.routine_json import read_definition
-from core.routine_run import ManualInput, SystemInput, claim_key, kept
+from core.routine_run import ManualInput, claim_key
 from core.routine_run_json import input_to_json
-from core.routines.filtering import listens
+from core.routines.events import SystemEvents
+from core.routines.heartbeat import HEARTBEAT_ID
 from core.routines.permitted import not_permitted
 from core.routines.service import ChangeListener
 from core.routines.slots import next_slot
@@ -91,7 +91,7 @@ class RoutineDesk:
 
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
         """Change what the page names, and nothing else."""
-        row = await self.find(by, named)
+        row = _theirs(await self.find(by, named))
         definition = self._judged(change(_definition(row), page, self._timezone), by)
         await self._secret_of(definition)
         text = text_of(definition, self._next_slot(definition, row.created_at))
@@ -111,7 +111,7 @@ class RoutineDesk:
 
     async def delete(self, by: Principal, named: str) -> RoutineRow:
         """Forget it and its runs; returns what it was."""
-        row = await self.find(by, named)
+        row = _theirs(await self.find(by, named))
         await self._store.delete_routine(row.id)
         self._listener.deleted(row.id)
         return row
@@ -159,28 +159,8 @@ class RoutineDesk:
         self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
     ) -> Sequence[str]:
         """Tell the person's routines of an event; the names of those that fire."""
-        fired: list[str] = []
-        text = kept(json.dumps(payload, ensure_ascii=False))
-        for row in await self._store.routines(by.user_id):
-            if row.text.kind != "system_event" or not row.enabled:
-                continue
-            trigger = _definition(row).trigger
-            if not isinstance(trigger, SystemEvent) or not listens(trigger, source, event_type, payload):
-                continue
-            fired_by = SystemInput(event_id, source, event_type, text)
-            run = NewRun(
-                id=self._ids.row_id(),
-                routine_id=row.id,
-                key=claim_key(fired_by),
-                kind="system_event",
-                input=input_to_json(fired_by),
-                due_at=self._clock.now(),
-            )
-            if (await self._store.claim_run(run)).run_id is not None:
-                fired.append(row.text.name)
-        if fired:
-            self._listener.fired(fired)
-        return fired
+        events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids)
+        return await events.emit(by.user_id, source, event_type, payload, event_id)
 
     # --- what is shared --------------------------------------------------------------------------------
 
@@ -233,6 +213,12 @@ class RoutineDesk:
         if row is not None and (now is None or now.version != row.version):
             return RoutineRefused(Problem("", "was changed by somebody else meanwhile; look at it again"))
         return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
+
+
+def _theirs(row: RoutineRow) -> RoutineRow:
+    if row.id == HEARTBEAT_ID:
+        raise RoutineRefused(Problem("", "is set in [heartbeat] of the configuration; it can be paused"))
+    return row
 
 
 def _definition(row: RoutineRow) -> Definition:

@@ -23,6 +23,8 @@ from core.routines import texts
 from core.routines.cut_off import CutOffRuns, EndProcess
 from core.routines.doors import Door, Doors
 from core.routines.ends import budget_day, end_of
+from core.routines.events import HubEvents
+from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
 from core.routines.lightweight import LightweightRuns, Performed
 from core.routines.listening import Listening
 from core.routines.remarks import remarks_of
@@ -54,6 +56,8 @@ class EngineParts:
     telling: Telling
     listening: Listening
     doors: Doors
+    heartbeat: Heartbeat
+    events: HubEvents
     signals: RoutineSignals
     clock: Clock
     ids: Ids
@@ -105,6 +109,7 @@ class RoutineEngine:
 
     async def run(self) -> None:
         """See Engine."""
+        await self._parts.events.started()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_leases(), name="routine leases")
             while True:
@@ -211,8 +216,14 @@ class RoutineEngine:
         return Performed(RunStatus.FAILED, told, None, spent.total)
 
     async def _act(self, started: StartedRun, definition: Definition, spent: SpentSoFar) -> Performed:
-        match definition.action:
-            case Lightweight() as action:
+        action = definition.action
+        if started.routine.id == HEARTBEAT_ID:
+            beat = self._parts.heartbeat.action()
+            if isinstance(beat, Asleep):
+                return Performed(RunStatus.SKIPPED, beat.why, None, spent.total)
+            action = beat
+        match action:
+            case Lightweight():
                 return await self._parts.runs.perform(started, action, spent)
             case FullJob():
                 return Performed(RunStatus.FAILED, texts.full_job_refused(), None, spent.total)
@@ -224,6 +235,8 @@ class RoutineEngine:
         end = end_of(started.routine, performed, now=now, menu_id=menu_id, timezone=self._timezone)
         await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
         logger.info("run %s of routine %s: %s", started.run.id, started.routine.text.name, performed.status)
+        if performed.status is RunStatus.FAILED:
+            await self._parts.events.failed(started, performed.text)
 
 
 def _rest_s(due: NextDue, now: int) -> float:

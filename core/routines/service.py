@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.clock import Clock
@@ -91,15 +91,27 @@ class ChangeListener(Protocol):
 class RoutineService:
     """Implements core.hub.EventRoutines; and is told of every change that people make."""
 
-    def __init__(self, store: Store, build: Callable[[RoutineSignals], Engine]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        build: Callable[[RoutineSignals], Engine],
+        own: Callable[[], Awaitable[None]] | None = None,
+        *,
+        beats: bool = False,
+    ) -> None:
+        """`own` brings the hub's own routines in line with the configuration; `beats`: there is to be one."""
         self._store = store
         self._build = build
+        self._own = own
+        self._beats = beats
         self._signals = RoutineSignals()
         self._engine: Engine | None = None
 
     async def prepare(self) -> None:
         """Before any event is taken."""
-        if await self._store.has_routines():
+        if self._beats or await self._store.has_routines():
+            if self._own is not None:
+                await self._own()
             self._engine = self._build(self._signals)
             await self._engine.prepare()
 

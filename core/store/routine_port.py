@@ -78,6 +78,10 @@ class Routines(Protocol):
         order of id, those behind the id `after`."""
         ...
 
+    async def event_routines(self, owner_id: str) -> "Sequence[RoutineRow]":
+        """The owner's enabled routines that system events fire, in order of name."""
+        ...
+
     async def routine_at_path(self, path: str) -> "RoutineRow | None":
         """The one that a webhook's path leads to."""
         ...

@@ -247,7 +247,15 @@ ONE_LINE_EACH = [
         "[access]\nxyz = 1",
         "2: access.xyz: unknown key; remove it, or use one of sender_per_minute",
     ),
-    ("[heartbeat]\nenabled = true", "1: heartbeat: is not supported by this version; remove it"),
+    (
+        "[heartbeat]\nenabled = true\n[routines]\nenabled = false",
+        "2: heartbeat.enabled: needs [routines] enabled = true; set one of both",
+    ),
+    (
+        "[heartbeat]\nactive_hours = '8-22'",
+        '2: heartbeat.active_hours: "8-22" is not a span of hours;'
+        ' write such as "08:00-22:00", or "" for all day',
+    ),
     (
         "[[models]]\nprovider = 'demo'\nthinking = 'off'",
         "3: models[0].thinking: is not supported by this version; remove it",

@@ -131,6 +131,7 @@ READS = frozenset(
         "count_routines",
         "listening_routines",
         "routine_at_path",
+        "event_routines",
         "due_routines",
         "lapsed_runs",
         "next_due",

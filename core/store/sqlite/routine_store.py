@@ -106,6 +106,12 @@ class RoutineUnits:
 
         return await self._reader.run(lambda tx: routines.listening(tx, after, limit))
 
+    async def event_routines(self, owner_id: str) -> "Sequence[RoutineRow]":
+        """See Routines."""
+        from core.store.sqlite import routines
+
+        return await self._reader.run(lambda tx: routines.told_of_events(tx, owner_id))
+
     async def routine_at_path(self, path: str) -> "RoutineRow | None":
         """See Routines."""
         from core.store.sqlite import routines

@@ -188,6 +188,16 @@ def listening(tx: Transaction, after: str, limit: int) -> tuple[RoutineRow, ...]
     return tuple(routine_of(row) for row in rows)
 
 
+def told_of_events(tx: Transaction, owner_id: str) -> tuple[RoutineRow, ...]:
+    """See Routines.event_routines."""
+    rows = tx.all(
+        f"SELECT {ROUTINE} FROM routines o WHERE o.owner_id = ? AND o.kind = 'system_event' AND o.enabled = 1"
+        " ORDER BY o.name",
+        owner_id,
+    )
+    return tuple(routine_of(row) for row in rows)
+
+
 def due(tx: Transaction, now: int) -> tuple[RoutineRow, ...]:
     """See Routines.due_routines."""
     rows = tx.all(

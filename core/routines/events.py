@@ -1,0 +1,92 @@
+"""System events: something happened, and the routines that wait for it fire, each once for an event's id."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from core.clock import Clock
+from core.errors import StoreUnavailable
+from core.ids import Ids
+from core.routine import SystemEvent
+from core.routine_run import SystemInput, claim_key, kept
+from core.routine_run_json import input_from_json, input_to_json
+from core.routines.filtering import listens
+from core.routines.stored import definition_of
+from core.store.base import Store
+from core.store.routines import NewRun, StartedRun
+
+logger = logging.getLogger(__name__)
+
+HUB = "hub"
+"""The source of what the hub itself tells."""
+STARTED, ROUTINE_FAILED = "started", "routine_failed"
+
+
+class SystemEvents:
+    """Tells a person's routines of events. `fired` hears of claimed runs. Raises StoreError."""
+
+    def __init__(self, store: Store, fired: Callable[[Sequence[str]], None], clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._fired = fired
+        self._clock = clock
+        self._ids = ids
+
+    async def emit(
+        self, owner_id: str, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
+    ) -> Sequence[str]:
+        """The names of those that fire; told again with the same id, the same ones and no further run."""
+        text = kept(json.dumps(payload, ensure_ascii=False))
+        fired_by = SystemInput(event_id, source, event_type, text)
+        names: list[str] = []
+        claimed: list[str] = []
+        for row in await self._store.event_routines(owner_id):
+            try:
+                trigger = definition_of(row).trigger
+            except ValueError as error:
+                logger.warning("routine %s hears of no event: %s", row.text.name, error)
+                continue
+            if not isinstance(trigger, SystemEvent) or not listens(trigger, source, event_type, payload):
+                continue
+            run = NewRun(
+                id=self._ids.row_id(),
+                routine_id=row.id,
+                key=claim_key(fired_by),
+                kind="system_event",
+                input=input_to_json(fired_by),
+                due_at=self._clock.now(),
+            )
+            claim = await self._store.claim_run(run)
+            names += [row.text.name] if claim.run_id is not None else []
+            claimed += [row.id] if claim.run_id is not None and not claim.repeated else []
+        if claimed:
+            self._fired(claimed)
+        return names
+
+
+class HubEvents:
+    """What the hub itself tells, source `hub`: `started` to its owner's routines, `routine_failed` to those
+    of the routine's owner. One that a kill or the store comes before is not told later."""
+
+    def __init__(self, events: SystemEvents, owner_id: str, ids: Ids) -> None:
+        self._events = events
+        self._owner_id = owner_id
+        self._ids = ids
+
+    async def started(self) -> None:
+        """The hub serves."""
+        await self._tell(self._owner_id, STARTED, {}, self._ids.row_id())
+
+    async def failed(self, started: StartedRun, why: str) -> None:
+        """A run failed; one that the hub's own events fired is not told, or failures would go round."""
+        fired_by = input_from_json(started.run.input)
+        if isinstance(fired_by, SystemInput) and fired_by.source == HUB:
+            return
+        page = {"routine": started.routine.text.name, "error": why}
+        await self._tell(started.routine.owner_id, ROUTINE_FAILED, page, started.run.id)
+
+    async def _tell(self, owner_id: str, event_type: str, page: Mapping[str, str], event_id: str) -> None:
+        try:
+            await self._events.emit(owner_id, HUB, event_type, page, f"{HUB}:{event_id}")
+        except StoreUnavailable as error:
+            logger.warning("no routine hears of %s: %s", event_type, error)

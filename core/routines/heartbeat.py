@@ -1,0 +1,133 @@
+"""The heartbeat: every so often the model goes through the owner's list, HEARTBEAT.md of the workspace.
+
+It is a routine like every other, made and kept up to date from the configuration, so that slots, runs, limits
+and notices are the engine's. Its own are the hours it is awake in, and that an empty list asks no model.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US, Clock
+from core.routine import Cron, Definition, Downtime, Guardrails, Lightweight, QuietHours
+from core.routines.slots import next_slot
+from core.routines.stored import read_text, text_of
+from core.store.base import Store
+from core.store.routines import RoutineRow, RoutineText
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_ID = "heartbeat"
+NAMES = ("heartbeat", "heartbeat of the hub")
+"""The second one where the owner has a routine of the first name."""
+LIST = "HEARTBEAT.md"
+LIST_LIMIT_BYTES = 64_000
+SWITCHED_OFF = "[heartbeat] enabled is false"
+_PROMPT = (
+    "Go through my list below and see whether anything on it needs me now. If nothing does, there is nothing "
+    "to tell. Otherwise say in a few words what does, and what I could do."
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_NOTHING = re.compile(r"\s*(?:#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?\s*|[-*_=]{3,}\s*)")
+"""A line that asks for nothing: empty, a heading, a bullet or box with nothing behind it, a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asleep:
+    """Why no model is asked."""
+
+    why: str
+
+
+class Heartbeat:
+    """What a beat does. `awake`: hours of the day in `timezone`, None: all of them; `read_file`: of the
+    workspace, raises ValueError."""
+
+    def __init__(
+        self, read_file: Callable[[str, int], bytes], awake: QuietHours | None, timezone: str, clock: Clock
+    ) -> None:
+        self._read_file = read_file
+        self._awake = awake
+        self._zone = ZoneInfo(timezone)
+        self._clock = clock
+
+    def action(self) -> Lightweight | Asleep:
+        """What the model is to be asked now."""
+        moment = datetime.fromtimestamp(self._clock.now() / SECOND_US, self._zone)
+        if self._awake is not None and not _covers(self._awake, moment.hour * 60 + moment.minute):
+            return Asleep("outside of active_hours")
+        try:
+            listed = self._read_file(LIST, LIST_LIMIT_BYTES).decode("utf-8", "replace")
+        except ValueError as error:
+            return Asleep(f"{LIST}: {error}")
+        if asks_for_nothing(listed):
+            return Asleep(f"there is nothing on {LIST}")
+        return Lightweight(f"{_PROMPT}\n\n# {LIST}\n\n{listed}")
+
+
+def _covers(awake: QuietHours, minute: int) -> bool:
+    """From a time to the same time is the whole day."""
+    return awake.start_minute == awake.end_minute or awake.cover(minute)
+
+
+def asks_for_nothing(listed: str) -> bool:
+    """Whether there are only headings, comments and empty items. A comment without an end hides the rest."""
+    return all(_NOTHING.fullmatch(line) for line in _COMMENT.sub("", listed).splitlines())
+
+
+# --- keeping it -----------------------------------------------------------------------------------------
+
+
+async def keep_heartbeat(
+    store: Store, owner_id: str, every_s: int | None, timezone: str, clock: Clock
+) -> None:
+    """Bring the routine in line with the configuration; None: there is to be none. Who paused it finds it
+    paused. Raises StoreUnavailable."""
+    row = await store.routine(HEARTBEAT_ID)
+    if every_s is None:
+        if row is not None and row.enabled:
+            await store.switch_routine(row.id, enabled=False, next_slot_at=None, because=SWITCHED_OFF)
+        return
+    definition = _definition(every_s, timezone)
+    now = clock.now()
+    if row is None:
+        for name in NAMES:
+            text = _text(replace(definition, name=name), now, now)
+            if await store.save_routine(HEARTBEAT_ID, owner_id, text, None) is not None:
+                return
+        logger.error(
+            "there is no heartbeat: the owner's routines have both its names, %s", " and ".join(NAMES)
+        )
+        return
+    text = _text(replace(definition, name=row.text.name), now, row.created_at)
+    if not _says(row, text.definition):
+        await store.rewrite_routine(row.id, text, version=row.version)
+    if row.paused_because == SWITCHED_OFF:
+        await store.switch_routine(row.id, enabled=True, next_slot_at=text.next_slot_at)
+
+
+def _definition(every_s: int, timezone: str) -> Definition:
+    # A beat that was missed is not made up for: the next one looks at the same list.
+    every = Cron(f"every {every_s // 60} m", timezone, Downtime.SKIP)
+    return Definition(
+        name=NAMES[0],
+        trigger=every,
+        action=Lightweight(f"Go through {LIST}."),
+        description=f"Looks at {LIST} of the workspace; see [heartbeat] of the configuration.",
+        guardrails=Guardrails(cooldown_s=0),
+    )
+
+
+def _text(definition: Definition, now: int, anchor: int) -> RoutineText:
+    assert isinstance(definition.trigger, Cron)  # noqa: S101 - made so
+    return text_of(definition, next_slot(definition.trigger, now, anchor))
+
+
+def _says(row: RoutineRow, definition: str) -> bool:
+    try:
+        return read_text(row.text.definition) == read_text(definition)
+    except ValueError:
+        return False

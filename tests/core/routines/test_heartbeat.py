@@ -1,0 +1,160 @@
+"""What a heartbeat does: nothing for an empty list, nothing at night, and otherwise what the list says."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.clock import SECOND_US
+from core.ids import RandomIds
+from core.routine import Lightweight, QuietHours
+from core.routine_json import read_hours
+from core.routine_run import RunStatus
+from core.routines.asking import read_reply
+from core.routines.heartbeat import (
+    HEARTBEAT_ID,
+    SWITCHED_OFF,
+    Asleep,
+    Heartbeat,
+    asks_for_nothing,
+    keep_heartbeat,
+)
+from core.store.routines import RoutineRow, RoutineText
+from core.store.sqlite import SqliteStore
+from core.users import Role
+from tests.clock import ManualClock
+
+BERLIN = "Europe/Berlin"
+
+
+def beat(at: datetime, hours: str = "08:00-22:00", listed: str = "- call Ada", zone: str = BERLIN) -> object:
+    clock = ManualClock(int(at.timestamp()) * SECOND_US)
+
+    def read(path: str, limit_bytes: int) -> bytes:
+        assert (path, limit_bytes > 0) == ("HEARTBEAT.md", True)
+        return listed.encode()
+
+    return Heartbeat(read, read_hours(hours), zone, clock).action()
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "",
+        "\n \n",
+        "# Heartbeat\n## Later\n",
+        "<!-- add what is to be looked at -->\n#Tasks",
+        "- [ ]\n- [x] \n-\n*\n1.\n- [X]\n---\n",
+        "# Tasks\n<!-- a comment\nover lines -->\n",
+        "<!-- without an end hides the rest\n- call Ada",
+    ],
+)
+def test_a_list_with_nothing_on_it_asks_no_model(listed: str) -> None:
+    assert asks_for_nothing(listed)
+    assert isinstance(beat(datetime(2026, 7, 1, 12, tzinfo=UTC), listed=listed), Asleep)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["call Ada", "- call Ada", "- [ ] call Ada", "# Tasks\n\n* x", "<!-- a -->- b", "<!-- a -->\nb", "1. b"],
+)
+def test_a_list_with_something_on_it_is_gone_through(listed: str) -> None:
+    assert not asks_for_nothing(listed)
+    asked = beat(datetime(2026, 7, 1, 12, tzinfo=UTC), listed=listed)
+    assert isinstance(asked, Lightweight)
+    assert asked.prompt.endswith(listed)
+    assert not asked.use_tools
+
+
+@pytest.mark.parametrize(
+    "hours, at, awake",
+    [
+        ("08:00-22:00", "2026-07-01T06:00+00:00", True),  # eight in Berlin's summer
+        ("08:00-22:00", "2026-07-01T05:59+00:00", False),
+        ("08:00-22:00", "2026-01-01T06:59+00:00", False),  # not yet eight in its winter
+        ("08:00-22:00", "2026-01-01T07:00+00:00", True),
+        ("08:00-22:00", "2026-07-01T20:00+00:00", False),  # until before ten
+        ("22:00-06:00", "2026-07-01T20:00+00:00", True),  # across midnight
+        ("22:00-06:00", "2026-07-01T22:30+00:00", True),
+        ("22:00-06:00", "2026-07-01T04:00+00:00", False),
+        ("22:00-06:00", "2026-07-01T12:00+00:00", False),
+        ("09:00-09:00", "2026-07-01T01:00+00:00", True),  # the whole day
+        ("", "2026-07-01T01:00+00:00", True),
+        ("02:15-02:45", "2026-03-29T01:20+00:00", False),  # hours that the clocks skip are nobody's
+        ("02:15-02:45", "2026-10-25T01:20+00:00", True),  # and those they show twice are both
+    ],
+)
+def test_it_is_awake_in_the_owners_hours(hours: str, at: str, awake: bool) -> None:
+    found = beat(datetime.fromisoformat(at), hours=hours)
+    assert isinstance(found, Lightweight) == awake
+    if not awake:
+        assert found == Asleep("outside of active_hours")
+
+
+def test_a_list_that_is_not_there_is_said_so() -> None:
+    def missing(path: str, limit_bytes: int) -> bytes:
+        raise ValueError(f"there is no {path} below {limit_bytes}")
+
+    found = Heartbeat(missing, QuietHours(0, 0), "UTC", ManualClock()).action()
+    assert isinstance(found, Asleep)
+    assert "HEARTBEAT.md" in found.why
+
+
+async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
+    clock = ManualClock()
+    store = await SqliteStore.open(tmp_path / "hub.db", clock, RandomIds())
+    try:
+        await store.ensure_user("owner", Role.OWNER, "Olivia")
+
+        async def kept(every_s: int | None) -> RoutineRow | None:
+            await keep_heartbeat(store, "owner", every_s, "UTC", clock)
+            return await store.routine(HEARTBEAT_ID)
+
+        assert await kept(None) is None
+        made = await kept(1800)
+        assert made is not None
+        assert made.text.next_slot_at is not None
+        assert 0 < made.text.next_slot_at - clock.now() <= 1800 * SECOND_US
+        assert await kept(1800) == made  # nothing is written where nothing changed
+        clock.advance(100)
+        changed = await kept(7200)
+        assert changed is not None
+        assert '"every 120 m"' in changed.text.definition
+        assert (changed.enabled, changed.created_at) == (True, made.created_at)
+        await store.switch_routine(HEARTBEAT_ID, enabled=False, next_slot_at=None)
+        paused = await kept(7200)
+        assert paused is not None
+        assert not paused.enabled  # whoever paused it finds it paused
+        await store.switch_routine(HEARTBEAT_ID, enabled=True, next_slot_at=clock.now())
+        off = await kept(None)
+        assert off is not None
+        assert (off.enabled, off.paused_because) == (False, SWITCHED_OFF)
+        again = await kept(7200)
+        assert again is not None
+        assert (again.enabled, again.text.next_slot_at) == (True, changed.text.next_slot_at)
+    finally:
+        await store.close()
+
+
+async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "hub.db", ManualClock(), RandomIds())
+    try:
+        await store.ensure_user("owner", Role.OWNER, "Olivia")
+        await store.save_routine("mine", "owner", RoutineText("heartbeat", "manual", "{}", 0), None)
+        await keep_heartbeat(store, "owner", 1800, "UTC", ManualClock())
+        assert [row.text.name for row in await store.routines("owner")] == [
+            "heartbeat",
+            "heartbeat of the hub",
+        ]
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("reply", ["ROUTINE_OK", "HEARTBEAT_OK", "\n HEARTBEAT_OK \n"])
+def test_only_the_word_alone_is_silence(reply: str) -> None:
+    silent = read_reply(reply)
+    assert silent is not None
+    assert silent.status is RunStatus.OK
+    told = read_reply(f"{reply.strip()} but the disk is full")
+    assert told is not None
+    assert told.status is RunStatus.ATTENTION

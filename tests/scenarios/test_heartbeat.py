@@ -1,0 +1,50 @@
+"""The heartbeat as its owner meets it."""
+
+from pathlib import Path
+
+import pytest
+
+from core.routine_run import RunStatus
+from core.routines.desk import RoutineDesk, RoutineRefused
+from core.store.routines import RoutineRow, RoutineRunRow
+from tests.scenarios.house import OWNER, House, open_house
+from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
+
+BEATS = '[heartbeat]\nenabled = true\nevery_s = 60\nactive_hours = ""'
+FAST = 240.0
+
+
+async def heartbeat(desk: RoutineDesk) -> RoutineRow:
+    return await desk.find(OLIVIA, "heartbeat")
+
+
+async def over(house: House, number: int) -> list[RoutineRunRow]:
+    runs = await ended(house, await heartbeat(desk_of(house)), number)
+    return [run for run in runs if run.state.over]
+
+
+async def test_the_list_is_gone_through_and_what_it_needs_is_told(tmp_path: Path) -> None:
+    async with open_house(tmp_path, extra=BEATS, speed=FAST) as house:
+        await greeted(house)
+        asked = len(house.model.log)
+        first = await over(house, 1)
+        assert {run.state for run in first} == {RunStatus.SKIPPED}
+        assert len(house.model.log) == asked  # there is no list: no model was asked
+        house.model.rule("call Ada", "Ada waits for your call.")
+        (house.workspace / "HEARTBEAT.md").write_text("# Today\n- call Ada\n")
+        notice = await house.telegram.wait_text(OWNER, "Ada waits for your call.")
+        assert notice.text.startswith("🔔 Routine “heartbeat” has something for you")
+        house.model.rule("call Ada", "HEARTBEAT_OK")
+        told = len(house.says(OWNER))
+
+        async def quiet() -> bool:
+            return (await over(house, 1))[0].state is RunStatus.OK
+
+        await house.until(quiet)
+        assert len(house.says(OWNER)) - told <= 1  # one may have been on its way
+        desk = desk_of(house)
+        with pytest.raises(RoutineRefused, match=r"\[heartbeat\] of the configuration"):
+            await desk.delete(OLIVIA, "heartbeat")
+        with pytest.raises(RoutineRefused, match=r"\[heartbeat\] of the configuration"):
+            await desk.change(OLIVIA, "heartbeat", {"trigger": {"schedule": "every 1 h"}})
+        assert not (await desk.switch(OLIVIA, "heartbeat", enabled=False)).enabled
