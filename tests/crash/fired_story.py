@@ -61,7 +61,7 @@ async def open_fired_town(
     """A town whose owner has made the routine."""
     directory.mkdir(exist_ok=True)
     async with open_town(nursery, directory) as town:
-        await _keep_secret(town)
+        await keep_secret(town)
         page = {
             "trigger": TRIGGERS[kind],
             "guardrails": {"cooldown_s": 0, "rerun_interrupted": reruns},
@@ -69,22 +69,23 @@ async def open_fired_town(
         (directory / "watch.json").write_text(json.dumps(page))
         if kind == "cron":
             await town.start()
-            await _greeted(town)
+            await greeted(town)
             await town.stop()
             (directory / SPEED).write_text(str(TIMES))
         page_file = str(directory / "watch.json")
-        await _said(town, "routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
+        await said(town, "routines", "add", NAME, "--prompt", "Look.", "--file", page_file)
         yield town
 
 
-async def _greeted(town: Town) -> None:
+async def greeted(town: Town) -> None:
     """A bot may write to people only once they wrote to it."""
     town.owner_says("hello")
     await town.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
     await town.account()
 
 
-async def _keep_secret(town: Town) -> None:
+async def keep_secret(town: Town) -> None:
+    """What the town's webhooks are signed with is in its vault."""
     data_dir = town.directory / "data"
     data_dir.mkdir(exist_ok=True)
     store = await SqliteStore.open(data_dir / "hub.db", SystemClock(), RandomIds())
@@ -92,7 +93,7 @@ async def _keep_secret(town: Town) -> None:
     await store.close()
 
 
-async def _said(town: Town, *words: str) -> str:
+async def said(town: Town, *words: str) -> str:
     """What a command says, which is right."""
     output = town.directory / f"said-{len(list(town.directory.glob('said-*')))}"
     configured = ("--config", str(town.directory / "hubbub.toml"))
@@ -109,7 +110,7 @@ async def play(town: Town, kind: Kind, point: Point | None) -> Told:
     """The whole story; with a point, the hub is killed there and started again."""
     hub = await town.start(point if isinstance(point, AtCommit) else None)
     if kind != "cron":
-        await _greeted(town)
+        await greeted(town)
     match point:
         case InTelegram(method, nth):
             town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
@@ -174,7 +175,7 @@ async def _brought(town: Town, kind: Kind, http: aiohttp.ClientSession) -> bool:
 async def _settled(town: Town, kind: Kind) -> None:
     """Nothing fires any more, and all that was fired is over and told."""
     if kind == "cron":
-        await _said(town, "routines", "disable", NAME)
+        await said(town, "routines", "disable", NAME)
     async with asyncio.timeout(LIMIT_S):
         while any(_asked(town, sql) for sql in UNSETTLED):  # noqa: ASYNC110 - the store tells nobody
             await asyncio.sleep(0.05)
@@ -185,7 +186,7 @@ async def _settled(town: Town, kind: Kind) -> None:
 
 async def runs(town: Town) -> list[dict[str, Any]]:
     """All runs, the newest first."""
-    return json.loads(await _said(town, "routines", "history", NAME, "--limit", "200", "--json"))
+    return json.loads(await said(town, "routines", "history", NAME, "--limit", "200", "--json"))
 
 
 def notices(town: Town) -> list[str]:
