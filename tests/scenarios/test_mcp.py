@@ -95,7 +95,7 @@ async def test_a_call_that_waits_over_a_restart_finds_its_tool_again(tmp_path: P
         assert alive(tmp_path) == []
         await house.start()
         await house.pressed(OWNER, card, 0)
-        await house.telegram.wait_text(OWNER, "noted milk", LOADED_WITHIN_S)
+        await house.telegram.wait_text(OWNER, "noted milk", timeout_s=LOADED_WITHIN_S)
         assert (tmp_path / "notes").read_text() == "milk\n"
 
 

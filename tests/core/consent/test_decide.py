@@ -479,3 +479,32 @@ def test_a_card_says_why_and_what_the_arguments_say_goes_first(
     said = judge(tool(requirement, rated=True), who=who, policy=policy, setting=setting, risk=told)
     assert isinstance(said, Ask)
     assert said.reason == "It deletes."
+
+
+# --- tools made ready for somebody -----------------------------------------------------------------------
+
+
+def made_for(*people: Principal, data: Data = Data.SHARED) -> ToolFacts:
+    return ToolFacts("srv__act", Requirement.NEVER, data, users=frozenset(one.user_id for one in people))
+
+
+@pytest.mark.parametrize("who", [OWNER, MEMBER, GUEST], ids=["owner", "member", "guest"])
+def test_a_tool_made_ready_for_others_does_not_exist(who: Principal) -> None:
+    others = [one for one in (OWNER, MEMBER, GUEST) if one is not who]
+    roles = RolePolicy(member=("*",), guest=("*",), member_asks_owner=True)
+    assert word(judge(made_for(*others), who=who, policy=Policy(roles=roles))) == "unknown_tool"
+    assert judge(made_for(*others), who=who) == judge(None, who=who)
+
+
+def test_those_it_was_made_ready_for_have_it_whatever_their_role_says_but_no_guest() -> None:
+    everybody = made_for(OWNER, MEMBER, GUEST)
+    assert word(judge(everybody)) == "run"
+    assert word(judge(everybody, who=MEMBER)) == "run"
+    assert word(judge(everybody, who=GUEST)) == "not_in_role"
+
+
+def test_the_operators_policy_and_the_persons_own_word_go_over_it() -> None:
+    admin = AdminPolicy(disabled=frozenset({"srv__act"}))
+    assert word(judge(made_for(OWNER), policy=Policy(admin=admin))) == "disabled"
+    assert word(judge(made_for(OWNER), setting=ToolSetting.DISABLED)) == "disabled"
+    assert word(judge(made_for(OWNER), policy=Policy(preset=Preset.MANUAL))) == "ask"

@@ -132,7 +132,7 @@ async def open_web_server() -> AsyncIterator[WebServer]:
     app = web.Application()
     app.router.add_post("/mcp", server.post)
     app.router.add_get("/mcp", server.get)
-    app.router.add_delete("/mcp", lambda _: _farewell())
+    app.router.add_delete("/mcp", _farewell)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -144,5 +144,5 @@ async def open_web_server() -> AsyncIterator[WebServer]:
         await runner.cleanup()
 
 
-async def _farewell() -> web.Response:
+async def _farewell(_: web.Request) -> web.Response:
     return web.Response()

@@ -199,6 +199,7 @@ async def test_what_failed_says_why() -> None:
         (Reply("odd", structured={"a": "x"}), "[This does not have the form that srv declared for it.]\nodd"),
         (Reply("bare"), "[This does not have the form that srv declared for it.]\nbare"),
     ],
+    ids=["fits", "fits-alone", "another", "none"],
 )
 async def test_a_result_of_another_form_than_declared_is_marked(reply: Reply, shown: str) -> None:
     async with running(Fake(listed=[SHAPED], reply=reply)) as bench:
