@@ -18,7 +18,7 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSI
 from pydantic import ValidationError
 
 from core.tool import Arguments, ProcessInfo
-from core.tools.mcp.connection import Reply, ServerFailed
+from core.tools.mcp.connection import NotCalled, Reply, ServerFailed
 from core.tools.mcp.listing import MOST_LISTED, Listed
 
 MOST_PAGES = 100
@@ -115,7 +115,7 @@ class SdkConnection:
         """See Connection."""
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         if self._lost is not None:
-            raise ServerFailed(self._lost)
+            raise NotCalled(self._lost)
         self._requests.create_task(self._ask(tool, dict(arguments), reply), name=f"mcp call {tool[:40]}")
         try:
             return await reply
@@ -142,7 +142,7 @@ class SdkConnection:
             pass  # it is lost; said below
         finally:
             if not reply.done():
-                reply.set_exception(ServerFailed(failure or self._lost or "the connection was lost"))
+                reply.set_exception(ServerFailed(self._lost or failure or "the connection was lost"))
 
 
 @contextlib.asynccontextmanager

@@ -170,6 +170,7 @@ async def test_a_server_on_http(tmp_path: Path) -> None:
             await becomes(house, "ready", "web", tools=1)
             web.mode = "floods"
             assert "it said more than it may at once" in await answered(house, call("web__other"))
+            await becomes(house, "failed", "web")
             web.mode = ""
             await becomes(house, "ready", "web")
             assert "done" in await answered(house, call("web__other"))

@@ -18,6 +18,10 @@ class ServerFailed(Exception):
     """The server cannot be worked with; the message says why, in our words, never in the server's."""
 
 
+class NotCalled(ServerFailed):
+    """It was gone before a call reached it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a call came to. `structured`: the part of it that has a schema, None if there is none."""
@@ -40,7 +44,8 @@ class Connection(Protocol):
         ...
 
     async def call(self, tool: str, arguments: Arguments) -> Reply:
-        """Call a tool by the server's own name. Raises ServerFailed: then it may have been carried out.
+        """Call a tool by the server's own name. Raises NotCalled, and ServerFailed: then it may have been
+        carried out.
 
         Cancelling it ends what can be ended: a child is killed, since nothing else is certain to stop it.
         """

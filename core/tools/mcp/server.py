@@ -19,7 +19,7 @@ from core.clock import Clock
 from core.errors import ToolFailed
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
-from core.tools.mcp.connection import Connection, Connector, Known, Reply, ServerFailed
+from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, Reply, ServerFailed
 from core.tools.mcp.judging import Judge
 from core.tools.mcp.listing import Listed, Offer, Terms, offer
 from core.tools.mcp.refusal import SchemaRefused
@@ -179,6 +179,8 @@ class McpServer:
                 await call.process_started(connection.process)
             try:
                 reply = await connection.call(listed.name, arguments)
+            except NotCalled as error:
+                raise ToolFailed(f"The server {self.name} cannot be reached: {error}.") from error
             except ServerFailed as error:
                 raise ToolFailed(
                     f"{error}. Whether the call was carried out is not known; do not repeat it unasked."

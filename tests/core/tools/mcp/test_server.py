@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import ToolFailed
 from core.tool import Arguments, ProcessInfo, Tool
-from core.tools.mcp.connection import Reply, ServerFailed
+from core.tools.mcp.connection import NotCalled, Reply, ServerFailed
 from core.tools.mcp.listing import Listed, Terms
 from core.tools.mcp.server import LONGEST_PAUSE_S, McpServer, Phase
 from tests.clock import ManualClock
@@ -181,6 +181,13 @@ async def test_a_call_cut_off_may_have_been_carried_out() -> None:
     async with running(Fake(reply=ServerFailed("it ended by itself"))) as bench:
         await bench.becomes(Phase.READY)
         with pytest.raises(ToolFailed, match="Whether the call was carried out is not known"):
+            await run(bench.offered["srv__act"], {})
+
+
+async def test_a_call_that_did_not_reach_it_was_not_carried_out() -> None:
+    async with running(Fake(reply=NotCalled("it ended by itself"))) as bench:
+        await bench.becomes(Phase.READY)
+        with pytest.raises(ToolFailed, match=r"^The server srv cannot be reached: it ended by itself\.$"):
             await run(bench.offered["srv__act"], {})
 
 
