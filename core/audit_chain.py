@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import json
 import secrets
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -56,14 +55,16 @@ class AuditKind(StrEnum):
     PRUNED = "pruned"
 
 
-@dataclass(frozen=True, slots=True)
 class ChainKey:
     """One set of keys. `id` names it and says nothing about it."""
 
-    id: str
-    sealing: bytes
-    linking: bytes
-    hiding: bytes
+    __slots__ = ("hiding", "id", "linking", "sealing")
+
+    def __init__(self, id_: str, sealing: bytes, linking: bytes, hiding: bytes) -> None:
+        self.id = id_
+        self.sealing = sealing
+        self.linking = linking
+        self.hiding = hiding
 
     @classmethod
     def of(cls, master: bytes) -> "ChainKey":

@@ -18,7 +18,7 @@ from core.audit.verify import Verified, as_lines
 from core.audit.verify import verify as look_at
 from core.audit_chain import ChainKey
 from core.errors import VaultError
-from core.store.audit import AuditRow
+from core.store.audit_rows import AuditRow
 from core.store.sqlite.audit_reading import AuditSnapshot, audit_in
 
 

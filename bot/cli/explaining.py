@@ -12,7 +12,7 @@ from bot.cli.ending import CommandFailed
 from bot.cli.looking import asked, existing_database
 from bot.cli.printing import print_json, print_table, when, whole
 from bot.config import database_of
-from core.store.audit import AuditRow
+from core.store.audit_rows import AuditRow
 from core.store.pairing import NoiseRow
 from core.store.rows import Explanation
 from core.store.sqlite.audit_reading import audit_in

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from core.audit.heads import Head
 from core.audit_chain import ChainKey, head_of
-from core.store.audit import AuditRow, Checkpoint
+from core.store.audit_rows import AuditRow, Checkpoint
 
 SHOWN_FINDINGS = 20
 

@@ -4,13 +4,15 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.audit_chain import AuditKind, ChainKey, detail_text, head_of
 from core.errors import StoreUnavailable
-from core.store.audit import AuditRow, Checkpoint
 from core.store.codec import storable
 from core.store.sqlite.transaction import Row, Transaction
+
+if TYPE_CHECKING:
+    from core.store.audit_rows import AuditRow
 
 AUDIT = "id, at, kind, actor, subject, thread_id, detail, key_id, seal, link"
 CHECKPOINT = "last_id, link, at, key_id, seal"
@@ -119,15 +121,12 @@ def prune(tx: Transaction, before: int, limit: int) -> int:
     return len(old)
 
 
-def about(tx: Transaction, subjects: Sequence[str]) -> tuple[AuditRow, ...]:
+def about(tx: Transaction, subjects: Sequence[str]) -> "tuple[AuditRow, ...]":
     """See Audit.audit_of."""
+    from core.store.audit_rows import AuditRow  # a turn writes records, it looks at none
+
     wanted = json.dumps(list(subjects))
     rows = tx.all(
         f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT value FROM json_each(?)) ORDER BY id", wanted
     )
     return tuple(AuditRow(*row) for row in rows)
-
-
-def checkpoint_of(row: Row | None) -> Checkpoint | None:
-    """From the columns CHECKPOINT."""
-    return None if row is None else Checkpoint(*row)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from core.audit_chain import RETIRED
 from core.errors import StoreUnavailable
-from core.store.audit import AuditRow, Checkpoint
+from core.store.audit_rows import AuditRow, Checkpoint
 from core.store.rows import SealedSecret
-from core.store.sqlite.audit import AUDIT, CHECKPOINT, checkpoint_of
+from core.store.sqlite.audit import AUDIT, CHECKPOINT
 from core.store.sqlite.connection import connect_reader
 from core.store.sqlite.mapping import SEALED, secret_of
 from core.store.sqlite.migrations import require_current, schema_version
@@ -26,9 +26,8 @@ class AuditSnapshot:
 
     def checkpoint(self) -> Checkpoint | None:
         """Where the chain begins, if its older part was dropped."""
-        return checkpoint_of(
-            self._connection.execute(f"SELECT {CHECKPOINT} FROM audit_checkpoint").fetchone()
-        )
+        row = self._connection.execute(f"SELECT {CHECKPOINT} FROM audit_checkpoint").fetchone()
+        return None if row is None else Checkpoint(*row)
 
     def rows(self, after: int = 0) -> Iterator[AuditRow]:
         """The records behind that number, in order."""

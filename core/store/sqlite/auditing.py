@@ -1,12 +1,14 @@
 """The audit as units of the store: implements core.store.audit.Audit."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from core.store.audit import AuditRow
 from core.store.sqlite import audit
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.writer import Writer
+
+if TYPE_CHECKING:
+    from core.store.audit_rows import AuditRow
 
 
 class AuditUnits:
@@ -27,6 +29,6 @@ class AuditUnits:
         """See Audit."""
         return await self._writer.run(lambda tx: audit.prune(tx, before, limit))
 
-    async def audit_of(self, subjects: Sequence[str]) -> Sequence[AuditRow]:
+    async def audit_of(self, subjects: Sequence[str]) -> "Sequence[AuditRow]":
         """See Audit."""
         return await self._reader.run(lambda tx: audit.about(tx, subjects))
