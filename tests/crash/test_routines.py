@@ -73,7 +73,7 @@ async def test_killed_at_this_point_the_routine_runs_once_and_tells_it(
         pytest.param("record_run_reply:1:after", True, marks=SLOW),  # the call is an intent
         pytest.param("mark_run_call:1:before", True, marks=SLOW),
         pytest.param("mark_run_call:1:after", False, marks=SLOW),  # it might have run
-        ("finish_run_call:1:before", False),  # it has run, and nobody knows
+        pytest.param("finish_run_call:1:before", False, marks=SLOW),  # it has run, and nobody knows
         pytest.param("finish_run_call:1:after", True, marks=SLOW),
         pytest.param("finish_run:1:before", True, marks=SLOW),
     ],

@@ -163,11 +163,8 @@ async def discord(directory: Path) -> AsyncIterator[Place]:
         yield OnDiscord(place)
 
 
-@pytest.mark.parametrize(
-    "opening",
-    [telegram, pytest.param(slack, marks=pytest.mark.slow), pytest.param(discord, marks=pytest.mark.slow)],
-    ids=lambda opening: opening.__name__,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("opening", [telegram, slack, discord], ids=lambda opening: opening.__name__)
 async def test_routines_of_each_trigger_are_made_fired_read_and_paused(
     tmp_path: Path, opening: Opening
 ) -> None:
