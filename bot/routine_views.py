@@ -98,6 +98,7 @@ class RunView:
     error: str | None
     input_tokens: int
     output_tokens: int
+    cost_micro_usd: int
     notice: str
 
     @classmethod
@@ -118,6 +119,7 @@ class RunView:
             error=run.error,
             input_tokens=run.input_tokens,
             output_tokens=run.output_tokens,
+            cost_micro_usd=run.cost_micro_usd,
             notice=run.notice_state,
         )
 

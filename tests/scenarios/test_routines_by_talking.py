@@ -175,7 +175,7 @@ async def test_routines_of_each_trigger_are_made_fired_read_and_paused(
             ("watch", {"kind": "event", "pattern": "deploy (\\w+)"}),
             ("closing", {"kind": "system_event", "source": "issue", "event_type": "closed"}),
             ("pushes", PUSHES),
-            ("asked", {"kind": "manual"}),
+            ("asked", {"kind": "manual", "tools": ["time"]}),
         ):
             await _made(place, name, trigger)
             await _fire(place, name)
@@ -186,12 +186,14 @@ async def test_routines_of_each_trigger_are_made_fired_read_and_paused(
             assert not (await _routine(place, name)).enabled
 
 
-async def _made(place: Place, name: str, trigger: Mapping[str, str]) -> None:
+async def _made(place: Place, name: str, trigger: Mapping[str, Any]) -> None:
     """Under consent: there is nothing before the owner agreed."""
     page = {"name": name, "prompt": f"say: {name} looked into it", "cooldown_s": 0, **trigger}
     place.says(f"please call: routine_create {json.dumps(page)}")
     await place.presses(f"name: {name}", APPROVE)
     await place.hears(f"Made: {name}, {trigger['kind']}, on")
+    allowed = json.loads((await _routine(place, name)).text.definition)["action"].get("allowed_tools")
+    assert allowed == trigger.get("tools")
 
 
 async def _fire(place: Place, name: str) -> None:
