@@ -110,4 +110,4 @@ Limit = Annotated[int, Field(ge=0)]
 class Section(BaseModel):
     """Frozen, closed and without conversions: TOML is typed, so a number in quotes is a mistake."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)

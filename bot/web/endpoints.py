@@ -25,7 +25,7 @@ MOST_LIMIT = 1000
 class Given(BaseModel):
     """A request's body or query. Closed: an unknown key is a mistake."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Nothing(Given):
@@ -98,11 +98,11 @@ def routes_of(endpoints: Sequence[Endpoint]) -> list[Route]:
 
 
 def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
-    adapters = {method: _adapter(endpoint) for method, endpoint in of_path.items()}
+    writers: dict[str, TypeAdapter[Any]] = {}
 
     async def serve(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        endpoint, adapter = of_path[method], adapters[method]
+        endpoint = of_path[method]
         caller = caller_of(request)
         if endpoint.owner_only and not caller.is_owner:
             raise ApiError(403, "forbidden", "only the owner may do this")
@@ -111,17 +111,14 @@ def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Res
         query = endpoint.query.model_validate(_query(request))
         body = endpoint.body.model_validate_json(await body_of(request)) if endpoint.body else None
         answer = await endpoint.handle(Call(request, caller, query, body))
-        if adapter is None:
+        if endpoint.answer is None:
             return answer
-        return Response(
-            adapter.dump_json(answer, by_alias=True), endpoint.status, media_type="application/json"
-        )
+        if method not in writers:  # most of what there is, nobody asks for: a tenth of an MB each
+            writers[method] = TypeAdapter(endpoint.answer)
+        text = writers[method].dump_json(answer, by_alias=True)
+        return Response(text, endpoint.status, media_type="application/json")
 
     return serve
-
-
-def _adapter(endpoint: Endpoint) -> TypeAdapter[Any] | None:
-    return None if endpoint.answer is None else TypeAdapter(endpoint.answer)
 
 
 def _query(request: Request) -> dict[str, str]:
