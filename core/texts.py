@@ -220,6 +220,10 @@ STATUS_RUNNING = "I am working on your message"
 STATUS_WAITING = "I am waiting for an answer."
 
 
+FILE_CHANGED = "It was agreed to before; a file that it changes or runs is not the same any more."
+CALL_CHANGED = "It was agreed to before, but not with these arguments, or not here."
+
+
 def approval_title(tool: str, reason: str) -> str:
     """Headline of an approval card; `reason`: why a person is asked."""
     return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"

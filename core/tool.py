@@ -122,7 +122,8 @@ class Tool:
 
     `asks`: the call is a question, and its result what the person answers; may raise InvalidArguments. Such a
     tool is run only where nobody can be asked.
-    `rate` looks at arguments (never at state); None where arguments carry no risk. `timeout_s` None: the
+    `rate` looks at arguments (never at state); None where arguments carry no risk. `digests`: of the files
+    these arguments would change or run, by path; consent covers them as they were then. `timeout_s` None: the
     configured default. `limits` are kept for tools with an effect. `sensitive`: argument names never shown or
     stored in clear. `users`: the ids of those it was made ready for, who have it whatever the list of their
     role says; None: nobody in particular, the roles say who has it.
@@ -137,6 +138,7 @@ class Tool:
     effect: Effect = Effect.EFFECT
     data: Data = Data.SHARED
     rate: Callable[[Arguments], Risk] | None = None
+    digests: Callable[[Arguments], Mapping[str, str]] | None = None
     asks: Callable[[Arguments], Question] | None = None
     timeout_s: float | None = None
     limits: tuple[UseLimit, ...] = ()

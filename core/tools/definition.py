@@ -8,7 +8,7 @@ journalled and what the function gets are the same.
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Concatenate, ParamSpec, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -33,6 +33,7 @@ def tool(
     timeout_s: float | None = None,
     limits: tuple[UseLimit, ...] = (),
     rate: Callable[[Arguments], Risk] | None = None,
+    digests: Callable[[Arguments], Mapping[str, str]] | None = None,
     asks: Callable[[Arguments], Question] | None = None,
     sensitive: frozenset[str] = frozenset(),
     version: int = 1,
@@ -68,6 +69,7 @@ def tool(
             effect=effect,
             data=data,
             rate=rate,
+            digests=digests,
             asks=asks,
             timeout_s=timeout_s,
             limits=limits,

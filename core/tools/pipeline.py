@@ -6,22 +6,24 @@ back from a person.
 
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from core.clock import Clock
-from core.consent.binding import binding_hash, same_binding
+from core.consent.binding import binding_hash
 from core.consent.decide import decide
 from core.consent.facts import Allow, Ask, Autonomous, CallFacts, Decision, Deny, Interactive, Mode
 from core.consent.laws import ConsentLaws
 from core.errors import InvalidArguments, ToolNotFound
 from core.model.base import ToolSpec
-from core.prompts import Option, Standing
+from core.prompts import Standing
 from core.safety.limits import ResultLimits
 from core.safety.validation import read_arguments
 from core.store.accept import EditRefused
 from core.store.base import RunCheck
-from core.store.rows import CallRow, CallState
+from core.store.rows import CallRow
 from core.tool import Arguments, Effect, ProcessInfo, Tool
+from core.tools.agreement import agreed, outdated
 from core.tools.execution import RunningCall, run_call
 from core.tools.halt import REASON, ToolHalt
 from core.tools.prepared import NeedsPerson, Prepared, PutsQuestion, Ready, Refused, detail_of
@@ -118,10 +120,12 @@ class CallPipeline:
             case Allow():
                 return ready
             case Ask():
-                if self._agreed(call, tool, arguments, principal, thread_id):
-                    return ready
                 binding = self._binding(tool, arguments, principal, thread_id)
-                return NeedsPerson(tool, decision, binding, detail_of(tool, arguments))
+                if agreed(call, binding):
+                    return ready
+                again = outdated(call, binding)
+                asked = replace(decision, reason=f"{decision.reason} {again}".strip()) if again else decision
+                return NeedsPerson(tool, asked, binding, detail_of(tool, arguments), again)
 
     def prepare_edit(
         self, call: CallRow, principal: Principal, thread_id: str, standing: Standing
@@ -155,8 +159,8 @@ class CallPipeline:
                     return result.text
                 case PutsQuestion():
                     return "only a person can answer it"
-                case NeedsPerson():
-                    return "the consent given does not cover the call as it would run now"
+                case NeedsPerson(again=again):
+                    return f"the consent given does not cover the call as it would run now. {again}".strip()
 
         return check
 
@@ -209,18 +213,10 @@ class CallPipeline:
         )
         return decide(facts, principal, mode, self.laws.policy_for(principal, standing))
 
-    def _agreed(
-        self, call: CallRow, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
-    ) -> bool:
-        """Whether a person agreed to this very call: the same arguments, for the same person, here."""
-        if call.answer is Option.RETRY and call.state is CallState.UNKNOWN:
-            return True
-        if call.answer not in {Option.APPROVE, Option.ALWAYS, Option.SESSION} or call.binding is None:
-            return False
-        return same_binding(call.binding, self._binding(tool, arguments, principal, thread_id))
-
     def _binding(self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str) -> str:
-        return binding_hash(
+        """The call's hash; behind it, where files are concerned, that of the call with them as they are."""
+        hashed = partial(
+            binding_hash,
             self._settings.binding_key,
             tool=tool.name,
             version=tool.version,
@@ -229,6 +225,8 @@ class CallPipeline:
             thread_id=thread_id,
             working_dir=self._settings.workspace,
         )
+        digests = tool.digests(arguments) if tool.digests is not None else None
+        return f"{hashed()}.{hashed(file_digests=digests)}" if digests else hashed()
 
 
 def _ready(tool: Tool, arguments: Arguments, mode: Mode) -> Ready | PutsQuestion:

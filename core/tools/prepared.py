@@ -26,12 +26,14 @@ class PutsQuestion:
 
 @dataclass(frozen=True, slots=True)
 class NeedsPerson:
-    """A person must agree first. `binding` names exactly what; `detail` shows it."""
+    """A person must agree first. `binding` names exactly what; `detail` shows it. `again`: why what a person
+    agreed to before doesn't count, empty if nobody did."""
 
     tool: Tool
     ask: Ask
     binding: str
     detail: str
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,14 @@ class ShellRating:
     """`high`: a person must agree every time. `pattern`: what an "always" would cover, None: nothing can.
 
     `blocked`: why it is refused in every mode. `reason`: what makes it risky, for the person who decides.
+    `runs`: the files it plainly names to be run, as written, where it was not refused.
     """
 
     high: bool
     pattern: str | None = None
     blocked: str | None = None
     reason: str = ""
+    runs: tuple[str, ...] = ()
 
 
 def rate_command_line(command_line: str, closed: ClosedPlaces | None = None) -> ShellRating:
@@ -61,7 +63,7 @@ def rate_command_line(command_line: str, closed: ClosedPlaces | None = None) -> 
     if finding.level is Level.BLOCKED:
         return ShellRating(True, pattern, f"{finding.reason}.", f"It is refused: {finding.reason}.")
     reason = f"This command {finding.reason}." if finding.reason else ""
-    return ShellRating(finding.level is Level.HIGH, pattern, None, reason)
+    return ShellRating(finding.level is Level.HIGH, pattern, None, reason, judge.files_run())
 
 
 @dataclass
@@ -106,6 +108,10 @@ class _Judge:
                 piece for piece in _BETWEEN_COMMANDS.split(text) if piece.strip() and piece != text
             ]
         return parsed
+
+    def files_run(self) -> tuple[str, ...]:
+        """Paths of scripts and programs, in order of their names."""
+        return tuple(sorted(self._run_files))
 
     def texts_that_may_be_run(self) -> None:
         """Where a line runs text that can't be followed, or can't be parsed, all text on it is tried as

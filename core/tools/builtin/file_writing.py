@@ -8,12 +8,13 @@ import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, TypeVar
 
 from pydantic import Field
 
 from core.errors import InvalidArguments, ToolFailed
+from core.safety.digests import file_digest
 from core.safety.paths import PathGuard, Place
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.builtin.files import text_of
@@ -38,6 +39,7 @@ def _write_tool(guard: PathGuard) -> Tool:
         effect=Effect.EFFECT,
         data=Data.SHARED,
         rate=_write_rating(guard),
+        digests=_digests(guard),
         limits=_LIMITS,
     )
     async def write_file(
@@ -62,6 +64,7 @@ def _patch_tool(guard: PathGuard) -> Tool:
         effect=Effect.EFFECT,
         data=Data.SHARED,
         rate=_write_rating(guard),
+        digests=_digests(guard),
         limits=_LIMITS,
     )
     async def apply_patch(
@@ -90,6 +93,7 @@ def _delete_tool(guard: PathGuard) -> Tool:
         effect=Effect.EFFECT,
         data=Data.SHARED,
         rate=_write_rating(guard),
+        digests=_digests(guard),
         limits=_LIMITS,
     )
     async def delete_file(
@@ -112,6 +116,16 @@ def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
         return Risk(Requirement.ASK, pattern=name if name and "*" not in name else None, blocked=blocked)
 
     return rate
+
+
+def _digests(guard: PathGuard) -> Callable[[Arguments], Mapping[str, str]]:
+    """Consent to change a file covers it as it was when a person was asked."""
+
+    def digests(arguments: Arguments) -> Mapping[str, str]:
+        path = str(arguments.get("path", ""))
+        return {path: file_digest(guard, path)}
+
+    return digests
 
 
 # --- writing ---------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from core.tools.definition import tool
 from core.tools.processes import MARKER, process_info
 
 if TYPE_CHECKING:
+    from core.safety.paths import PathGuard
     from core.safety.shell import ClosedPlaces
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
@@ -26,6 +27,8 @@ TOOL_TIMEOUT_S = 120.0
 
 _OWN_SHARE_OF_DEADLINE = 0.9
 """The command is stopped before its call is: then what it printed so far can still be told."""
+_MOST_SCRIPTS = 20
+"""More files that one line runs are not bound to consent: reading them takes time."""
 _SHELLS = ("/bin/bash", "/bin/sh")
 
 _SAFE_NAMES = frozenset(
@@ -68,12 +71,18 @@ def shell_tool(
         known = [str(path.absolute()) for path in (*closed, *(path.resolve() for path in closed))]
         return ClosedPlaces(str(workspace.absolute()), known, safe.get("HOME", ""))
 
+    def scripts(arguments: Arguments) -> Mapping[str, str]:
+        from core.safety.paths import PathGuard  # as above
+
+        return digests_of_scripts(arguments, PathGuard(workspace, closed)) if workspace is not None else {}
+
     @tool(
         name="shell",
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
         data=Data.SHARED,
         rate=lambda arguments: rate_shell(arguments, places()),
+        digests=None if workspace is None else scripts,
         timeout_s=TOOL_TIMEOUT_S,
         limits=use_limits(per_minute=30, per_hour=300),
     )
@@ -107,6 +116,19 @@ def rate_shell(arguments: Arguments, closed: "ClosedPlaces | None" = None) -> Ri
     rating = rate_command_line(str(arguments.get("command", "")), closed)
     requirement = Requirement.ALWAYS_ASK if rating.high else Requirement.ASK
     return Risk(requirement, pattern=rating.pattern, blocked=rating.blocked, reason=rating.reason)
+
+
+def digests_of_scripts(arguments: Arguments, guard: "PathGuard") -> Mapping[str, str]:
+    """Of the workspace's files that a command line runs: who agrees to `sh build.sh` agrees to what it says.
+
+    Files it only reads or writes are not among them: they may change for good reasons while a person thinks,
+    and which they are can't be told from the line.
+    """
+    from core.safety.digests import file_digest
+    from core.safety.shell import rate_command_line
+
+    runs = rate_command_line(str(arguments.get("command", ""))).runs[:_MOST_SCRIPTS]
+    return {path: file_digest(guard, path) for path in runs if guard.refusal(path) is None}
 
 
 async def _run(call: CallContext, argv: list[str], environment: dict[str, str], limit_s: float) -> str:
