@@ -75,6 +75,8 @@ class Approvals(Section):
     tool_timeout_s: Seconds = 30
     tool_timeouts: Mapping[ToolName, Seconds] = Field(default={"shell": 120})
     loop_timeout_s: Seconds = 300
+    shell_per_minute: Count = 30
+    shell_per_hour: Count = 300
     dangerous_tools: tuple[ToolName, ...] = ("shell", "write_file", "apply_patch", "delete_file", "http")
     dangerous_operations: tuple[Text, ...] = ("delete", "write", "execute", "modify")
     autonomous_denylist: tuple[ToolName, ...] = (

@@ -16,7 +16,7 @@ from core.consent.laws import ConsentLaws
 from core.safety.addresses import Exemption
 from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
-from core.tool import Tool
+from core.tool import Tool, use_limits
 from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.documents import Documents, document_tools
@@ -74,7 +74,14 @@ def build_tools(
             *searching_tools(guard),
             *writing_tools(guard),
             http_tool(_network_guard(config), _authorities),
-            shell_tool(configured.environment, config.workspace.dir, _closed(configured)),
+            shell_tool(
+                configured.environment,
+                config.workspace.dir,
+                _closed(configured),
+                use_limits(
+                    per_minute=config.approvals.shell_per_minute, per_hour=config.approvals.shell_per_hour
+                ),
+            ),
             *routine_tools(routines),
             *tool_name_tools(visible),
             *secret_name_tools(kept),

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from core.errors import ToolTimeout
 from core.safety.limits import HeadAndTail
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
+from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, UseLimit, use_limits
 from core.tools.child import GatedChild
 from core.tools.definition import tool
 from core.tools.processes import MARKER, process_info
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 TOOL_TIMEOUT_S = 120.0
+LIMITS = use_limits(per_minute=30, per_hour=300)
 
 _OWN_SHARE_OF_DEADLINE = 0.9
 """The command is stopped before its call is: then what it printed so far can still be told."""
@@ -53,10 +54,13 @@ _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROM
 
 
 def shell_tool(
-    environment: Mapping[str, str], workspace: Path | None = None, closed: Collection[Path] = ()
+    environment: Mapping[str, str],
+    workspace: Path | None = None,
+    closed: Collection[Path] = (),
+    limits: tuple[UseLimit, ...] = LIMITS,
 ) -> Tool:
     """The tool, given the hub's own environment; commands see only its harmless names. A command that may
-    touch what is `closed` asks every time.
+    touch what is `closed` asks every time. `limits`: how often a person may use it.
 
     Commands run under bash where there is one, because command lines are rated by bash's grammar.
     """
@@ -84,7 +88,7 @@ def shell_tool(
         rate=lambda arguments: rate_shell(arguments, places()),
         digests=None if workspace is None else scripts,
         timeout_s=TOOL_TIMEOUT_S,
-        limits=use_limits(per_minute=30, per_hour=300),
+        limits=limits,
     )
     async def run_shell(
         call: CallContext,

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from core.safety.shell import rate_command_line
 from tests.core.safety.shell_growth import grown, pieces, steps
 from tests.core.safety.shell_table import CLASSES, read_table
@@ -114,6 +116,7 @@ def test_what_was_found_beside_the_table_stays_found() -> None:
     assert [line for line in FOUND_BESIDE if not rate_command_line(line).high] == []
 
 
+@pytest.mark.timeout(900)  # as proof, on a busy machine
 def test_no_disguise_rates_lower_than_the_line_itself(profile: Profile, proof_record: ProofRecord) -> None:
     """At least 28 ways to write each line; a line of plain words in 35 more."""
     step = profile.pick(test=40, ci=4, proof=1)
@@ -131,11 +134,12 @@ def test_what_an_unknown_program_may_run_is_asked_about_and_not_refused() -> Non
     assert (rating.high, rating.blocked) == (True, None)
 
 
+@pytest.mark.timeout(900)
 def test_a_line_twice_as_long_takes_no_more_than_twice_the_steps_and_a_half(
     profile: Profile, proof_record: ProofRecord
 ) -> None:
     """Counted, because times are not; `python -m benchmarks.shell_rating` has the times."""
-    step = profile.pick(test=300, ci=20, proof=1)
+    step = profile.pick(test=300, ci=40, proof=8)
     worst = (0.0, "")
     for piece in pieces((*DANGEROUS, *TABLE["benign"])[profile.seed % step :: step]):
         line, doubled = grown(piece, profile.pick(test=300, proof=1_000))
