@@ -4,14 +4,25 @@ import pytest
 
 from core.approvals import AdminPolicy
 from core.consent.access import Access, RolePolicy
-from core.consent.decide import never_runs
-from core.consent.facts import Autonomous, Interactive, Policy, ToolFacts
+from core.consent.decide import decide, never_runs
+from core.consent.facts import (
+    Allow,
+    Autonomous,
+    CallFacts,
+    Decision,
+    Deny,
+    DenyReason,
+    Interactive,
+    Policy,
+    ToolFacts,
+)
 from core.prompts import ToolSetting
 from core.tool import Data, Requirement
 from core.users import Principal, Role
 
 OWNER = Principal("u-owner", Role.OWNER, "Olivia")
 MEMBER = Principal("u-member", Role.MEMBER, "Milan")
+GUEST = Principal("u-guest", Role.GUEST, "Gus")
 
 
 @pytest.mark.parametrize(
@@ -83,3 +94,21 @@ def test_a_run_without_a_person_is_offered_what_is_in_its_scopes() -> None:
     assert hidden("ask", mode=Autonomous())
     assert hidden(mode=Autonomous(scopes=(frozenset({"tool"}), frozenset({"other"}))))
     assert hidden(mode=SCOPED, policy=Policy(denylist=frozenset({"tool"})))
+
+
+def made_ready(who: Principal, mode: Interactive | Autonomous | None = None) -> Decision:
+    """A call of a tool that was made ready for the owner, the member and a guest."""
+    users = frozenset({OWNER.user_id, MEMBER.user_id, GUEST.user_id})
+    facts = ToolFacts("tool", Requirement.NEVER, Data.OWN, users=users)
+    return decide(CallFacts(facts, "t", 1), who, mode or Interactive(), Policy(roles=RolePolicy(member=())))
+
+
+def test_a_tool_made_ready_for_some_is_theirs_without_a_list_and_unknown_to_others() -> None:
+    assert isinstance(made_ready(OWNER), Allow)
+    assert isinstance(made_ready(MEMBER), Allow)
+    guest = made_ready(GUEST)
+    assert isinstance(guest, Deny)
+    assert guest.reason is DenyReason.NOT_IN_ROLE
+    other = made_ready(Principal("u-other", Role.OWNER, "Otto"))
+    assert isinstance(other, Deny)
+    assert other.reason is DenyReason.UNKNOWN_TOOL
