@@ -145,6 +145,8 @@ async def serve(
 
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
+    if app.mcp is not None:
+        await app.mcp.end_survivors()
     suspects = await app.recovery.recover()
     await app.routines.prepare()
     async with asyncio.TaskGroup() as group:

@@ -35,7 +35,8 @@ def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpSe
     ]
     for server in servers:
         server.recall()
-    return McpServers(servers)
+    commands = [name for name, settings in loaded.config.mcp.items() if settings.command]
+    return McpServers(servers, [_mark(loaded, name) for name in commands])
 
 
 def name_known_tools(loaded: Loaded, registry: ToolRegistry) -> None:
@@ -67,6 +68,12 @@ def _terms(loaded: Loaded, name: str, settings: ServerSettings) -> Terms:
             for tool, said in settings.tools.items()
         },
     )
+
+
+def _mark(loaded: Loaded, name: str) -> str:
+    """What the server's processes carry, and nobody else's."""
+    whose = hashlib.sha256(str(loaded.config.hub.data_dir.resolve()).encode()).hexdigest()[:16]
+    return f"mcp-{whose}-{name}"
 
 
 def _known(loaded: Loaded, name: str, settings: ServerSettings) -> KnownTools:
@@ -104,12 +111,11 @@ class _LateConnector:
         from bot.mcp.stdio import StdioConnector
 
         given = {name: value.get_secret_value() for name, value in settings.env.items()}
-        whose = hashlib.sha256(str(config.hub.data_dir.resolve()).encode()).hexdigest()[:16]
         return StdioConnector(
             self._name,
             settings.command,
             {**safe_environment(self._loaded.environment), **given},
             str(config.workspace.dir),
-            f"mcp-{whose}-{self._name}",
+            _mark(self._loaded, self._name),
             settings.connect_timeout_s,
         )

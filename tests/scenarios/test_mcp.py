@@ -2,6 +2,7 @@
 when; and that a server that misbehaves is nobody's concern but its own."""
 
 import asyncio
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.mcp import raw
 from tests.simulators.mcp.web import open_web_server
+from tests.tree import ROOT
 
 GUEST = 101
 NOTE = "raw__note"
@@ -174,3 +177,30 @@ async def test_a_server_on_http(tmp_path: Path) -> None:
             web.mode = ""
             await becomes(house, "ready", "web")
             assert "done" in await answered(house, call("web__other"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_servers_made_with_the_official_sdk(tmp_path: Path, way: str) -> None:
+    port = free_port()
+    argv = [
+        sys.executable,
+        "-m",
+        "tests.simulators.mcp.official",
+        way,
+        *([str(port)] if way == "http" else []),
+    ]
+    async with contextlib.AsyncExitStack() as opened:
+        if way == "http":
+            server = await asyncio.create_subprocess_exec(*argv, cwd=ROOT, stderr=asyncio.subprocess.DEVNULL)
+            opened.push_async_callback(server.wait)
+            opened.callback(server.kill)
+            extra = f'[mcp.sdk]\nurl = "http://127.0.0.1:{port}/mcp"\n'
+        else:
+            where = json.dumps({"PYTHONPATH": str(ROOT)}).replace('":', '" =')
+            extra = f"[mcp.sdk]\ncommand = {json.dumps(argv)}\nenv = {where}\nconnect_timeout_s = 30.0\n"
+        house = await opened.enter_async_context(open_house(tmp_path, extra=extra))
+        assert (await becomes(house, "ready", "sdk"))["tools"] == 2
+        assert "42" in await answered(house, call("sdk__add", a=20, b=22))
+        assert "HELLO" in await answered(house, call("sdk__shout", text="hello"))
+        assert "arguments do not fit" in await answered(house, call("sdk__add", a="x", b=1))

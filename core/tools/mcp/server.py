@@ -23,6 +23,7 @@ from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, R
 from core.tools.mcp.judging import Judge
 from core.tools.mcp.listing import Listed, Offer, Terms, offer
 from core.tools.mcp.refusal import SchemaRefused
+from core.tools.processes import end_marked
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
@@ -206,8 +207,16 @@ class McpServer:
 class McpServers:
     """All of them; one cannot hold up another."""
 
-    def __init__(self, servers: Sequence[McpServer]) -> None:
+    def __init__(self, servers: Sequence[McpServer], marks: Sequence[str]) -> None:
+        """`marks`: by which processes of servers are known."""
         self._servers = servers
+        self._marks = marks
+
+    async def end_survivors(self) -> None:
+        """End what a dead hub's servers have left: it must not act after people were asked what happened."""
+        for mark in self._marks:
+            if await end_marked(mark):
+                logger.warning("ended what was left of %s", mark)
 
     def states(self) -> dict[str, ServerState]:
         """How each is."""
