@@ -7,7 +7,7 @@ from tests.simulators.discord import DiscordSimulator
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.telegram import TelegramSimulator
 
-START_LIMIT_S, ANSWER_LIMIT_S = 30.0, 60.0
+START_LIMIT_S, ANSWER_LIMIT_S = 60.0, 60.0
 
 
 class Platform(Protocol):

@@ -112,7 +112,8 @@ class RoutineService:
         if self._beats or await self._store.has_routines():
             if self._own is not None:
                 await self._own()
-            self._engine = self._build(self._signals)
+            # What it is made of is loaded in a thread: everything else goes on meanwhile.
+            self._engine = await asyncio.to_thread(self._build, self._signals)
             await self._engine.prepare()
 
     async def run(self) -> None:

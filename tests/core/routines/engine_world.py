@@ -1,0 +1,225 @@
+"""The engine on a real store, with a clock that a test moves and a model that a test holds back."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from bot.config import load
+from bot.routines import build_desk, build_routines
+from bot.settings import Config
+from core.clock import SECOND_US, Clock
+from core.ids import Ids, RandomIds
+from core.messages import Address, Message
+from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
+from core.notices import Notices, Recipient
+from core.routines.desk import RoutineDesk
+from core.routines.service import RoutineService
+from core.store.base import Store
+from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
+from core.store.sqlite import SqliteStore
+from core.tools.pipeline import CallPipeline
+from core.transcript import Origin, UserSaid
+from core.users import Principal, Role
+from tests.clock import ManualClock
+
+OLIVIA = Principal("owner", Role.OWNER, "Olivia")
+LIMIT_S = 300.0
+SETTINGS = """
+[hub]
+data_dir = "data"
+[[models]]
+name = "main"
+provider = "demo"
+[routines]
+max_concurrent = {most}
+"""
+
+
+class JumpingClock(ManualClock):
+    """One whose hands can be set: whoever sleeps sleeps as long as before, as with a real one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._set_us = 0
+
+    def now(self) -> int:
+        """As the hands say."""
+        return super().now() + self._set_us
+
+    def jump(self, seconds: float) -> None:
+        """Set the hands; nobody wakes."""
+        self._set_us += round(seconds * SECOND_US)
+
+
+@dataclass
+class HeldModel:
+    """Answers each question with silence, once it is let through. `asked`: the prompts, in order."""
+
+    name: str = "held"
+    asked: list[str] = field(default_factory=list[str])
+    asking: int = 0
+    _gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def open(self) -> None:
+        """From now on everything is answered at once."""
+        self._gate.set()
+
+    def hold(self) -> None:
+        """From now on nothing is answered."""
+        self._gate.clear()
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model.reply."""
+        said = next(one.text for one in request.conversation if isinstance(one, UserSaid))
+        self.asked.append(said.partition("\n")[0])
+        self.asking += 1
+        try:
+            await self._gate.wait()
+        finally:
+            self.asking -= 1
+        yield ModelReply("ROUTINE_OK", (), Usage(1, 1), Origin(self.name, self.name))
+
+
+class CountingStore:
+    """The real store; notes how many runs there are each time after some were begun."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.begun = 0
+        self.most_running = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def begin_runs(self, **limits: Any) -> Sequence[StartedRun]:
+        """See Routines.begin_runs."""
+        started = await self._store.begin_runs(**limits)
+        self.most_running = max(self.most_running, len(await self._store.lapsed_runs(None)))
+        self.begun += 1
+        return started
+
+
+def service_of(
+    config: Config, store: Store, model: Model, told: "Told", clock: Clock, ids: Ids
+) -> RoutineService:
+    """Routines as the hub has them; those that use tools or threads of their own have no place here."""
+
+    async def open_thread(channel: str, at: Address, title: str, nonce: str) -> Address | None:
+        raise AssertionError(f"no thread is opened: {channel}, {at}, {title}, {nonce}")
+
+    notices, no_tools = cast("Notices", told), cast("CallPipeline", None)
+    return build_routines(config, store, model, no_tools, lambda: notices, open_thread, clock, ids)
+
+
+@dataclass
+class Told:
+    """Notices that were handed over."""
+
+    texts: list[str] = field(default_factory=list[str])
+
+    async def send(self, key: str, to: Recipient, message: Message) -> bool:
+        """See core.notices.Notices.send."""
+        del key, to
+        self.texts.append(str(message.blocks[0]))
+        return True
+
+
+@dataclass
+class Works:
+    """Everything there is; `start` and `crash` as often as a test likes."""
+
+    config: Config
+    store: CountingStore
+    clock: JumpingClock = field(default_factory=JumpingClock)
+    model: HeldModel = field(default_factory=HeldModel)
+    told: Told = field(default_factory=Told)
+    ids: RandomIds = field(default_factory=RandomIds)
+    _service: RoutineService | None = None
+    _task: asyncio.Task[None] | None = None
+
+    @property
+    def service(self) -> RoutineService:
+        """What carries routines out."""
+        assert self._service is not None
+        return self._service
+
+    @property
+    def desk(self) -> RoutineDesk:
+        """What the owner does."""
+        return build_desk(self.config, cast("Store", self.store), self.service, self.clock, self.ids)
+
+    async def start(self) -> None:
+        """As a starting hub does it."""
+        store = cast("Store", self.store)
+        self._service = service_of(self.config, store, self.model, self.told, self.clock, self.ids)
+        await self._service.prepare()
+        self._task = asyncio.create_task(self._service.run(), name="routines")
+
+    async def crash(self) -> None:
+        """Nobody is left, and nothing was tidied up."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def make(self, name: str, **other: Any) -> RoutineRow:
+        """A routine that asks its own name; every minute unless told otherwise."""
+        page: dict[str, Any] = {
+            "name": name,
+            "trigger": {"type": "cron", "schedule": "* * * * *"},
+            "action": {"type": "lightweight", "prompt": name},
+            "guardrails": {"cooldown_s": 0},
+        }
+        return await self.desk.create(OLIVIA, page | other)
+
+    async def runs(self, row: RoutineRow) -> list[RoutineRunRow]:
+        """The newest first."""
+        return list(await self.store.routine_runs(row.id, 10_000))
+
+    async def looked(self) -> None:
+        """Until the engine, woken, has looked at what is due."""
+        before = self.store.begun
+        self.service.fired(["whoever"])
+        await self.until(lambda: self.store.begun > before)
+
+    async def passes(self, seconds: float) -> None:
+        """Time goes by, and what came round in it is over."""
+        self.clock.advance(seconds)
+        await self.settled()
+
+    async def settled(self) -> None:
+        """Until nothing is due, waits to start, or runs."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                await self.looked()
+                now, due = self.clock.now(), await self.store.next_due()
+                times = due.slot_at, due.run_at, due.notice_at
+                waiting = any(at is not None and at <= now for at in times)
+                if not waiting and not await self.store.lapsed_runs(None):
+                    return
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Until that is so."""
+        async with asyncio.timeout(LIMIT_S):
+            while not holds():  # noqa: ASYNC110 - a real store's threads tell nobody
+                await asyncio.sleep(0.001)
+
+
+@contextlib.asynccontextmanager
+async def open_works(directory: Path, *, most: int = 10) -> AsyncIterator[Works]:
+    """An engine at work on a new database. The model answers at once until it is held."""
+    (directory / "hubbub.toml").write_text(SETTINGS.format(most=most))
+    config = load(directory / "hubbub.toml", environ={}).config
+    clock, ids = JumpingClock(), RandomIds()
+    store = await SqliteStore.open(directory / "hub.db", clock, ids)
+    works = Works(config, CountingStore(store), clock, ids=ids)
+    await store.ensure_user(OLIVIA.user_id, OLIVIA.role, OLIVIA.name)
+    works.model.open()
+    try:
+        await works.start()
+        yield works
+    finally:
+        await works.crash()
+        await store.close()

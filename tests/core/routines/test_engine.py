@@ -1,0 +1,222 @@
+"""The engine: limits, clocks that jump, hubs that were down or died. Each slot once, whatever happens."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from core.clock import SECOND_US
+from core.routine_run import RunStatus, SlotInput
+from core.routine_run_json import input_from_json
+from core.store.routines import RoutineRow, RoutineRunRow
+from tests.core.routines.engine_world import OLIVIA, Works, open_works
+from tests.plugins.profile import Profile
+from tests.plugins.proof import ProofRecord
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+@pytest_asyncio.fixture
+async def works(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Works]:
+    async with open_works(tmp_path_factory.mktemp("works")) as opened:
+        yield opened
+
+
+def slots(runs: list[RoutineRunRow]) -> list[int]:
+    """The slots of runs that did their work, the earliest first."""
+    fired_by = [input_from_json(run.input) for run in runs if run.state is RunStatus.OK]
+    return sorted(one.slot_at // SECOND_US for one in fired_by if isinstance(one, SlotInput))
+
+
+# --- limits ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(600)
+async def test_many_slots_at_once_run_each_once_and_never_more_than_the_limit(
+    works: Works, profile: Profile, proof_record: ProofRecord
+) -> None:
+    count = profile.pick(test=25, ci=200, proof=1000)
+    rows = [await works.make(f"routine {number}") for number in range(count)]
+    works.model.hold()
+    works.clock.advance(MINUTE)
+    await works.until(lambda: works.model.asking == 10)
+    for _ in range(3):
+        await works.looked()
+    assert len(await works.store.lapsed_runs(None)) == 10
+    works.model.open()
+    await works.settled()
+    assert Counter(works.model.asked) == Counter(row.text.name for row in rows)
+    for row in rows:
+        (run,) = await works.runs(row)
+        assert (run.state, run.attempts) == (RunStatus.OK, 1)
+    assert works.store.most_running == 10
+    proof_record("routines-engine", slots_at_once=count, most_running=works.store.most_running)
+
+
+async def test_a_routine_that_still_runs_does_not_begin_again_and_misses_no_newest_slot(works: Works) -> None:
+    row = await works.make("slow")
+    works.model.hold()
+    for minutes in range(3):
+        works.clock.advance(MINUTE)
+        await works.looked()
+        await works.until(lambda: works.model.asking == 1)
+        states = Counter(run.state for run in await works.runs(row))
+        assert states[RunStatus.RUNNING] == 1
+        assert states[RunStatus.WAITING] == min(minutes, 1)
+    works.model.open()
+    await works.settled()
+    states = Counter(run.state for run in await works.runs(row))
+    assert states == {RunStatus.OK: 2, RunStatus.SKIPPED: 1}
+
+
+# --- clocks and downtime --------------------------------------------------------------------------------
+
+
+async def test_a_clock_set_back_fires_no_slot_again(works: Works, proof_record: ProofRecord) -> None:
+    row = await works.make("minutely")
+    for _ in range(3):
+        await works.passes(MINUTE)
+    before = slots(await works.runs(row))
+    assert len(before) == 3
+    works.clock.jump(-HOUR)
+    for _ in range(2):
+        await works.passes(MINUTE)
+    # The next slot is where it was; it comes when the clock says so again.
+    assert slots(await works.runs(row)) == before
+    works.clock.jump(HOUR)
+    await works.passes(MINUTE)
+    after = slots(await works.runs(row))
+    assert after[:3] == before
+    assert len(after) == 4
+    proof_record("routines-engine", set_back_s=HOUR, slots_fired_again=len(after) - len(set(after)))
+
+
+async def test_one_that_goes_on_after_the_clock_was_set_back_fires_only_slots_it_never_had(
+    works: Works,
+) -> None:
+    row = await works.make("minutely")
+    for _ in range(3):
+        await works.passes(MINUTE)
+    before = slots(await works.runs(row))
+    works.clock.jump(-5 * MINUTE)
+    await works.desk.switch(OLIVIA, row.id, enabled=False)
+    await works.desk.switch(OLIVIA, row.id, enabled=True)
+    for _ in range(7):
+        await works.passes(MINUTE)
+    after = slots(await works.runs(row))
+    assert len(after) == len(set(after))
+    assert set(before) < set(after)
+    # It went on behind the last slot it had had: nothing is stuck.
+    assert after[-1] > before[-1]
+    assert len(works.model.asked) == len(after)
+
+
+HOURLY = {"type": "cron", "schedule": "30 * * * *"}
+
+
+@pytest.mark.parametrize("how", ["the clock is set forward", "the hub was down", "the process was suspended"])
+async def test_what_was_missed_is_treated_as_the_routine_says(
+    works: Works, how: str, proof_record: ProofRecord
+) -> None:
+    rows = {
+        policy: await works.make(policy, trigger={**HOURLY, "downtime": policy, **more})
+        for policy, more in (("skip", {}), ("one_catch_up", {}), ("all", {"catch_up_limit": 4}))
+    }
+    match how:
+        case "the clock is set forward":
+            works.clock.jump(DAY)
+            await works.settled()
+        case "the hub was down":
+            await works.crash()
+            works.clock.advance(DAY)
+            await works.start()
+            await works.settled()
+        case _:
+            await works.passes(DAY)
+    ran = {policy: slots(await works.runs(row)) for policy, row in rows.items()}
+    newest = _newest_half_hour(works)
+    assert ran == {
+        "skip": [],
+        "one_catch_up": [newest],
+        "all": [newest - hours * HOUR for hours in (3, 2, 1, 0)],
+    }
+    for policy, passed_over in (("skip", 24), ("one_catch_up", 23), ("all", 20)):
+        row = await works.store.routine(rows[policy].id)
+        assert row is not None
+        assert row.skipped_slots == passed_over
+    (caught_up,) = await works.runs(rows["one_catch_up"])
+    assert input_from_json(caught_up.input) == SlotInput(newest * SECOND_US, skipped=23)
+    await works.passes(newest + HOUR - works.clock.now() // SECOND_US)
+    for row in rows.values():
+        assert slots(await works.runs(row))[-1] == newest + HOUR
+    proof_record("routines-engine", **{f"{policy} when {how}": len(ran[policy]) for policy in ran})
+
+
+def _newest_half_hour(works: Works) -> int:
+    now = works.clock.now() // SECOND_US
+    return (now - 30 * MINUTE) // HOUR * HOUR + 30 * MINUTE
+
+
+# --- hubs that died -------------------------------------------------------------------------------------
+
+
+async def cut_off(works: Works, row: RoutineRow) -> None:
+    """The hub dies while the routine runs, and starts again."""
+    works.model.hold()
+    await works.desk.fire(OLIVIA, row.id, works.ids.row_id())
+    await works.until(lambda: works.model.asking == 1)
+    await works.crash()
+
+
+async def test_a_run_cut_off_has_ended_when_the_hub_is_back_and_its_owner_knows(works: Works) -> None:
+    row = await works.make("watch", trigger={"type": "manual"})
+    await cut_off(works, row)
+    (left,) = await works.runs(row)
+    assert left.state is RunStatus.RUNNING
+    works.model.open()
+    await works.start()
+    await works.settled()
+    (run,) = await works.runs(row)
+    assert (run.state, run.attempts, run.notice_state) == (RunStatus.INTERRUPTED, 1, "sent")
+    assert len(works.told.texts) == 1
+    await works.desk.fire(OLIVIA, row.id, "again")
+    await works.settled()
+    assert [run.state for run in await works.runs(row)] == [RunStatus.OK, RunStatus.INTERRUPTED]
+
+
+async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) -> None:
+    guardrails = {"cooldown_s": 0, "rerun_interrupted": True}
+    row = await works.make("watch", trigger={"type": "manual"}, guardrails=guardrails)
+    await cut_off(works, row)
+    for attempt in (2, 3):
+        await works.start()
+        await works.until(lambda attempt=attempt: len(works.model.asked) == attempt)
+        (run,) = await works.runs(row)
+        assert (run.state, run.attempts) == (RunStatus.RUNNING, attempt)
+        await works.crash()
+    works.model.open()
+    await works.start()
+    await works.settled()
+    (run,) = await works.runs(row)
+    assert (run.state, run.attempts) == (RunStatus.FAILED, 3)
+    assert len(works.model.asked) == 3
+
+
+# --- what is kept ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+async def test_of_runs_the_newest_and_the_last_days_are_kept(
+    works: Works, profile: Profile, proof_record: ProofRecord
+) -> None:
+    days = profile.pick(test=1, ci=1, proof=2)
+    row = await works.make("minutely", trigger={"type": "cron", "schedule": "*/2 * * * *"})
+    for _ in range(days * 720 + 60):
+        await works.passes(2 * MINUTE)
+    runs = await works.runs(row)
+    now = works.clock.now()
+    assert len(works.model.asked) == days * 720 + 60
+    assert 720 <= len(runs) <= 722
+    assert all(run.created_at >= now - (DAY + 2 * MINUTE) * SECOND_US for run in runs)
+    proof_record("routines-engine", runs_made=len(works.model.asked), runs_kept=len(runs))
