@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
 ]
 
 HEIGHTS = {360: 740, 768: 1024, 1440: 900}
