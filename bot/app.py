@@ -6,9 +6,9 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Mount
 from starlette.types import ASGIApp
@@ -19,6 +19,7 @@ from bot.certificates import Certificates
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
 from bot.guarding import build_credentials, build_leaks
+from bot.hooked import configured_hooks
 from bot.log_file import log_file
 from bot.metrics import Gauges, MeteredInbox, MeteredModel, Metrics
 from bot.parts import (
@@ -57,7 +58,7 @@ from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener, TurnListeners
 from core.expiry import PromptExpiry
 from core.gathering import AlbumGathering
-from core.hub import Hub
+from core.hub import Hub, nothing_held
 from core.ids import Ids, RandomIds
 from core.model.base import Model
 from core.ports import Inbox
@@ -116,6 +117,7 @@ class App:
     pairing: PairingDesk
     notices: Callable[[], "Notices"]
     routines: RoutineService
+    beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     audit: AuditLinker
     mcp: "McpServers | None"
 
@@ -161,6 +163,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
             group.create_task(app.routines.run(), name="routines"),
             group.create_task(app.audit.run(), name="audit"),
             group.create_task(app.web.run(), name="web"),
+            *(group.create_task(run(), name=name) for name, run in app.beside.items()),
         ]
         if app.mcp is not None:
             running.append(group.create_task(app.mcp.run(), name="mcp"))
@@ -215,16 +218,25 @@ async def _assemble(
     uploads = FileUploads(loaded.config.hub.data_dir / UPLOADS_NAME, ids)
     webchat = WebChannel(uploads, clock)
     channels = [*builder.all(loaded.config), webchat]
-    manager = ChannelManager(channels, store, clock, on_state=live.channel_changed, on_send=metrics.sent)
-    previews = TurnPreviews(manager, clock, texts=loaded.config.agent.stream, seen_live=[WEB])
-    turns = TurnListeners(seams.turns, previews, live, metrics)
     leaks = build_leaks(loaded.config)
+    hooks = configured_hooks(loaded.config, leaks, store, clock, ids)
+    manager = ChannelManager(
+        channels,
+        store,
+        clock,
+        on_state=live.channel_changed,
+        on_send=metrics.sent,
+        gate=hooks.gate if hooks is not None else None,
+    )
+    texts = loaded.config.agent.stream and not (hooks is not None and hooks.show_steps_only)
+    previews = TurnPreviews(manager, clock, texts=texts, seen_live=[WEB])
+    turns = TurnListeners(seams.turns, previews, live, metrics)
     halt = ToolHalt(halted=await store.tools_halted())
 
     def notices() -> "Notices":
         from bot.notices import build_notices  # a hub that only answers does not need it
 
-        return build_notices(store, manager, rules)
+        return build_notices(store, manager, rules, leaks)
 
     def in_words() -> "RoutinesInWords":
         from bot.routines import build_words  # the first such tool that is used needs it
@@ -233,13 +245,15 @@ async def _assemble(
 
     tools = build_tools(loaded, store, clock, notices, in_words)
     servers = build_mcp(loaded, tools, clock)
-    pipeline = build_pipeline(loaded.config, tools, clock, leaks, halt)
+    pipeline = build_pipeline(loaded.config, tools, clock, leaks, halt, hooks)
     audit = build_audit(loaded, store, pipeline.laws, clock)
     store.watch(ChangeListeners(live, audit))
     models = MeteredModel(models, metrics)
     rules = build_rules(loaded.config, owner, ids, pipeline.laws)
     elsewhere = Elsewhere(store, rules.access, manager, ids)
-    delegates = build_chat(loaded, store, models, pipeline, manager, turns, clock, ids, leaks, elsewhere)
+    delegates = build_chat(
+        loaded, store, models, pipeline, manager, turns, clock, ids, leaks, elsewhere, hooks
+    )
     runner = ChatTurnRunner(store, delegates, manager, turns, clock, ids)
     actors = await opened.enter_async_context(_releasing(ThreadActors(runner, MAX_CONCURRENT_TURNS), store))
     gathering = AlbumGathering(store, actors, clock, ids)
@@ -247,9 +261,20 @@ async def _assemble(
     editing = CallEditing(store, pipeline, build_approvals(loaded.config))
     credentials = build_credentials(leaks, ring, clock, ids)
 
+    reply_hook = hooks.replies if hooks is not None else None
     routines = build_routines(
-        loaded.config, store, models, pipeline, notices, manager.open_thread, clock, ids
+        loaded.config,
+        store,
+        models,
+        pipeline,
+        notices,
+        manager.open_thread,
+        clock,
+        ids,
+        leaks,
+        reply_hook,
     )
+    inbound = hooks.inbound(gathering, manager) if hooks is not None else None
     hub = Hub(
         store,
         rules,
@@ -262,6 +287,7 @@ async def _assemble(
         credentials,
         routines,
         halt,
+        inbound.wake if inbound is not None else nothing_held,
     )
     pairing = PairingDesk(store, ClaimRules(rules.access, ids), manager)
 
@@ -338,6 +364,7 @@ async def _assemble(
         pairing=pairing,
         notices=notices,
         routines=routines,
+        beside=hooks.beside(inbound) if hooks is not None else {},
         audit=audit,
         mcp=servers,
     )

@@ -1,5 +1,6 @@
 """What the configuration must keep to, section by section and across them."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,6 +54,7 @@ def _across_sections(config: Config) -> Iterator[Problem]:
     yield from _teams(config)
     yield from _approvers(config)
     yield from _servers(config)
+    yield from _hooks(config)
     for name, channel in config.channels.items():
         yield from _channel(config, name, channel)
     if config.heartbeat.enabled and not config.routines.enabled:
@@ -80,6 +82,21 @@ def _models(config: Config) -> Iterator[Problem]:
         names.add(model.name)
         if model.provider != "demo" and not model.model:
             yield Problem(("models", index, "model"), 'missing; for example model = "gpt-5-mini"')
+
+
+def _hooks(config: Config) -> Iterator[Problem]:
+    names: set[str] = set()
+    for index, hook in enumerate(config.hooks):
+        key = ("hooks", index)
+        if hook.name in names:
+            yield Problem((*key, "name"), f'"{hook.name}" is taken; give each hook its own name')
+        names.add(hook.name)
+        if hook.url and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", hook.url):
+            yield Problem((*key, "ask"), "is not a web address; write one that begins with https://")
+        if hook.url and not hook.secret.get_secret_value():
+            yield Problem((*key, "secret"), 'missing; for example secret = "env:HOOK_SECRET"')
+        if hook.url and not hook.waits and hook.on_failure == "closed":
+            yield Problem((*key, "on_failure"), 'nobody waits for its answer; set waits = true, or "open"')
 
 
 def _teams(config: Config) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from bot.findings import Finding, broken, fine, warning
 from bot.mcp_findings import servers_configured, servers_running
 from bot.policy_file import read_policy
 from bot.probes import probed
+from bot.settings import Config
 from bot.status_views import StatusView
 from bot.web.server import listen
 from core.errors import StoreError
@@ -38,6 +39,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
         fix = "hubbub init makes a configuration; or add a [channels.NAME] section"
         findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
     findings.append(_network(config.network.allow_private))
+    findings += _hooks(config)
     findings += _policy(config.policy.file)
     findings += file_findings(loaded)
     findings += _room(data_dir)
@@ -56,6 +58,21 @@ def _network(opened: Sequence[str]) -> Finding:
     if not opened:
         return fine("network", "tools reach the public internet only")
     return fine("network", f"besides the public internet tools reach {', '.join(opened)}")
+
+
+def _hooks(config: Config) -> Iterator[Finding]:
+    """Nothing is asked: what a hook would say is its own business."""
+    if not config.hooks:
+        return
+    from bot.hooks import looked_at
+
+    for hook in config.hooks:
+        what = f"hook {hook.name}"
+        try:
+            yield fine(what, f"{looked_at(config, hook)}, asked at {', '.join(hook.on)}")
+        except StartError as error:
+            message, _, advice = str(error).partition("; ")
+            yield broken(what, message.removeprefix(f"{what}: "), advice)
 
 
 def _policy(path: Path | None) -> Iterator[Finding]:

@@ -3,12 +3,14 @@
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.approval_settings import Rule
 from bot.certificates import Certificates
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
+from bot.hooked import holds_inputs
 from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
 from bot.places import DATABASE_NAME
@@ -49,6 +51,7 @@ from core.users import Principal, Role
 if TYPE_CHECKING:
     import httpx
 
+    from bot.hooks import Hooks
     from core.tools.mcp.server import McpServers
 
 SPILL_NAME = "outputs"
@@ -58,7 +61,9 @@ SPILL_NAME = "outputs"
 async def open_store(config: Config, ring: VaultKeyRing, clock: Clock, ids: Ids) -> AsyncIterator[Store]:
     """The database in the data directory; its audit is sealed by keys that come from the vault's."""
     database = config.hub.data_dir / DATABASE_NAME
-    store = await SqliteStore.open(database, clock, ids, queue=config.agent.queue, chain=ring)
+    store = await SqliteStore.open(
+        database, clock, ids, queue=config.agent.queue, chain=ring, holds_inputs=holds_inputs(config)
+    )
     try:
         yield store
     finally:
@@ -134,10 +139,16 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -
 
 
 def build_pipeline(
-    config: Config, tools: ToolRegistry, clock: Clock, leaks: LeakDetector, halt: ToolHalt
+    config: Config,
+    tools: ToolRegistry,
+    clock: Clock,
+    leaks: LeakDetector,
+    halt: ToolHalt,
+    hooks: "Hooks | None",
 ) -> CallPipeline:
     """The one path of every call."""
-    return CallPipeline(tools, _pipeline_settings(config, leaks), clock, halt)
+    hook = None if hooks is None else hooks.calls
+    return CallPipeline(tools, _pipeline_settings(config, leaks), clock, halt, hook)
 
 
 def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":
@@ -160,12 +171,15 @@ def build_chat(
     ids: Ids,
     leaks: LeakDetector,
     elsewhere: Elsewhere,
+    hooks: "Hooks | None",
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
     services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks, elsewhere)
+    if hooks is not None:
+        services = replace(services, reply_hook=hooks.replies, tells_text=not hooks.show_steps_only)
     settings = _chat_settings(config)
 
     def delegate(loaded: LoadedTurn) -> ChatDelegate:

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.settings import Config
+from core.agent.services import ReplyHook
 from core.clock import Clock
 from core.ids import Ids
 from core.messages import InboundMessage, Message
 from core.model.base import Model
 from core.routines.service import Engine, RoutineService, RoutineSignals
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.tools.pipeline import CallPipeline
 from core.tools.processes import end_process
@@ -32,6 +34,8 @@ def build_routines(
     open_thread: "ThreadOpener",
     clock: Clock,
     ids: Ids,
+    leaks: LeakDetector,
+    hook: ReplyHook | None = None,
 ) -> RoutineService:
     """Routines of this hub; nothing of them is loaded before there is one."""
     if not config.routines.enabled:
@@ -39,6 +43,7 @@ def build_routines(
 
     def build(signals: RoutineSignals) -> Engine:
         from bot.platforms import readable_files
+        from core.agent.unseen import UnseenModel
         from core.routine_json import read_hours
         from core.routines.acting import ActingRuns, ActingServices
         from core.routines.doors import Doors
@@ -54,9 +59,10 @@ def build_routines(
             return await notices().send(key, to, message)
 
         zone = config.hub.timezone
+        unseen = UnseenModel(model, leaks, hook)
         read_file = readable_files(config.workspace.dir)
-        acting = ActingRuns(ActingServices(store, model, pipeline, clock, ids))
-        runs = LightweightRuns(model, read_file, store.user, clock, zone, acting)
+        acting = ActingRuns(ActingServices(store, unseen, pipeline, clock, ids))
+        runs = LightweightRuns(unseen, read_file, store.user, clock, zone, acting)
         own_threads = OwnThreads(store, lambda to: notices().places(to), open_thread)
         telling = Telling(store, send, own_threads, clock)
         heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), zone, clock)

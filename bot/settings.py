@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from bot.approval_settings import Approvals
 from bot.channel_settings import ChannelSection
+from bot.hook_settings import Hook, Sessions
 from bot.mcp_settings import McpServer, ServerName
 from bot.places import DATA_DIR
 from bot.routine_settings import Heartbeat, Routines
@@ -179,6 +180,8 @@ class Config(Section):
     routines: Routines = Routines()
     heartbeat: Heartbeat = Heartbeat()
     mcp: Mapping[ServerName, McpServer] = Field(default={})
+    hooks: tuple[Hook, ...] = ()
+    sessions: Sessions = Sessions()
     channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
 
 
@@ -187,7 +190,6 @@ PLANNED: tuple[tuple[str, ...], ...] = (
     ("sandbox",),
     ("models", "thinking"),
     ("budget",),
-    ("sessions",),
     ("agent", "while_busy"),
     ("agent", "compact_at"),
     ("roles", "guest", "daily_model_calls"),

@@ -73,7 +73,7 @@ def build_tools(
             *reading_tools(guard),
             *searching_tools(guard),
             *writing_tools(guard),
-            http_tool(_network_guard(config), _authorities),
+            http_tool(network_guard(config), authorities),
             shell_tool(
                 configured.environment,
                 config.workspace.dir,
@@ -130,11 +130,12 @@ def _closed(configured: Loaded) -> Sequence[Path]:
     return [config.hub.data_dir, *(file for file in hubs_own if file is not None)]
 
 
-def _network_guard(config: Config) -> NetworkGuard:
+def network_guard(config: Config) -> NetworkGuard:
+    """Which addresses tools may reach."""
     return NetworkGuard(SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private])
 
 
-def _authorities() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
     """Whom to trust on the web. Called in a thread, when something is first fetched."""
     from core.model.http import tls_context
 

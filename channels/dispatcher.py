@@ -11,7 +11,7 @@ from channels.sender import Sender
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, StoreUnavailable
 from core.messages import Address, Message, MessageRef
-from core.ports import Outbox, OutboxRow, Preview, SendState
+from core.ports import OutboundGate, Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +38,10 @@ class Dispatcher:
         grace_s: float,
         on_send: Callable[[SendState], None] = lambda _: None,
         pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
+        gate: OutboundGate | None = None,
     ) -> None:
         self._name = channel.name
-        self._outlet = Outlet(channel, on_rejected, on_send, pass_on)
+        self._outlet = Outlet(channel, on_rejected, on_send, pass_on, gate)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s

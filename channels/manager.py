@@ -13,7 +13,7 @@ from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected, Unavailable
 from core.messages import Address, Message, MessageRef
-from core.ports import Inbox, Outbox, OutboxRow, Preview, SendState
+from core.ports import Inbox, OutboundGate, Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class ChannelManager:
         grace_s: float = DEFAULT_GRACE_S,
         on_state: Callable[[str], None] = lambda _: None,
         on_send: Callable[[str, SendState], None] = lambda _name, _state: None,
+        gate: OutboundGate | None = None,
     ) -> None:
         self._clock = clock
         self._on_state = on_state
@@ -66,6 +67,7 @@ class ChannelManager:
                 grace_s,
                 lambda state, name=channel.name: on_send(name, state),
                 self.outbox_ready,
+                gate,
             )
             self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
 

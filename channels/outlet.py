@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from channels.channel import Channel, Payload
 from core.errors import AuthRejected
 from core.messages import Address, Message
-from core.ports import OutboxRow, SendState
+from core.ports import OutboundGate, OutboxRow, SendState
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,8 @@ class Unreachable:
 
 class Outlet:
     """What senders send through. Closed while the platform refuses the token; then rows wait. `went`: told of
-    each message how it went; `pass_on`: of rows that go out elsewhere, perhaps on other channels."""
+    each message how it went; `pass_on`: of rows that go out elsewhere, perhaps on other channels; `gate`: has
+    a say in what goes out, if there is one."""
 
     def __init__(
         self,
@@ -36,7 +37,9 @@ class Outlet:
         on_rejected: Callable[[AuthRejected], None],
         on_send: Callable[[SendState], None] = lambda _: None,
         pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
+        gate: OutboundGate | None = None,
     ) -> None:
+        self.gate = gate
         self.channel = channel
         self._on_rejected = on_rejected
         self.went = on_send

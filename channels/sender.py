@@ -222,6 +222,10 @@ class Sender:
         return None
 
     async def _show(self, channel: Channel, row: OutboxRow) -> None:
+        gate = self._outlet.gate
+        if gate is not None:
+            released = await self._records.durably(lambda: gate.released(row))
+            row = replace(row, message=released)
         parts = self._outlet.drawn(channel, row.message)
         if row.edit_of is not None and not row.message.blocks:
             await self._take_away(channel, row, row.edit_of)

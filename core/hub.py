@@ -1,7 +1,7 @@
 """The hub: takes responsibility for inbound events and gives every active thread its actor."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core import texts
@@ -26,6 +26,7 @@ from core.messages import (
 from core.ports import Acceptance, OutboxListener, Seen
 from core.store.accept import WAITING, Accepted, EditedCall, EditForm, EditRefused, Judge
 from core.store.base import Store
+from core.store.hooking import HELD
 from core.store.units import committed
 from core.tools.editing import CallEditing
 from core.tools.halt import ToolHalt
@@ -52,6 +53,10 @@ class EventRoutines(Protocol):
         ...
 
 
+def nothing_held() -> None:
+    """Messages wait for no hook."""
+
+
 class Hub:
     """Implements the Inbox port over the store; everything it keeps is in there."""
 
@@ -68,7 +73,9 @@ class Hub:
         credentials: InboundCredentials | None = None,
         routines: EventRoutines | None = None,
         halt: ToolHalt | None = None,
+        held: Callable[[], None] = nothing_held,
     ) -> None:
+        self._held = held
         self._store = store
         self._rules = rules
         self._actors = actors
@@ -183,7 +190,9 @@ class Hub:
             self._actors.start(accepted.started)
         if accepted.routines and self._routines is not None:
             self._routines.fired(accepted.routines)
-        if accepted.wait_until is not None and accepted.thread_id is not None:
+        if accepted.wait_until == HELD:
+            self._held()
+        elif accepted.wait_until is not None and accepted.thread_id is not None:
             self._gathering.expect(accepted.thread_id, accepted.wait_until)
 
 

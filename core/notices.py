@@ -4,12 +4,13 @@ A notice goes out as every message does, through the outbox and the senders; not
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.conversation.access import Access
 from core.errors import NobodyToTell
 from core.messages import Address, Message
 from core.ports import Directory, OutboxListener
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.store.notices import Place, Reach
 from core.store.units import committed
@@ -61,7 +62,9 @@ class Notices:
         access: Access,
         *,
         in_threads: Sequence[str] = (),
+        leaks: LeakDetector | None = None,
     ) -> None:
+        self._leaks = leaks or LeakDetector()
         self._store = store
         self._directory = directory
         self._listener = listener
@@ -80,7 +83,8 @@ class Notices:
                 "there is no place to say it: give the person an account on a channel that is configured"
                 " (hubbub users link), or name another channel"
             )
-        unit = self._store.add_notice(key, message, places)
+        blocks = tuple(replace(block, text=self._leaks.redacted(block.text)) for block in message.blocks)
+        unit = self._store.add_notice(key, replace(message, blocks=blocks), places)
         return bool(await committed(unit, self._listener.outbox_ready))
 
     async def places(self, to: Recipient) -> Sequence[Place]:

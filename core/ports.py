@@ -186,6 +186,15 @@ class Outbox(Protocol):
         ...
 
 
+class OutboundGate(Protocol):
+    """Has a say in what goes out."""
+
+    async def released(self, row: OutboxRow) -> Message:
+        """The message as it may be sent, the same each time it is asked for. Raises MessageRejected where it
+        may not, StoreUnavailable."""
+        ...
+
+
 class OutboxListener(Protocol):
     """Told, after the commit, which rows are ready to go out."""
 

@@ -1,6 +1,7 @@
 """A chat turn as the agentic loop's delegate: every step journalled, people asked where they are."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.agent.asking import Asking
 from core.agent.budget import Exhausted, LoopBudget
@@ -14,7 +15,7 @@ from core.conversation.context import build_conversation
 from core.events import TurnEvent
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.prompts import Option
-from core.store.rows import CallRow, CallState, LoadedTurn, NewCall
+from core.store.rows import CallRow, CallState, LoadedTurn
 from core.store.units import patiently
 from core.transcript import AssistantSaid, Entry, Note, Said, ToolCalled, UserSaid
 
@@ -98,7 +99,13 @@ class ChatDelegate:
     async def call_model(self, *, with_tools: bool) -> ModelReply:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
         request = self._request(with_tools=with_tools)
-        return await told_reply(self._services.model, request, self._services.leaks, self._tell)
+        services, hook = self._services, self._services.reply_hook
+        tell = self._tell if services.tells_text else _untold
+        reply = await told_reply(services.model, request, services.leaks, tell)
+        if hook is None or not reply.text.strip():
+            return reply
+        text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)
+        return replace(reply, text=text)
 
     def _request(self, *, with_tools: bool) -> ModelRequest:
         settings, principal = self._settings, self._start.principal
@@ -123,25 +130,27 @@ class ChatDelegate:
         """See LoopDelegate."""
         services = self._services
         self._budget.rounds += 1
-        calls = [
-            NewCall(
-                services.ids.row_id(),
-                request.tool,
-                request.arguments,
-                services.pipeline.effect_of(request.tool),
-                self._budget.rounds,
-            )
-            for request in reply.calls
-        ]
+        intents = await services.pipeline.intents(
+            reply.calls, self._start.principal, self._thread.id, self._budget.rounds, services.ids
+        )
+        calls, refused = intents.calls, intents.refused
+        ended = {result.call_id for result in refused}
         said = AssistantSaid(reply.text, reply.origin)
         turn_id = self._start.turn_id
-        await patiently(lambda: services.store.record_reply_and_intents(turn_id, said, calls), services.clock)
+        await patiently(
+            lambda: services.store.record_reply_and_intents(turn_id, said, calls, refused=refused),
+            services.clock,
+        )
         self._append(said)
         for call in calls:
             self._append(ToolCalled(call.call_id, call.tool, call.arguments))
+            if call.call_id in ended:
+                continue
             self._calls.add(
                 CallRow(call.call_id, turn_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect)
             )
+        for result in refused:
+            self._calls.refused(result)
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
         """See LoopDelegate."""
@@ -167,6 +176,11 @@ class ChatDelegate:
 
     def _tell(self, event: TurnEvent) -> None:
         self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)
+
+
+def _untold(event: TurnEvent) -> None:
+    """Hooks have not seen it: what people see of it meanwhile are its steps."""
+    del event
 
 
 def _tool_tokens(tools: Sequence[ToolSpec]) -> int:

@@ -1,6 +1,7 @@
 """What chat turns are made with: the hub's parts, and what the configuration says about turns."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from core.clock import Clock
 from core.consent.rules import ApprovalRules
@@ -28,9 +29,18 @@ class ChatSettings:
     approvals: ApprovalRules
 
 
+class ReplyHook(Protocol):
+    """Whatever has a say in what models say."""
+
+    async def transformed(self, text: str, user_id: str | None, thread_id: str | None) -> str:
+        """The text as it is kept and told."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ChatServices:
-    """What every chat turn works with."""
+    """What every chat turn works with. `tells_text`: whether replies are told while they are written, which
+    nobody may see before hooks did."""
 
     store: Store
     model: Model
@@ -41,3 +51,5 @@ class ChatServices:
     ids: Ids
     leaks: LeakDetector
     elsewhere: Elsewhere
+    reply_hook: ReplyHook | None = None
+    tells_text: bool = True

@@ -46,12 +46,18 @@ class CallSettling:
         self._waiting = list(waiting)
         self._journalled = journalled
         self._statuses: list[ResultStatus] = []
+        self._refused: list[ResultStatus] = []
         self._standing: Standing | None = None
         self._ran_since: int | None = None
 
     def add(self, call: CallRow) -> None:
         """One more, after the others."""
         self._waiting.append(call)
+
+    def refused(self, result: ToolResult) -> None:
+        """A call that was recorded with its outcome."""
+        self._journalled(result)
+        self._refused.append(result.status)
 
     @property
     def all_failed(self) -> bool:
@@ -60,7 +66,7 @@ class CallSettling:
 
     async def settle(self) -> Paused | None:
         """In the order the model gave, each to its recorded outcome; Paused if a person must answer first."""
-        self._statuses = []
+        self._statuses, self._refused = self._refused, []
         if self._budget.rounds:
             await self._said()  # who goes on does so within limits that hold now
         while self._waiting:

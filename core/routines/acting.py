@@ -198,25 +198,22 @@ class ActingRun:
         """See LoopDelegate."""
         services = self._services
         self._rounds += 1
-        calls = [
-            NewCall(
-                services.ids.row_id(),
-                request.tool,
-                request.arguments,
-                services.pipeline.effect_of(request.tool),
-                self._rounds,
-            )
-            for request in reply.calls
-        ]
+        intents = await services.pipeline.intents(
+            reply.calls, self._owner, self._thread_id, self._rounds, services.ids
+        )
+        calls, ended = intents.calls, {result.call_id for result in intents.refused}
         said = AssistantSaid(reply.text, reply.origin)
-        await self._record(said, calls)
+        await self._record(said, calls, intents.refused)
         for call in calls:
             self._said.append(ToolCalled(call.call_id, call.tool, call.arguments))
+            if call.call_id in ended:
+                continue
             self._waiting.append(
                 CallRow(
                     call.call_id, self._run_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect
                 )
             )
+        self._said.extend(intents.refused)
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
         """See LoopDelegate."""
@@ -229,9 +226,13 @@ class ActingRun:
         """See LoopDelegate: a run's steps are no thread's."""
         return ()
 
-    async def _record(self, said: AssistantSaid, calls: Sequence[NewCall]) -> None:
+    async def _record(
+        self, said: AssistantSaid, calls: Sequence[NewCall], refused: Sequence[ToolResult] = ()
+    ) -> None:
         spent = self._spent.total
-        await self._kept(lambda store: store.record_run_reply(self._run_id, said, calls, spent))
+        await self._kept(
+            lambda store: store.record_run_reply(self._run_id, said, calls, spent, refused=refused)
+        )
         self._said.append(said)
 
     async def _kept(self, unit: Unit) -> None:

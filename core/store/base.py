@@ -16,6 +16,7 @@ from core.store.audit import Audit
 from core.store.changes import ChangeListener
 from core.store.consents import Consents
 from core.store.feed import Feeds
+from core.store.hooking import Hooking
 from core.store.kept import Kept
 from core.store.keys import Keys
 from core.store.notices import NoticeUnits
@@ -41,7 +42,9 @@ from core.transcript import AssistantSaid, Entry, Note, ToolResult
 from core.users import Person, Principal, Role
 
 
-class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, RunJournal, Audit, Protocol):
+class Store(
+    Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, RunJournal, Hooking, Audit, Protocol
+):
     """The hub's memory."""
 
     def watch(self, listener: ChangeListener) -> None:
@@ -84,9 +87,15 @@ class Store(Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines,
         ...
 
     async def record_reply_and_intents(
-        self, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]
+        self,
+        turn_id: str,
+        reply: AssistantSaid,
+        calls: Sequence[NewCall],
+        *,
+        refused: Sequence[ToolResult] = (),
     ) -> None:
-        """Journal a model reply with the calls it asks for; counts a round if there are any."""
+        """Journal a model reply with the calls it asks for; counts a round if there are any. `refused`: the
+        outcome of those that go no further."""
         ...
 
     async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:

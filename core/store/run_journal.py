@@ -33,9 +33,16 @@ class RunJournal(Protocol):
         ...
 
     async def record_run_reply(
-        self, run_id: str, reply: AssistantSaid, calls: Sequence[NewCall], spent: "Spent"
+        self,
+        run_id: str,
+        reply: AssistantSaid,
+        calls: Sequence[NewCall],
+        spent: "Spent",
+        *,
+        refused: Sequence[ToolResult] = (),
     ) -> None:
-        """Keep a reply with the calls it asks for, and what the run has used up to now."""
+        """Keep a reply with the calls it asks for, and what the run has used up to now. `refused`: the
+        outcome of those that go no further."""
         ...
 
     async def record_run_note(self, run_id: str, note: Note) -> None:

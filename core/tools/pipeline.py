@@ -15,7 +15,8 @@ from core.consent.decide import decide
 from core.consent.facts import Allow, Ask, Autonomous, CallFacts, Decision, Deny, Interactive, Mode
 from core.consent.laws import ConsentLaws
 from core.errors import InvalidArguments, ToolNotFound
-from core.model.base import ToolSpec
+from core.ids import Ids
+from core.model.base import CallRequest, ToolSpec
 from core.prompts import Standing
 from core.safety.limits import ResultLimits
 from core.safety.validation import read_arguments
@@ -26,6 +27,7 @@ from core.tool import Arguments, Effect, ProcessInfo, Tool
 from core.tools.agreement import agreed, outdated
 from core.tools.execution import RunningCall, run_call
 from core.tools.halt import REASON, ToolHalt
+from core.tools.intents import CallHook, Intents, journalled
 from core.tools.prepared import NeedsPerson, Prepared, PutsQuestion, Ready, Refused, detail_of
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
@@ -55,8 +57,10 @@ class CallPipeline:
         settings: PipelineSettings,
         clock: Clock,
         halt: ToolHalt | None = None,
+        hook: CallHook | None = None,
     ) -> None:
         self._registry = registry
+        self._hook = hook
         self._settings = settings
         self._clock = clock
         self.laws = settings.laws
@@ -79,6 +83,12 @@ class CallPipeline:
             return self._registry.lookup(name).effect
         except ToolNotFound:
             return Effect.NONE
+
+    async def intents(
+        self, requests: Sequence[CallRequest], principal: Principal, thread_id: str, loop_round: int, ids: Ids
+    ) -> Intents:
+        """What the calls of a reply are journalled as: hooks are asked here, once."""
+        return await journalled(requests, self._registry, self._hook, principal, thread_id, loop_round, ids)
 
     def sensitive(self, name: str) -> frozenset[str]:
         """Arguments of the tool of this name that are never shown."""

@@ -24,6 +24,7 @@ VARIABLES = {
     "OPENAI_API_KEY": "k",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
+    "HOOK_SECRET": "h",
     "SLACK_SIGNING_SECRET": "s",
     "DISCORD_TOKEN": "a.b.c",
     "GITHUB_TOKEN": "g",
@@ -34,7 +35,13 @@ ALL_OPTIONS = re.sub(r"(?m)^#(?=[a-z\[])", "", EXAMPLE.read_text())
 
 def fields(model: type[BaseModel], above: Key = ()) -> Iterator[tuple[Key, FieldInfo]]:
     """Every option with the key it has in the example."""
-    examples: dict[str, Key] = {"teams": ("ops",), "models": (0,), "rules": (0,), "mcp": ("github",)}
+    examples: dict[str, Key] = {
+        "teams": ("ops",),
+        "models": (0,),
+        "rules": (0,),
+        "mcp": ("github",),
+        "hooks": (0,),
+    }
     if model is McpServer:
         examples["tools"] = ("get_issue",)
     for name, field in model.model_fields.items():

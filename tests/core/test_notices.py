@@ -169,3 +169,10 @@ async def test_where_there_is_nobody_that_is_said_and_nothing_kept(
     with pytest.raises(NobodyToTell):
         await place.tell(to)
     assert await place.tell(ToPerson("sam")), "the key was not used up"
+
+
+async def test_no_credential_is_told(place: Place) -> None:
+    await place.writes(SAM, "phone", "sam")
+    token = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
+    await place.tell(ToPerson("sam"), text=plain(f"The key is {token}."))
+    assert [row.message for row in place.town.rows][-1:] == [plain("The key is [REDACTED].")]

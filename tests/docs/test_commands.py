@@ -21,6 +21,7 @@ VARIABLES = {
     "OPENAI_API_KEY": "k",
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
+    "HOOK_SECRET": "h",
 }
 STAYS = {"run", "chat"}
 """These go on until they are ended; tests of their own run them."""

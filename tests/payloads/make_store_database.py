@@ -115,6 +115,8 @@ async def _told_of_its_own_accord(world: World) -> None:
     """A notice was refused at the first place, and waits at the second."""
     places = [Place(CHANNEL, Address("to nowhere")), Place(CHANNEL, Address("to somewhere"))]
     (row,) = await world.store.add_notice("report", plain(NOTICE), places)
+    await world.store.judge_outbound(row.id, plain(NOTICE))
+    await world.store.session_changes(1_000_000)
     await world.store.fail_outbox(row.id, "there is no such place")
 
 

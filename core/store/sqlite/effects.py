@@ -27,6 +27,7 @@ from core.store.accept import (
     TakeAwayMessage,
 )
 from core.store.codec import storable
+from core.store.hooking import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
 from core.store.sqlite import halting, linking, pairing, people, prompts, secrets, standing, strangers
@@ -182,6 +183,9 @@ class Effects:
             adopted = effect.adopt and self._adopt(effect.new_thread_id)
             self._thread = adopted or self._new_thread(effect.new_thread_id)
         on = self._thread
+        if self._tx.policy.holds_inputs:
+            self.wait_until, self.outcome = HELD, WAITING
+            return
         if effect.wait_us:
             self.wait_until = self._tx.clock.now() + effect.wait_us
         if on.active_turn_id is not None or self._waiting or effect.wait_us:

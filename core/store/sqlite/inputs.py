@@ -8,6 +8,7 @@ from core.inputs import as_told
 from core.messages import Address, Attachment, InboundMessage, MessageRef
 from core.store.accept import ASKED_FOR, WITHHELD, Accepted
 from core.store.codec import event_extra_from_json, event_extra_to_json, storable
+from core.store.hooking import HELD
 from core.store.rows import REJOIN_US
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.transaction import Row, Transaction
@@ -104,8 +105,9 @@ def _said(parts: Sequence[Row]) -> UserSaid:
 def rejoin_albums(tx: Transaction) -> None:
     """A hub starts: what waits of albums waits for the rest of them, which may be delivered only now."""
     tx.run(
-        "UPDATE inbox SET wait_until = ? WHERE outcome = 'waiting' AND album IS NOT NULL",
+        "UPDATE inbox SET wait_until = ? WHERE outcome = 'waiting' AND album IS NOT NULL AND wait_until < ?",
         tx.clock.now() + REJOIN_US,
+        HELD,
     )
 
 
@@ -158,6 +160,9 @@ def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
     if waiting:
         extra = event_extra_to_json(event)
         tx.run("UPDATE inbox SET text = ?, extra = ? WHERE id = ?", storable(event.text), extra, row_id)
+        if tx.policy.holds_inputs:
+            tx.run("UPDATE inbox SET wait_until = ? WHERE id = ?", HELD, row_id)
+    held = HELD if waiting and tx.policy.holds_inputs else None
     became = EDITED_IN_TIME if waiting else EDITED_TOO_LATE
     record(tx, NewEvent(event, became, user_id=user_id, thread_id=thread_id))
-    return Accepted(became, None, duplicate=False, thread_id=thread_id)
+    return Accepted(became, None, duplicate=False, thread_id=thread_id, wait_until=held)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from core.errors import StaleTurn
 from core.store.rows import Recovery, RunningCall, TurnStart, TurnState, UnfinishedTurn
+from core.store.sqlite.hooking import let_go
 from core.store.sqlite.inputs import rejoin_albums
 from core.store.sqlite.mapping import (
     ACTIVE,
@@ -42,6 +43,8 @@ def recover(tx: Transaction) -> Recovery:
     give_back_sending(tx)
     settle_replaced(tx)
     rejoin_albums(tx)
+    if not tx.policy.holds_inputs:
+        let_go(tx)
     tx.run(
         "UPDATE calls SET state = iif(answer IS NULL, 'intent', 'approved')"
         " WHERE state = 'running' AND effect <> 'effect'"

@@ -58,7 +58,12 @@ def begin(tx: Transaction, run_id: str, scope: str, asked: Said) -> None:
 
 
 def record_reply(
-    tx: Transaction, run_id: str, reply: AssistantSaid, calls: Sequence[NewCall], spent: Spent
+    tx: Transaction,
+    run_id: str,
+    reply: AssistantSaid,
+    calls: Sequence[NewCall],
+    spent: Spent,
+    refused: Sequence[ToolResult] = (),
 ) -> None:
     """See RunJournal.record_run_reply."""
     _running(tx, run_id)
@@ -72,6 +77,8 @@ def record_reply(
         spent.cost_micro_usd,
         run_id,
     )
+    for result in refused:
+        finish_call(tx, run_id, result)
 
 
 def record_note(tx: Transaction, run_id: str, said: Said) -> None:

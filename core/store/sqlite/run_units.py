@@ -40,12 +40,18 @@ class RunJournalUnits:
         await self._writer.run(lambda tx: run_journal.begin(tx, run_id, scope, asked))
 
     async def record_run_reply(
-        self, run_id: str, reply: AssistantSaid, calls: Sequence[NewCall], spent: "Spent"
+        self,
+        run_id: str,
+        reply: AssistantSaid,
+        calls: Sequence[NewCall],
+        spent: "Spent",
+        *,
+        refused: Sequence[ToolResult] = (),
     ) -> None:
         """See RunJournal."""
         from core.store.sqlite import run_journal
 
-        await self._writer.run(lambda tx: run_journal.record_reply(tx, run_id, reply, calls, spent))
+        await self._writer.run(lambda tx: run_journal.record_reply(tx, run_id, reply, calls, spent, refused))
 
     async def record_run_note(self, run_id: str, note: Note) -> None:
         """See RunJournal."""

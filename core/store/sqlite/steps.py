@@ -24,7 +24,13 @@ REFUSAL_CHARS = 300
 """Of why a call was refused, which is the hub's own sentence."""
 
 
-def record_reply(tx: Transaction, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]) -> None:
+def record_reply(
+    tx: Transaction,
+    turn_id: str,
+    reply: AssistantSaid,
+    calls: Sequence[NewCall],
+    refused: Sequence[ToolResult] = (),
+) -> None:
     """See Store.record_reply_and_intents."""
     thread_id = progress(tx, turn_id)
     said: list[Said] = [reply]
@@ -42,6 +48,8 @@ def record_reply(tx: Transaction, turn_id: str, reply: AssistantSaid, calls: Seq
             call.effect.value,
             call.round,
         )
+    if refused:
+        finish_calls(tx, turn_id, refused)
 
 
 def record_notes(tx: Transaction, turn_id: str, notes: Sequence[Note]) -> None:

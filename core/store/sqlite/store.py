@@ -43,6 +43,7 @@ from core.store.sqlite import (
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.auditing import AuditUnits
 from core.store.sqlite.consenting import Consenting
+from core.store.sqlite.hooking import HookUnits
 from core.store.sqlite.kept import KeptUnits
 from core.store.sqlite.notices import NoticeUnits
 from core.store.sqlite.queries import SqliteReader
@@ -61,7 +62,7 @@ PROBE_BYTES = 1 << 18
 
 
 class SqliteStore(
-    RoutineUnits, RunJournalUnits, NoticeUnits, Consenting, PromptTending, KeptUnits, AuditUnits
+    HookUnits, RoutineUnits, RunJournalUnits, NoticeUnits, Consenting, PromptTending, KeptUnits, AuditUnits
 ):
     """Implements core.store.base.Store; every method is described there.
 
@@ -83,14 +84,15 @@ class SqliteStore(
         queue: Literal["merge", "one_by_one"] = "merge",
         history_limit_chars: int = HISTORY_LIMIT_CHARS,
         chain: ChainKeys | None = None,
+        holds_inputs: bool = False,
     ) -> "SqliteStore":
         """Open the database, made or upgraded as needed. Raises SchemaTooNew, StoreUnavailable.
 
         The caller holds the data directory's lock: there must be only one writing hub. `queue`: whether
-        waiting messages of one person become one turn; `history_limit_chars`: see Policy; `chain`: the
-        audit's keys (None: they end with this store, so that its audit is of no use later).
+        waiting messages of one person become one turn; `history_limit_chars`, `holds_inputs`: see Policy;
+        `chain`: the audit's keys (None: they end with this store, so that its audit is of no use later).
         """
-        policy = Policy(MERGE_LIMIT if queue == "merge" else 1, history_limit_chars)
+        policy = Policy(MERGE_LIMIT if queue == "merge" else 1, history_limit_chars, holds_inputs)
         keys = chain or PassingKeys()
 
         def begin(connection: sqlite3.Connection) -> Transaction:
@@ -160,10 +162,15 @@ class SqliteStore(
         return await self._reader.run(lambda tx: steps.load_turn(tx, start))
 
     async def record_reply_and_intents(
-        self, turn_id: str, reply: AssistantSaid, calls: Sequence[NewCall]
+        self,
+        turn_id: str,
+        reply: AssistantSaid,
+        calls: Sequence[NewCall],
+        *,
+        refused: Sequence[ToolResult] = (),
     ) -> None:
         """See Store."""
-        await self._writer.run(lambda tx: steps.record_reply(tx, turn_id, reply, calls))
+        await self._writer.run(lambda tx: steps.record_reply(tx, turn_id, reply, calls, refused))
 
     async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:
         """See Store."""

@@ -23,11 +23,13 @@ class Policy:
     """What the configuration decides about the store's units.
 
     `merge_inputs`: so many waiting messages of one person become one turn. `history_limit_chars`: a turn
-    is loaded with whole turns of its past until they hold more than that.
+    is loaded with whole turns of its past until they hold more than that. `holds_inputs`: hooks are asked
+    about messages before a turn takes them.
     """
 
     merge_inputs: int = MERGE_LIMIT
     history_limit_chars: int = HISTORY_LIMIT_CHARS
+    holds_inputs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

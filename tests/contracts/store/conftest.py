@@ -20,15 +20,15 @@ Queue = Literal["merge", "one_by_one"]
 class Database:
     """One database that can be left and opened again."""
 
-    open_store: Callable[[StoppedClock, CountingIds, Queue], Awaitable[Store]]
+    open_store: Callable[[StoppedClock, CountingIds, Queue, bool], Awaitable[Store]]
     clock: StoppedClock = field(default_factory=StoppedClock)
     ids: CountingIds = field(default_factory=CountingIds)
     opened: list[Store] = field(default_factory=list)
 
-    async def open(self, queue: Queue = "merge") -> World:
+    async def open(self, queue: Queue = "merge", *, holds_inputs: bool = False) -> World:
         """A world on this database; whoever had it open before has left it."""
         await self.close()
-        store = await self.open_store(self.clock, self.ids, queue)
+        store = await self.open_store(self.clock, self.ids, queue, holds_inputs)
         self.opened.append(store)
         return World(store, self.clock, self.ids)
 
@@ -51,8 +51,9 @@ def fast_directory() -> Iterator[Path]:
 
 @pytest.fixture(params=["sqlite"])
 async def database(request: pytest.FixtureRequest, fast_directory: Path) -> AsyncIterator[Database]:
-    async def sqlite(clock: StoppedClock, ids: CountingIds, queue: Queue) -> Store:
-        return await SqliteStore.open(fast_directory / "hub.db", clock, ids, queue=queue)
+    async def sqlite(clock: StoppedClock, ids: CountingIds, queue: Queue, holds: bool) -> Store:
+        path = fast_directory / "hub.db"
+        return await SqliteStore.open(path, clock, ids, queue=queue, holds_inputs=holds)
 
     made = Database({"sqlite": sqlite}[request.param])
     yield made

@@ -1,0 +1,188 @@
+"""Builds the hooks that the configuration names; nothing of this is loaded where it names none."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from bot.errors import StartError
+from bot.hook_settings import Hook as HookSettings
+from bot.settings import Config
+from bot.tools import authorities, network_guard
+from core.clock import Clock
+from core.errors import ToolDenied
+from core.hooks.chain import Chain, Registered
+from core.hooks.inbound import InboundHooks, Starts
+from core.hooks.outbound import OutboundHooks
+from core.hooks.points import CallHooks, ReplyHooks
+from core.hooks.sessions import SessionHooks
+from core.hooks.values import Hook, Point
+from core.hooks.webhook import (
+    TELL_TIMEOUT_S,
+    AskingWebhook,
+    Target,
+    TellingWebhooks,
+    ToldWebhook,
+    WebhookSender,
+)
+from core.ids import Ids
+from core.ports import OutboxListener
+from core.safety.leaks import LeakDetector
+from core.safety.network import NetworkGuard
+from core.store.base import Store
+from core.tools.web import WebAnswer, WebRequest
+from core.tools.web_client import WebClient
+
+ENTRY_POINTS = "hubbub.hooks"
+DAY_S = 86_400
+
+
+class _Web:
+    """The web as tools reach it, set up when something is first asked."""
+
+    def __init__(self, guard: NetworkGuard) -> None:
+        self._guard = guard
+        self._client: WebClient | None = None
+
+    async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
+        """See core.hooks.webhook.Fetches."""
+        if self._client is None:
+            tls = await asyncio.to_thread(authorities)  # reading them takes a while
+            self._client = WebClient(self._guard, tls)
+        return await self._client.fetch(request, limit_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The hooks by point; None where there are none."""
+
+    config: Config
+    chains: dict[Point, Chain]
+    telling: TellingWebhooks
+    store: Store
+    clock: Clock
+
+    @property
+    def calls(self) -> CallHooks | None:
+        """Before consent."""
+        chain = self.chains.get(Point.BEFORE_TOOL_CALL)
+        return None if chain is None else CallHooks(chain)
+
+    @property
+    def replies(self) -> ReplyHooks | None:
+        """What models say."""
+        chain = self.chains.get(Point.TRANSFORM_RESPONSE)
+        return None if chain is None else ReplyHooks(chain)
+
+    @property
+    def gate(self) -> OutboundHooks | None:
+        """What goes out."""
+        chain = self.chains.get(Point.BEFORE_OUTBOUND)
+        return None if chain is None else OutboundHooks(chain, self.store)
+
+    @property
+    def show_steps_only(self) -> bool:
+        """Whether nobody may see a text before it is whole."""
+        return Point.TRANSFORM_RESPONSE in self.chains or Point.BEFORE_OUTBOUND in self.chains
+
+    def inbound(self, starts: Starts, listener: OutboxListener) -> InboundHooks | None:
+        """What people write."""
+        chain = self.chains.get(Point.BEFORE_INBOUND)
+        return None if chain is None else InboundHooks(chain, self.store, starts, listener, self.clock)
+
+    def beside(self, inbound: InboundHooks | None) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
+        """What runs as long as the hub does, by name."""
+        running: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"hooks told": self.telling.run}
+        if inbound is not None:
+            running["hooks about messages"] = inbound.run
+        if (sessions := self.sessions()) is not None:
+            running["hooks about sessions"] = sessions.run
+        return running
+
+    def sessions(self) -> SessionHooks | None:
+        """Who comes and goes."""
+        begin, end = self.chains.get(Point.SESSION_START), self.chains.get(Point.SESSION_END)
+        if begin is None and end is None:
+            return None
+        idle_s = self.config.sessions.idle_days * DAY_S
+        return SessionHooks(begin, end, self.store, self.clock, idle_s)
+
+
+def build_hooks(config: Config, leaks: LeakDetector, store: Store, clock: Clock, ids: Ids) -> Hooks:
+    """Raises StartError for a hook that is not there, or must not be asked."""
+    guard = network_guard(config)
+    telling = TellingWebhooks(sender := WebhookSender(_Web(guard), clock, ids))
+    registered = [_registered(settings, guard, sender, telling) for settings in config.hooks]
+    chains = {point: [one for one in registered if point in one.points] for point in Point}
+    return Hooks(
+        config,
+        {point: Chain(hooks, leaks) for point, hooks in chains.items() if hooks},
+        telling,
+        store,
+        clock,
+    )
+
+
+def _registered(
+    settings: HookSettings, guard: NetworkGuard, sender: WebhookSender, telling: TellingWebhooks
+) -> Registered:
+    hook: Hook
+    if not settings.url:
+        hook = loaded(settings)
+    else:
+        target = webhook_target(settings, guard)
+        hook = AskingWebhook(sender, target) if settings.waits else ToldWebhook(telling, target)
+    return Registered(
+        settings.name,
+        frozenset(Point(point) for point in settings.on),
+        hook,
+        settings.priority,
+        settings.timeout_s,
+        settings.on_failure == "closed",
+    )
+
+
+def webhook_target(settings: HookSettings, guard: NetworkGuard) -> Target:
+    """Who is asked. Raises StartError where tools may not reach it."""
+    try:
+        url = guard.web_address(settings.url)
+    except ToolDenied as error:
+        raise StartError(
+            f"hook {settings.name}: {settings.url}: {error.reason}; write another url, or open its address"
+            " with [network] allow_private"
+        ) from error
+    limit_s = settings.timeout_s if settings.waits else TELL_TIMEOUT_S
+    return Target(settings.name, url, settings.secret.get_secret_value(), limit_s)
+
+
+def looked_at(config: Config, settings: HookSettings) -> str:
+    """What a hook is, without asking it. Raises StartError as `build_hooks` does."""
+    if not settings.url:
+        loaded(settings)
+        return f"the entry point {settings.ask}"
+    return str(webhook_target(settings, network_guard(config)).url.origin())
+
+
+def found(name: str) -> EntryPoint | None:
+    """The entry point of that name that an installed package has."""
+    points: Sequence[EntryPoint] = tuple(entry_points(group=ENTRY_POINTS, name=name))
+    return points[0] if points else None
+
+
+def loaded(settings: HookSettings) -> Hook:
+    """The code. Raises StartError."""
+    name = settings.ask
+    advice = "install the package that has it, or take the hook out"
+    point = found(name)
+    if point is None:
+        raise StartError(f'hook {settings.name}: no package has an entry point "{name}"; {advice}')
+    try:
+        hook = point.load()
+    except Exception as error:
+        raise StartError(
+            f'hook {settings.name}: "{point.value}" cannot be loaded: {error}; {advice}'
+        ) from error
+    if not callable(hook):
+        raise StartError(f'hook {settings.name}: "{point.value}" is no function; {advice}')
+    return cast("Hook", hook)

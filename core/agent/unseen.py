@@ -1,0 +1,40 @@
+"""A model whose replies nobody sees as they are written: each is told whole, without credentials, and once
+hooks have spoken."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from core.agent.services import ReplyHook
+from core.errors import ModelReplyInvalid
+from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
+from core.model.streams import closing
+from core.safety.leaks import LeakDetector
+
+
+class UnseenModel:
+    """Implements core.model.base.Model over another one, for runs without a person."""
+
+    def __init__(self, model: Model, leaks: LeakDetector, hook: ReplyHook | None = None) -> None:
+        self._model = model
+        self._leaks = leaks
+        self._hook = hook
+
+    @property
+    def name(self) -> str:
+        """See Model."""
+        return self._model.name
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model: no deltas."""
+        async with closing(self._model.reply(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, ModelReply):
+                    yield replace(piece, text=await self._clean(piece.text))
+                    return
+        raise ModelReplyInvalid("the model adapter ended without a reply")
+
+    async def _clean(self, text: str) -> str:
+        text = self._leaks.redacted(text)
+        if self._hook is None or not text.strip():
+            return text
+        return await self._hook.transformed(text, None, None)

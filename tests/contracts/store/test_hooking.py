@@ -1,0 +1,99 @@
+"""What waits for hooks, what went through them, and whose sessions they are told of."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.messages import plain
+from core.store.hooking import HELD, HeldInput, SessionChange
+from core.transcript import UserSaid
+from tests.contracts.store.conftest import Database
+from tests.contracts.store.world import ADA, CHANNEL, World, text_of
+
+DAY_US = 86_400_000_000
+
+
+@pytest.fixture
+async def world(database: Database) -> World:
+    """Hooks are asked about messages."""
+    return await database.open(holds_inputs=True)
+
+
+async def held(world: World) -> HeldInput:
+    (one,) = await world.store.held_inputs(10)
+    return one
+
+
+async def test_a_message_waits_until_it_is_let_go(world: World) -> None:
+    accepted = await world.say("hello")
+    assert (accepted.outcome, accepted.started) == ("waiting", None)
+    assert accepted.thread_id is not None
+    assert await world.store.start_waiting(accepted.thread_id, "turn-x") is None
+    one = await held(world)
+    assert (one.text, one.user_id) == ("hello", ADA.user_id)
+    assert await world.store.release_input(one, "hello there", album_wait_us=0) is not None
+    assert await world.store.release_input(one, "again", album_wait_us=0) is None
+    started = await world.store.start_waiting(accepted.thread_id, "turn-x")
+    assert started is not None
+    assert [entry.said for entry in started.inputs] == [UserSaid("hello there")]
+
+
+async def test_one_behind_another_waits_for_it(world: World) -> None:
+    first = await world.say("one")
+    await world.say("two")
+    assert first.thread_id is not None
+    one, two = await world.store.held_inputs(10)
+    await world.store.release_input(two, "two", album_wait_us=0)
+    assert await world.store.start_waiting(first.thread_id, "turn-x") is None
+    await world.store.release_input(one, "one", album_wait_us=0)
+    assert await world.store.start_waiting(first.thread_id, "turn-x") is not None
+
+
+async def test_what_is_refused_is_told_once_and_its_words_are_gone(world: World) -> None:
+    accepted = await world.say("hello")
+    one = await held(world)
+    (row,) = await world.store.refuse_input(one, "refused: by the hook h", plain("no"))
+    assert (row.channel, text_of(row.message)) == (CHANNEL, "no")
+    assert await world.store.refuse_input(one, "refused: by the hook h", plain("no")) == ()
+    assert await world.store.held_inputs(10) == ()
+    (event,) = await world.store.explain_recent(1)
+    assert (event.outcome, event.text) == ("refused: by the hook h", "[not kept]")
+    assert accepted.thread_id is not None
+    assert await world.store.start_waiting(accepted.thread_id, "turn-x") is None
+
+
+async def test_who_says_something_else_meanwhile_is_asked_about_that(world: World) -> None:
+    said = world.message("hello")
+    await world.store.accept_event(said, world.queueing(ADA), send_now=False)
+    one = await held(world)
+    edited = replace(said, key=f"{said.key}:1", text="goodbye", edits=said.key)
+    accepted = await world.store.accept_event(edited, world.queueing(ADA), send_now=False)
+    assert accepted.wait_until == HELD
+    assert await world.store.release_input(one, "hello", album_wait_us=0) is None
+    assert (await held(world)).text == "goodbye"
+
+
+async def test_what_was_asked_about_a_message_out_is_kept(world: World) -> None:
+    await world.say("hello")
+    (row,) = await world.store.refuse_input(await held(world), "refused: by the hook h", plain("no"))
+    assert await world.store.outbound_judged(row.id) is None
+    await world.store.judge_outbound(row.id, plain("never"))
+    assert await world.store.outbound_judged(row.id) == plain("never")
+    assert text_of((await world.store.claim_outbox(row.id)).message) == "never"
+
+
+async def test_a_session_begins_and_ends_once(world: World) -> None:
+    await world.say("hello")
+    assert await world.store.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=True),)
+    assert await world.store.session_changes(DAY_US) == ()
+    await world.clock.sleep(86_400)
+    assert await world.store.session_changes(DAY_US) == (SessionChange(ADA.user_id, began=False),)
+    assert await world.store.session_changes(DAY_US) == ()
+
+
+async def test_who_has_no_hooks_any_more_lets_everything_go(world: World, database: Database) -> None:
+    accepted = await world.say("hello")
+    again = await database.open()
+    await again.store.recover()
+    assert accepted.thread_id is not None
+    assert await again.store.start_waiting(accepted.thread_id, "turn-x") is not None

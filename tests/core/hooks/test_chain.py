@@ -1,0 +1,120 @@
+"""The hooks of one point: in which order, what each is shown, and what their failures come to."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from core.hooks.chain import Chain, Passed, Registered, Rejected
+from core.hooks.values import Change, Hook, HookEvent, Point, Reject, Reply
+from core.safety.leaks import LeakDetector
+
+TOKEN = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
+SAID = HookEvent(Point.BEFORE_INBOUND, text="hello")
+CALLED = HookEvent(Point.BEFORE_TOOL_CALL, tool="shell", arguments={"command": "ls", "key": "k1"})
+
+
+def hook(name: str, ask: Hook, **settings: Any) -> Registered:
+    return Registered(name, frozenset(Point), ask, **settings)
+
+
+def says(text: str) -> Hook:
+    async def ask(event: HookEvent) -> Reply:
+        return Change(text=event.text + text)
+
+    return ask
+
+
+def patches(**arguments: Any) -> Hook:
+    async def ask(event: HookEvent) -> Reply:
+        return Change(arguments=arguments)
+
+    return ask
+
+
+async def rejects(event: HookEvent) -> Reply:
+    return Reject("not here")
+
+
+async def fails(event: HookEvent) -> Reply:
+    raise RuntimeError("broken")
+
+
+async def hangs(event: HookEvent) -> Reply:
+    await asyncio.Event().wait()
+
+
+def chain(*hooks: Registered) -> Chain:
+    return Chain(hooks, LeakDetector())
+
+
+async def test_the_lower_priority_is_asked_first_and_the_next_sees_what_it_made() -> None:
+    judged = await chain(
+        hook("late", says("-LOW"), priority=200), hook("early", says("-HIGH"), priority=10)
+    ).judge(SAID)
+    assert isinstance(judged, Passed)
+    assert (judged.event.text, judged.changed) == ("hello-HIGH-LOW", True)
+
+
+async def test_of_equal_priority_the_first_named_is_asked_first() -> None:
+    judged = await chain(hook("one", says("1")), hook("two", says("2"))).judge(SAID)
+    assert isinstance(judged, Passed)
+    assert judged.event.text == "hello12"
+
+
+async def test_who_rejects_ends_it_whatever_failure_means() -> None:
+    asked: list[str] = []
+
+    async def notes(event: HookEvent) -> Reply:
+        asked.append(event.text)
+
+    judged = await chain(hook("no", rejects, priority=1), hook("notes", notes)).judge(SAID)
+    assert judged == Rejected("no", "not here")
+    assert asked == []
+
+
+async def test_what_ends_as_it_came_is_unchanged() -> None:
+    async def back(event: HookEvent) -> Reply:
+        return Change(text="hello")
+
+    judged = await chain(hook("there", says("!")), hook("back", back)).judge(SAID)
+    assert judged == Passed(SAID, changed=False)
+
+
+@pytest.mark.parametrize("ask, why", [(fails, "it failed"), (hangs, "it said nothing for 0.02 s")])
+async def test_a_failure_stands_open_or_closed(ask: Hook, why: str) -> None:
+    assert await chain(hook("h", ask, timeout_s=0.02)).judge(SAID) == Passed(SAID, changed=False)
+    closed = chain(hook("h", ask, timeout_s=0.02, closed=True))
+    assert await closed.judge(SAID) == Rejected("h", why)
+
+
+async def test_changes_of_a_call_are_patches() -> None:
+    judged = await chain(hook("h", patches(command="pwd"))).judge(CALLED)
+    assert isinstance(judged, Passed)
+    assert judged.event.arguments == {"command": "pwd", "key": "k1"}
+
+
+@pytest.mark.parametrize("ask", [patches(key="mine"), says("text for a call")])
+async def test_what_is_no_change_of_it_is_a_failure(ask: Hook) -> None:
+    closed = chain(hook("h", ask, closed=True))
+    assert await closed.judge(CALLED, frozenset({"key"})) == Rejected("h", "it failed")
+    left = await chain(hook("h", ask)).judge(CALLED, frozenset({"key"}))
+    assert left == Passed(CALLED, changed=False)
+
+
+async def test_no_hook_is_shown_a_secret() -> None:
+    """Neither an argument that is never shown, nor what has the look of a credential, at any depth."""
+    shown: list[Mapping[str, Any] | None] = []
+
+    async def looks(event: HookEvent) -> Reply:
+        shown.append(event.arguments)
+        texts.append(event.text)
+
+    texts: list[str] = []
+    arguments = {"key": "k1", "body": {"list": [f"use {TOKEN}"]}}
+    event = HookEvent(Point.BEFORE_TOOL_CALL, text=f"about {TOKEN}", tool="http", arguments=arguments)
+    judged = await chain(hook("h", looks)).judge(event, frozenset({"key"}))
+    assert shown == [{"key": "[REDACTED]", "body": {"list": ["use [REDACTED]"]}}]
+    assert texts == ["about [REDACTED]"]
+    assert judged == Passed(event, changed=False)

@@ -1,0 +1,188 @@
+"""Hooks end to end: asked once at each point, on every way there is, and nobody sees what they held back."""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from core.hooks.values import Point
+from tests.scenarios.hooking import Watch, installed
+from tests.scenarios.house import OWNER, House, open_house
+from tests.simulators.model import text
+
+EVERYWHERE = '["before_inbound", "before_tool_call", "transform_response", "before_outbound"]'
+
+
+def section(on: str, more: str = 'ask = "watch"', name: str = "watch") -> str:
+    return f'[[hooks]]\nname = "{name}"\non = {on}\n{more}\n'
+
+
+@pytest.fixture
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
+    return installed(tmp_path / "packages", monkeypatch)
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path, watch: Watch) -> AsyncIterator[House]:
+    async with open_house(tmp_path, extra=section(EVERYWHERE)) as opened:
+        yield opened
+
+
+def told(house: House) -> str:
+    results = [one for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
+    return results[-1]["content"]
+
+
+async def test_a_call_is_changed_once_before_consent_and_runs_so_after_a_restart(
+    house: House, watch: Watch
+) -> None:
+    house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
+    card = await house.card(OWNER)
+    assert "echo two >> out.txt" in card.text
+    await house.stop()
+    await house.start()
+    assert await house.pressed(OWNER, card, 0) == "Approved by owner"
+    await house.telegram.wait_text(OWNER, "Done:")
+    assert (house.workspace / "out.txt").read_text() == "two\n"
+    (asked,) = watch.at(Point.BEFORE_TOOL_CALL)
+    assert (asked.tool, asked.user_id) == ("shell", "owner")
+    assert asked.arguments is not None
+    assert asked.arguments["command"] == "echo one >> out.txt"
+
+
+async def test_a_call_that_is_refused_is_its_result_and_nobody_is_asked(house: House, watch: Watch) -> None:
+    house.telegram.user_sends_text(OWNER, "please run: echo forbidden")
+    await house.telegram.wait_text(OWNER, "Done:")
+    assert "Not run: the hook watch stands against it: that is forbidden" in told(house)
+    assert house.open_cards(OWNER) == []
+
+
+async def test_what_is_written_said_and_sent_goes_through_them(house: House, watch: Watch) -> None:
+    house.telegram.user_sends_text(OWNER, "the sky is blue")
+    await house.telegram.wait_text(OWNER, "You said: the sky is green")
+    assert "blue" not in json.dumps(house.model.log[-1].body)
+    house.telegram.user_sends_text(OWNER, "and not this")
+    await house.telegram.wait_text(OWNER, "I did not take your message:")
+    house.telegram.user_sends_text(OWNER, "/help")
+    await house.telegram.wait_text(OWNER, "Anything else you write goes to the assistant.")
+    assert [event.text for event in watch.at(Point.BEFORE_INBOUND)] == ["the sky is blue", "and not this"]
+    assert any("/stop" in event.text for event in watch.at(Point.BEFORE_OUTBOUND))
+    assert all(event.text != "/help" for event in watch.asked)
+
+
+async def test_a_message_waits_for_them_over_a_restart(house: House, watch: Watch) -> None:
+    """Taken and acknowledged, and no turn has it before they have spoken."""
+    watch.gate.clear()
+    house.telegram.user_sends_text(OWNER, "the sea is blue")
+    await house.until(lambda: _asked(watch, 1))
+    await house.stop()
+    assert len(house.model.log.all()) == 0
+    watch.gate.set()
+    await house.start()
+    await house.telegram.wait_text(OWNER, "You said: the sea is green")
+
+
+async def _asked(watch: Watch, times: int) -> bool:
+    return len(watch.at(Point.BEFORE_INBOUND)) >= times
+
+
+async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: House, watch: Watch) -> None:
+    watch.gate.clear()
+    house.telegram.user_sends_text(OWNER, "the sea is blue")
+    await house.until(lambda: _asked(watch, 1))
+    await house.stop()
+    path = house.directory / "hubbub.toml"
+    path.write_text(path.read_text().partition("[[hooks]]")[0])
+    await house.start()
+    await house.telegram.wait_text(OWNER, "You said: the sea is blue")
+
+
+async def test_what_a_model_says_is_seen_by_nobody_before_they_spoke(house: House, watch: Watch) -> None:
+    """Neither while it is being written, nor an answer that is held back."""
+    house.model.enqueue(text(f"the sky is blue. {'So it is. ' * 40}", chunk_chars=8, delay_s=0.03))
+    house.telegram.user_sends_text(OWNER, "what colour?")
+    await house.telegram.wait_text(OWNER, "the sky is green.")
+    house.model.enqueue(text("but not this"))
+    house.telegram.user_sends_text(OWNER, "and now?")
+    await house.telegram.wait_text(OWNER, "I may not send what I was going to say here:")
+    shown = repr(house.telegram.requests())
+    assert "blue" not in shown
+    assert "not this" not in shown
+
+
+class Listener:
+    """Takes signed requests, and answers with `answer`."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+        self.bodies: list[dict[str, object]] = []
+        self.genuine: list[bool] = []
+
+    async def take(self, request: web.Request) -> web.Response:
+        body, headers = await request.read(), request.headers
+        signed = b".".join((headers["webhook-id"].encode(), headers["webhook-timestamp"].encode(), body))
+        proof = base64.b64encode(hmac.new(b"s3cret-of-hooks", signed, hashlib.sha256).digest()).decode()
+        self.genuine.append(headers["webhook-signature"] == f"v1,{proof}")
+        self.bodies.append(json.loads(body))
+        return web.json_response(self.answer)
+
+
+@contextlib.asynccontextmanager
+async def listening(answer: object) -> AsyncIterator[tuple[Listener, int]]:
+    listener = Listener(answer)
+    app = web.Application()
+    app.router.add_post("/", listener.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield listener, runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def webhook(port: int, on: str, more: str = "") -> str:
+    opened = f'[network]\nallow_private = ["127.0.0.1:{port}"]\n'
+    where = f'ask = "http://127.0.0.1:{port}/"\nsecret = "s3cret-of-hooks"\n{more}'
+    return opened + section(on, where)
+
+
+async def test_a_webhook_that_waits_is_signed_and_has_a_say(tmp_path: Path) -> None:
+    async with listening({"arguments": {"command": "echo three >> out.txt"}}) as (listener, port):
+        extra = webhook(port, '["before_tool_call"]', "waits = true")
+        async with open_house(tmp_path, extra=extra) as house:
+            house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
+            card = await house.card(OWNER)
+            assert "echo three >> out.txt" in card.text
+        assert listener.genuine == [True]
+        assert listener.bodies[0]["point"] == "before_tool_call"
+
+
+async def test_one_that_does_not_wait_is_told_how_much_and_not_what(tmp_path: Path) -> None:
+    async with listening({"reject": "nobody hears this"}) as (listener, port):
+        async with open_house(tmp_path, extra=webhook(port, '["before_inbound"]')) as house:
+            house.telegram.user_sends_text(OWNER, "a secret plan")
+            await house.telegram.wait_text(OWNER, "You said: a secret plan")
+            await house.until(lambda: _heard(listener))
+        assert listener.genuine == [True]
+        assert listener.bodies == [
+            {
+                "point": "before_inbound",
+                "text_chars": 13,
+                "tool": None,
+                "arguments": None,
+                "channel": "telegram",
+            }
+        ]
+
+
+async def _heard(listener: Listener) -> bool:
+    return bool(listener.bodies)
