@@ -207,6 +207,7 @@ async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 async def test_of_runs_the_newest_and_the_last_days_are_kept(
     works: Works, profile: Profile, proof_record: ProofRecord
 ) -> None:
