@@ -17,6 +17,7 @@ from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
 from core.notices import Notices, Recipient
 from core.routines.desk import RoutineDesk
 from core.routines.service import RoutineService
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite import SqliteStore
@@ -111,7 +112,9 @@ def service_of(
         raise AssertionError(f"no thread is opened: {channel}, {at}, {title}, {nonce}")
 
     notices, no_tools = cast("Notices", told), cast("CallPipeline", None)
-    return build_routines(config, store, model, no_tools, lambda: notices, open_thread, clock, ids)
+    return build_routines(
+        config, store, model, no_tools, lambda: notices, open_thread, clock, ids, LeakDetector()
+    )
 
 
 @dataclass
