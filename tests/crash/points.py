@@ -75,6 +75,11 @@ COMMITS = frozenset(
         "fail_outbox",
         "begin_preview",
         "record_preview",
+        # hooks
+        "release_input",
+        "refuse_input",
+        "judge_outbound",
+        "session_changes",
     }
 )
 """The store's units that write."""
@@ -82,6 +87,8 @@ COMMITS = frozenset(
 READS = frozenset(
     {
         "audit_of",
+        "held_inputs",
+        "outbound_judged",
         "load_turn",
         "document",
         "documents",

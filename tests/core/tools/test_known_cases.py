@@ -6,6 +6,7 @@ test says so: `row 3`, `row 65` and `row 67`.
 """
 
 import json
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,6 +70,7 @@ class Desk:
     """The real tools on the one path."""
 
     def __init__(self, workspace: Path, *more: Tool, policy: Policy | None = None) -> None:
+        self._call_id = str(uuid.uuid4())
         workspace.mkdir(exist_ok=True)
         (workspace / "hub-data").mkdir(exist_ok=True)
         guard = PathGuard(workspace, [workspace / "hub-data"])
@@ -125,7 +127,8 @@ class Desk:
 
     def _call(self, name: str, arguments: dict[str, Any] | str) -> CallRow:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        return CallRow("c1", "n1", 1, name, text, CallState.APPROVED, Effect.EFFECT)
+        # Processes are found, and ended, by the id of their call: no other test may have the same.
+        return CallRow(self._call_id, "n1", 1, name, text, CallState.APPROVED, Effect.EFFECT)
 
 
 def _binding(prepared: Prepared) -> str | None:
