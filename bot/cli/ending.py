@@ -1,13 +1,18 @@
 """How commands end: exit codes, and one sentence instead of a trace for what can go wrong."""
 
+import sys
 from collections.abc import Callable
-
-import typer
 
 from bot.errors import ConfigError, StartError
 from core.errors import StoreError
 
 OK, FAILED, USAGE = 0, 1, 2
+
+
+def complain(text: str) -> None:
+    """A line for whoever started the command."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 class CommandFailed(Exception):
@@ -23,12 +28,12 @@ def ended(command: Callable[[], None]) -> int:
     try:
         command()
     except ConfigError as error:
-        typer.echo(str(error), err=True)
+        complain(str(error))
         return USAGE
     except CommandFailed as error:
-        typer.echo(str(error), err=True)
+        complain(str(error))
         return error.code
     except (StoreError, StartError) as error:
-        typer.echo(f"hubbub: {error}", err=True)
+        complain(f"hubbub: {error}")
         return FAILED
     return OK

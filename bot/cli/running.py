@@ -3,14 +3,13 @@
 import asyncio
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from bot.cli.ending import FAILED, OK, USAGE
+from bot.cli.ending import FAILED, OK, USAGE, complain
 from bot.config import Loaded, load
 from bot.config_secrets import secret_values
 from bot.errors import ConfigError, StartError
@@ -25,7 +24,7 @@ def load_or_complain(path: Path | None) -> Loaded | None:
     try:
         return load(path)
     except ConfigError as error:
-        typer.echo(str(error), err=True)
+        complain(str(error))
         return None
 
 
@@ -45,12 +44,13 @@ def run_hub(path: Path | None) -> int:
     configure(loaded.config.log.level, loaded.config.log.format, secrets=secret_values(loaded.config))
 
     def ready(app: App) -> None:
-        typer.echo(_banner(app.url, app.login_url(), loaded))
+        sys.stdout.write(f"{_banner(app.url, app.login_url(), loaded)}\n")
+        sys.stdout.flush()
 
     try:
         run_to_the_end(serve(loaded, ready=ready), quicker_loop())
     except StartError as error:
-        typer.echo(f"hubbub: {error}", err=True)
+        complain(f"hubbub: {error}")
         return FAILED
     except Exception:  # the trace goes to the log, where secrets are struck out
         logger.exception("the hub broke down")
