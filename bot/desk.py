@@ -19,8 +19,8 @@ from core.ids import Ids, normalise_prompt_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.ports import Inbox
 from core.prompts import Option, Options, Prompt, PromptState
-from core.store.accept import EditRefused
 from core.store.base import Store
+from core.store.effects import EditRefused
 from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.tools.editing import CallEditing
 from core.users import Person, Principal, Role

@@ -24,8 +24,9 @@ from core.messages import (
     Unreadable,
 )
 from core.ports import Acceptance, OutboxListener, Seen
-from core.store.accept import WAITING, Accepted, EditedCall, EditForm, EditRefused, Judge
+from core.store.accept import WAITING, Accepted, Judge
 from core.store.base import Store
+from core.store.effects import EditedCall, EditForm, EditRefused
 from core.store.hooking import HELD
 from core.store.units import committed
 from core.tools.editing import CallEditing

@@ -13,7 +13,8 @@ from core.consent.voting import may_decide
 from core.conversation.submission import BareAnswer
 from core.messages import InboundMessage, plain
 from core.prompts import Answer, Chose, Option, Prompt, PromptKind, Replies, Wrote
-from core.store.accept import AcceptView, Effect, Say
+from core.store.accept import AcceptView
+from core.store.effects import Effect, Say
 from core.store.rows import PromptView
 
 _WORDS = frozenset({Option.APPROVE, Option.DENY, Option.ALWAYS})

@@ -18,15 +18,13 @@ from core.conversation.submission import BareAnswer, LetPersonIn, Submission, Un
 from core.errors import HubError
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.prompts import Answer, Option, Prompt, PromptState, Replies, Wrote
-from core.store.accept import (
-    ASKED_FOR,
-    AcceptView,
+from core.store.accept import ASKED_FOR, AcceptView, Verdict
+from core.store.effects import (
     ClosePrompt,
     Effect,
     KeepSecrets,
     Say,
     TakeAwayMessage,
-    Verdict,
 )
 from core.store.rows import SealedSecret
 from core.users import Role

@@ -15,7 +15,13 @@ from core.errors import HubError
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.safety.leaks import Leak, LeakDetector, replaced
-from core.store.accept import AcceptView, Admission, Judge, KeepSecrets, Say, Verdict
+from core.store.accept import (
+    AcceptView,
+    Admission,
+    Judge,
+    Verdict,
+)
+from core.store.effects import KeepSecrets, Say
 from core.store.rows import SealedSecret
 from core.users import Identity, Role
 

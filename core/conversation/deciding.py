@@ -23,8 +23,8 @@ from core.prompts import (
     Replies,
     Wrote,
 )
-from core.store.accept import (
-    AcceptView,
+from core.store.accept import AcceptView, Verdict
+from core.store.effects import (
     CastVote,
     ClosePrompt,
     EditCall,
@@ -34,7 +34,6 @@ from core.store.accept import (
     Effect,
     RecordGrant,
     Say,
-    Verdict,
 )
 from core.store.rows import PromptView
 from core.users import Principal

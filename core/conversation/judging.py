@@ -46,6 +46,11 @@ from core.store.accept import (
     AcceptView,
     Admission,
     Admitted,
+    Stranger,
+    TurnedAway,
+    Verdict,
+)
+from core.store.effects import (
     EditedCall,
     EditForm,
     EditRefused,
@@ -58,9 +63,6 @@ from core.store.accept import (
     Say,
     SayAtTimes,
     StopThread,
-    Stranger,
-    TurnedAway,
-    Verdict,
 )
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, ClaimRefused, LetIn, TurnDown
 from core.store.rows import TurnState

@@ -8,7 +8,13 @@ from core.ids import Ids
 from core.messages import ChoiceAnswer, Markdown, Message, plain
 from core.routine_run import ManualInput, Match, claim_key
 from core.routine_run_json import input_to_json
-from core.store.accept import AcceptView, Effect, FireRoutine, PauseRoutine, Say, Verdict
+from core.store.accept import AcceptView, Verdict
+from core.store.effects import (
+    Effect,
+    FireRoutine,
+    PauseRoutine,
+    Say,
+)
 from core.store.routines import MenuView, NewRun
 from core.users import Principal, Role
 

@@ -16,7 +16,8 @@ from core.approvals import (
 from core.consent.laws import ConsentLaws
 from core.messages import plain
 from core.prompts import Grant
-from core.store.accept import AcceptView, RevokeGrant, Say, SetApprovals, Survey, Verdict
+from core.store.accept import AcceptView, Survey, Verdict
+from core.store.effects import RevokeGrant, Say, SetApprovals
 
 EVERYWHERE = "all"
 BACK = "default"

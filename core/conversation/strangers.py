@@ -12,7 +12,12 @@ from core import texts
 from core.conversation.access import Access, ChannelAccess, DirectMode
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundMessage, plain
-from core.store.accept import Join, Knock, Met, TurnedAway
+from core.store.accept import (
+    Join,
+    Knock,
+    Met,
+    TurnedAway,
+)
 from core.store.pairing import (
     CODE_LIFE_US,
     LinkOffer,

@@ -17,8 +17,8 @@ from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
 from core.messages import MessageRef
 from core.prompts import Options, Prompt, PromptKind, PromptState
-from core.store.accept import EditedCall, EditForm, EditRefused
 from core.store.base import Store
+from core.store.effects import EditedCall, EditForm, EditRefused
 from core.store.rows import CallRow, CallState
 from core.tools.pipeline import CallPipeline, NeedsPerson
 from core.users import Principal

@@ -20,8 +20,8 @@ from core.model.base import CallRequest, ToolSpec
 from core.prompts import Standing
 from core.safety.limits import ResultLimits
 from core.safety.validation import read_arguments
-from core.store.accept import EditRefused
 from core.store.base import RunCheck
+from core.store.effects import EditRefused
 from core.store.rows import CallRow
 from core.tool import Arguments, Effect, ProcessInfo, Tool
 from core.tools.agreement import agreed, outdated

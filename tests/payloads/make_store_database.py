@@ -18,19 +18,21 @@ from core.ports import Posted
 from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
 from core.routine_run import RunStatus, Spent
 from core.store.accept import (
-    CastVote,
-    ClosePrompt,
     Join,
     Knock,
     Met,
+    Stranger,
+    TurnedAway,
+    Verdict,
+)
+from core.store.effects import (
+    CastVote,
+    ClosePrompt,
     NoteWrongCode,
     OfferLink,
     QueueInput,
     RecordGrant,
     Say,
-    Stranger,
-    TurnedAway,
-    Verdict,
 )
 from core.store.keys import KeyKind
 from core.store.notices import Place

@@ -16,8 +16,6 @@ from core.store.accept import (
     AcceptView,
     Admitted,
     Judge,
-    QueueInput,
-    RebindThread,
     ShownCard,
     Stranger,
     Survey,
@@ -26,6 +24,7 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.codec import refs_from_json
+from core.store.effects import QueueInput, RebindThread
 from core.store.pairing import ClaimView
 from core.store.rows import PromptView, ThreadRow, TurnState
 from core.store.sqlite import feed, pairing, people, prompts, standing, strangers

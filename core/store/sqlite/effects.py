@@ -4,8 +4,9 @@ from typing import assert_never
 
 from core.messages import ChoiceAnswer, InboundMessage
 from core.ports import OutboxRow
-from core.store.accept import (
-    WAITING,
+from core.store.accept import WAITING
+from core.store.codec import storable
+from core.store.effects import (
     CastVote,
     ClosePrompt,
     EditCall,
@@ -26,7 +27,6 @@ from core.store.accept import (
     StopThread,
     TakeAwayMessage,
 )
-from core.store.codec import storable
 from core.store.hooking import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState

@@ -3,7 +3,7 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from core.messages import Address, Sender
-from core.store.accept import OfferLink
+from core.store.effects import OfferLink
 from core.store.pairing import LinkOffer
 from core.store.sqlite import people
 from core.store.sqlite.mapping import PRINCIPAL, principal_of

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from core.messages import InboundMessage, Message, plain
 from core.ports import OutboxRow
-from core.store.accept import Accepted, StopThread
+from core.store.accept import Accepted
+from core.store.effects import StopThread
 from core.store.rows import Draft
 from core.store.sqlite import people
 from core.store.sqlite.effects import Effects

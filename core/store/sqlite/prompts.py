@@ -8,8 +8,8 @@ from core.audit_chain import AuditKind
 from core.messages import Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Answer, Chose, Option, PromptKind, Wrote, joint_binding
-from core.store.accept import EditCall
 from core.store.codec import answer_to_text, refs_from_json, storable, strings_to_json
+from core.store.effects import EditCall
 from core.store.rows import PromptView, TurnStart
 from core.store.sqlite.audit import hidden, record
 from core.store.sqlite.feed import put_outcome

@@ -2,7 +2,13 @@
 
 from core.audit_chain import AuditKind
 from core.messages import ChoiceAnswer, InboundMessage, Sender
-from core.store.accept import Accepted, Join, Knock, Stranger, TurnedAway
+from core.store.accept import (
+    Accepted,
+    Join,
+    Knock,
+    Stranger,
+    TurnedAway,
+)
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, StrangerView
 from core.store.rows import Draft
 from core.store.sqlite import audit, linking, pairing, people

@@ -4,7 +4,13 @@ import pytest
 
 from core.messages import InboundEvent, Sender, Unreadable, plain
 from core.ports import SendState
-from core.store.accept import AcceptView, Admission, QueueInput, RebindThread, Say, TurnedAway, Verdict
+from core.store.accept import (
+    AcceptView,
+    Admission,
+    TurnedAway,
+    Verdict,
+)
+from core.store.effects import QueueInput, RebindThread, Say
 from core.store.rows import TurnStart, TurnState
 from core.transcript import AssistantSaid, UserSaid
 from core.users import Identity, Principal, Role

@@ -9,8 +9,16 @@ from core.approvals import ApprovalSettings, Preset
 from core.errors import StaleTurn
 from core.messages import plain
 from core.prompts import Grant, GrantScope, Option, ToolSetting
-from core.store.accept import CastVote, ClosePrompt, EditCall, EditedCall, HaltTools, KeepSecrets, RecordGrant
 from core.store.audit_rows import AuditRow
+from core.store.effects import (
+    CastVote,
+    ClosePrompt,
+    EditCall,
+    EditedCall,
+    HaltTools,
+    KeepSecrets,
+    RecordGrant,
+)
 from core.store.keys import KeyKind
 from core.store.rows import SealedSecret
 from core.tool import Effect

@@ -3,7 +3,13 @@
 from dataclasses import replace
 
 from core.messages import Address, Attachment, InboundEvent, InboundMessage, MessageRef, Moved
-from core.store.accept import Accepted, AcceptView, Admission, TurnedAway, Verdict
+from core.store.accept import (
+    Accepted,
+    AcceptView,
+    Admission,
+    TurnedAway,
+    Verdict,
+)
 from core.transcript import UserSaid
 from core.users import Identity
 from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, admit

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
-from core.store.accept import StopThread
+from core.store.effects import StopThread
 from core.store.rows import CallRow, CallState, TurnStart
 from tests.contracts.store.test_prompts import SETTLED, closing
 from tests.contracts.store.test_turns import go

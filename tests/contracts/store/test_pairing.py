@@ -14,13 +14,11 @@ from core.store.accept import (
     Join,
     Knock,
     Met,
-    NoteWrongCode,
-    OfferLink,
-    SayAtTimes,
     Stranger,
     TurnedAway,
     Verdict,
 )
+from core.store.effects import NoteWrongCode, OfferLink, SayAtTimes
 from core.store.pairing import (
     CODE_LIFE_US,
     ClaimRefused,

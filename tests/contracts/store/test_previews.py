@@ -4,7 +4,7 @@ import pytest
 
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, Posted, SendState
-from core.store.accept import StopThread
+from core.store.effects import StopThread
 from core.store.rows import TurnStart, TurnState
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.world import CHANNEL, SECOND, World

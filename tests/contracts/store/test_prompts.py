@@ -21,7 +21,8 @@ from core.prompts import (
     Vote,
     Wrote,
 )
-from core.store.accept import AcceptView, CastVote, ClosePrompt, RecordGrant, Verdict
+from core.store.accept import AcceptView, Verdict
+from core.store.effects import CastVote, ClosePrompt, RecordGrant
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
 from core.users import Role

@@ -6,7 +6,7 @@ from core.errors import StaleTurn
 from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
 from core.prompts import Option, PromptKind
-from core.store.accept import ClosePrompt, Say, StopThread
+from core.store.effects import ClosePrompt, Say, StopThread
 from core.store.rows import CallState, RunningCall, TurnState, UnfinishedTurn
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid

@@ -5,7 +5,7 @@ from dataclasses import replace
 from core.messages import Message, MessageRef, plain
 from core.ports import OutboxRow, Posted
 from core.prompts import Option, Prompt, VoteRule
-from core.store.accept import CastVote
+from core.store.effects import CastVote
 from core.store.feed import HubSaid, PromptsWanted
 from core.store.rows import TurnStart
 from core.users import Role

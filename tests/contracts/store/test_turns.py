@@ -7,7 +7,7 @@ import pytest
 from core.errors import StaleTurn
 from core.ports import SendState
 from core.prompts import Grant, GrantScope, Option, PromptKind, Standing
-from core.store.accept import ClosePrompt, RecordGrant, StopThread
+from core.store.effects import ClosePrompt, RecordGrant, StopThread
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import (

@@ -12,11 +12,10 @@ from core.store.accept import (
     AcceptView,
     Admission,
     Admitted,
-    Effect,
-    QueueInput,
     Verdict,
 )
 from core.store.base import Store
+from core.store.effects import Effect, QueueInput
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall, TurnStart, TurnState
 from core.tool import Effect as ToolEffect
 from core.transcript import AssistantSaid, Said

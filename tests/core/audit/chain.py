@@ -10,7 +10,7 @@ from core.audit.heads import HEADS_NAME, Head, HeadFile
 from core.audit.linker import AuditLinker
 from core.audit.verify import Verified, verify
 from core.audit_chain import ChainKey, ChainKeys, PassingKeys
-from core.store.accept import HaltTools
+from core.store.effects import HaltTools
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.audit_reading import audit_in
 from core.transcript import ResultStatus, ToolResult

@@ -11,16 +11,18 @@ from core.ports import Posted
 from core.prompts import Option
 from core.store.accept import (
     Admitted,
-    CastVote,
-    ClosePrompt,
     Knock,
     Met,
-    Say,
-    SayAtTimes,
-    StopThread,
     Stranger,
     TurnedAway,
     Verdict,
+)
+from core.store.effects import (
+    CastVote,
+    ClosePrompt,
+    Say,
+    SayAtTimes,
+    StopThread,
 )
 from core.store.pairing import PairingRequest
 from core.store.sqlite import SqliteReader, SqliteStore

@@ -13,7 +13,7 @@ from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.errors import SchemaTooNew, StoreUnavailable
 from core.messages import Address, Attachment, plain
 from core.prompts import Chose, Option, PromptKind, Replies, ToolSetting, Wrote
-from core.store.accept import ClosePrompt
+from core.store.effects import ClosePrompt
 from core.store.feed import CardShown
 from core.store.notices import Place
 from core.store.rows import CallState, PromptView
