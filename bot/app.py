@@ -75,6 +75,7 @@ from core.users import Principal, Role
 if TYPE_CHECKING:
     from core.notices import Notices
     from core.routines.chatting import RoutinesInWords
+    from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers
 
 logger = logging.getLogger(__name__)
@@ -94,6 +95,7 @@ class Seams:
     turns: TurnListener = field(default_factory=SilentListener)
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
+    lookup: "Lookup | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ async def _assemble(
 
         return build_words(loaded.config, store, routines, clock, ids)
 
-    tools = build_tools(loaded, store, clock, notices, in_words)
+    tools = build_tools(loaded, store, clock, notices, in_words, seams.lookup)
     servers = build_mcp(loaded, tools, clock)
     pipeline = build_pipeline(loaded.config, tools, clock, leaks, halt, hooks)
     audit = build_audit(loaded, store, pipeline.laws, clock)

@@ -14,7 +14,7 @@ from core.consent.access import RolePolicy
 from core.consent.facts import Policy
 from core.consent.laws import ConsentLaws
 from core.safety.addresses import Exemption
-from core.safety.network import NetworkGuard, SystemLookup
+from core.safety.network import Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.tool import Tool, use_limits
 from core.tools.builtin.ask import ask_user_tool
@@ -51,8 +51,10 @@ def build_tools(
     clock: Clock,
     telling: Callable[[], Telling] | None = None,
     routines: Callable[[], Told] = no_routines,
+    lookup: Lookup | None = None,
 ) -> ToolRegistry:
-    """All of them, in the order models are told. `store` None: they are named here, not run."""
+    """All of them, in the order models are told. `store` None: they are named here, not run; `lookup`: what
+    names of hosts stand for, if it is not the system that is to be asked."""
     config = configured.config
     kept = store if store is not None else cast("ToolStore", None)
     guard = _path_guard(configured)
@@ -73,7 +75,7 @@ def build_tools(
             *reading_tools(guard),
             *searching_tools(guard),
             *writing_tools(guard),
-            http_tool(network_guard(config), authorities),
+            http_tool(network_guard(config, lookup), authorities),
             shell_tool(
                 configured.environment,
                 config.workspace.dir,
@@ -130,9 +132,11 @@ def _closed(configured: Loaded) -> Sequence[Path]:
     return [config.hub.data_dir, *(file for file in hubs_own if file is not None)]
 
 
-def network_guard(config: Config) -> NetworkGuard:
+def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:
     """Which addresses tools may reach."""
-    return NetworkGuard(SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private])
+    return NetworkGuard(
+        lookup or SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private]
+    )
 
 
 def authorities() -> ssl.SSLContext:

@@ -18,6 +18,7 @@ import aiohttp
 from bot.app import App, Seams, serve
 from bot.config import load
 from core.clock import SECOND_US
+from core.safety.network import Lookup
 from tests.scenarios.answers import unanswered
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
@@ -62,6 +63,7 @@ class House:
     model: ModelSimulator
     directory: Path
     speed: float
+    lookup: Lookup | None = None
     task: asyncio.Task[None] | None = None
     app: App | None = None
     clock: HastyClock = field(init=False)
@@ -88,7 +90,7 @@ class House:
     async def start(self) -> App:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=self.clock)
+        seams = Seams(clock=self.clock, lookup=self.lookup)
         self.task = asyncio.create_task(
             serve(load(self.directory / "hubbub.toml", environ={}), seams, serving.set_result)
         )

@@ -3,8 +3,8 @@
 What it tries, and where that is. Here: a hidden tool by name, path escape, symlink swap, a private address,
 reading the vault, printing a secret, 1,000 parallel calls, 100 MB of output, fork bomb, a background process
 that outlives the timeout, changed arguments after approval, a file changed between approval and execution.
-A private address by redirect: test_fetching; by DNS change: tests/core/tools/test_web_client.py. A denylisted
-tool where nobody can be asked: tests/core/consent/test_matrix.py.
+A private address by redirect and by DNS change: test_fetching. A denylisted tool where nobody can be asked:
+test_routine_tools.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """`fetch URL` from the words to the answer, by a hub that is a process of its own."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest_asyncio
@@ -58,6 +58,26 @@ async def test_a_page_of_a_machine_that_was_opened_is_fetched_without_asking(hou
                 assert "is not on the public internet" in await answered(house, f"fetch {closed}"), closed
         assert site.paths == ["/news", "/away"]
         assert other.seen == []
+
+
+async def test_a_name_that_changes_what_it_stands_for_leads_nowhere_else(house: House) -> None:
+    """Open when it was judged first, another address of this network when it is used again."""
+    async with Website() as site, Website(host="127.0.0.2", port=site.port) as inside:
+        stands_for = [["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1", "127.0.0.2"], ["127.0.0.1"]]
+
+        async def look_up(host: str, port: int) -> Sequence[str]:
+            return stands_for.pop(0)
+
+        house.lookup = look_up
+        open_to(house, f"127.0.0.1:{site.port}")
+        await house.start()
+        page = site.url("/news", "news.example.org")
+        assert (await answered(house, f"fetch {page}")).startswith("I fetched")
+        for _ in range(2):  # to what is not open alone, and to it beside what is
+            assert "is not on the public internet" in await answered(house, f"fetch {page}")
+        assert (await answered(house, f"fetch {page}")).startswith("I fetched")
+        assert site.paths == ["/news", "/news"]
+        assert inside.seen == []
 
 
 async def test_doctor_names_what_was_opened(house: House) -> None:

@@ -91,6 +91,17 @@ async def test_no_run_makes_routines_whatever_its_scope_says(house: House) -> No
     assert not [row for row in await desk_of(house).listed(OLIVIA) if row.text.name == "b"]
 
 
+async def test_a_denylisted_tool_is_refused_to_a_model_that_calls_it_all_the_same(house: House) -> None:
+    page = {"name": "c", "prompt": "x", "kind": "manual"}
+    house.model.rule("Breed anyway", tools(ToolCall("routine_create", page)))
+    house.model.rule("Breed anyway", text("ROUTINE_OK"), on="tool")
+    action = using("Breed anyway", "routine_create", "time", grants=["routine_create *"])
+    run = await fired(house, "stubborn", action)
+    (refused,) = await results(house, run.id)
+    assert refused.status is ResultStatus.DENIED
+    assert not [row for row in await desk_of(house).listed(OLIVIA) if row.text.name == "c"]
+
+
 async def test_after_its_rounds_a_run_must_find_words(house: House) -> None:
     house.model.rule("Look again", tools(ToolCall("time", {})), on="any")
     house.model.enqueue(*[tools(ToolCall("time", {}))] * 2, text("Enough."), match="Look again")
