@@ -12,7 +12,9 @@ from core.routine import Lightweight
 from core.routine_run import RunStatus, Spent
 from core.routine_run_json import input_from_json
 from core.routines.asking import Asked, Told, cut, read_reply, system_text, user_text
+from core.routines.permitted import not_permitted
 from core.routines.spending import SpentSoFar, one_reply
+from core.routines.stored import definition_of
 from core.store.routines import StartedRun
 from core.transcript import UserSaid
 from core.users import Principal
@@ -100,6 +102,9 @@ class LightweightRuns:
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
+        # Whoever could make it once may have become somebody who can't.
+        if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
+            raise ToolDenied(f"its owner may not have it any more: {problems[0].message}")
         conversation = await self._begin(self._asked(started, action, owner), started, owner, spent)
         fault = ""
         for wait_s in (0.0, *RETRY_AFTER_S):
