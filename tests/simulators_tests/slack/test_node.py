@@ -4,6 +4,7 @@ They are installed from npm by the lock beside them, once per lock, into pytest'
 """
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -33,22 +34,32 @@ def programs(pytestconfig: pytest.Config) -> Path:
     digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:12]
     assert pytestconfig.cache is not None
     folder = pytestconfig.cache.mkdir(f"slack-clients-{digest}")
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers may want them at one time
+        failure = _installed(folder)
+    if failure:
+        give_up = pytest.fail if "node" in required_groups(os.environ) else pytest.skip
+        give_up(f"node: npm could not install Slack's clients: {failure}")
+    return folder
+
+
+def _installed(folder: Path) -> str:
+    """What kept npm from it; "" once they are there."""
     for name in FILES:
         shutil.copy(HERE / name, folder / name)
-    if not (folder / "node_modules" / ".package-lock.json").exists():
-        command = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-        try:
-            done = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
-            )
-            failure = done.stderr[-500:] if done.returncode else ""
-        except subprocess.TimeoutExpired:
-            failure = f"it took more than {INSTALL_LIMIT_S} s"
-        if failure:
-            shutil.rmtree(folder / "node_modules", ignore_errors=True)
-            give_up = pytest.fail if "node" in required_groups(os.environ) else pytest.skip
-            give_up(f"node: npm could not install Slack's clients: {failure}")
-    return folder
+    if (folder / "node_modules" / ".package-lock.json").exists():
+        return ""
+    command = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
+        )
+        failure = done.stderr[-500:] if done.returncode else ""
+    except subprocess.TimeoutExpired:
+        failure = f"it took more than {INSTALL_LIMIT_S} s"
+    if failure:
+        shutil.rmtree(folder / "node_modules", ignore_errors=True)
+    return failure
 
 
 class EchoBot:
