@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from bot.setting_types import Count, Seconds, Section, Text, ToolName
+from core.consent.facts import AUTONOMOUS_DENYLIST
 
 
 def _approvers(text: str) -> str:
@@ -79,24 +80,7 @@ class Approvals(Section):
     shell_per_hour: Count = 300
     dangerous_tools: tuple[ToolName, ...] = ("shell", "write_file", "apply_patch", "delete_file", "http")
     dangerous_operations: tuple[Text, ...] = ("delete", "write", "execute", "modify")
-    autonomous_denylist: tuple[ToolName, ...] = (
-        "routine_create",
-        "routine_update",
-        "routine_delete",
-        "routine_fire",
-        "event_emit",
-        "create_job",
-        "job_prompt",
-        "restart",
-        "tool_install",
-        "tool_auth",
-        "tool_remove",
-        "tool_upgrade",
-        "skill_install",
-        "skill_remove",
-        "secret_list",
-        "secret_delete",
-    )
+    autonomous_denylist: tuple[ToolName, ...] = AUTONOMOUS_DENYLIST
     expires_after_s: Seconds = 86400
     approvers: Annotated[str, AfterValidator(_approvers)] = "requester"
     quorum: Count = 1

@@ -9,25 +9,23 @@ from core.prompts import Grant, Option, ToolSetting
 from core.tool import Data, Requirement, Risk
 
 DANGEROUS_TOOLS = frozenset({"shell", "write_file", "apply_patch", "delete_file", "http"})
-AUTONOMOUS_DENYLIST = frozenset(
-    {
-        "routine_create",
-        "routine_update",
-        "routine_delete",
-        "routine_fire",
-        "event_emit",
-        "create_job",
-        "job_prompt",
-        "restart",
-        "tool_install",
-        "tool_auth",
-        "tool_remove",
-        "tool_upgrade",
-        "skill_install",
-        "skill_remove",
-        "secret_list",
-        "secret_delete",
-    }
+AUTONOMOUS_DENYLIST = (
+    "routine_create",
+    "routine_update",
+    "routine_delete",
+    "routine_fire",
+    "event_emit",
+    "create_job",
+    "job_prompt",
+    "restart",
+    "tool_install",
+    "tool_auth",
+    "tool_remove",
+    "tool_upgrade",
+    "skill_install",
+    "skill_remove",
+    "secret_list",
+    "secret_delete",
 )
 """What changes what runs without a person: no such run may, whatever its scope."""
 DANGEROUS_OPERATIONS = frozenset({"delete", "write", "execute", "modify"})
@@ -77,7 +75,7 @@ class Policy:
     dangerous_tools: frozenset[str] = DANGEROUS_TOOLS
     dangerous_operations: frozenset[str] = DANGEROUS_OPERATIONS
     roles: RolePolicy = field(default_factory=RolePolicy)
-    denylist: frozenset[str] = AUTONOMOUS_DENYLIST
+    denylist: frozenset[str] = frozenset(AUTONOMOUS_DENYLIST)
     admin: AdminPolicy = field(default_factory=AdminPolicy)
 
 

@@ -51,6 +51,32 @@ async def test_a_draft_is_judged_and_tried_and_nothing_is_kept(api: Client) -> N
     assert await api.get("/api/routines") == []
 
 
+async def test_a_list_tells_the_newest_run_of_each_that_has_one(api: Client) -> None:
+    for name in ("idle", "busy"):
+        await made(api, name, trigger={"type": "manual"})
+    await api.ask("POST", "/api/routines/busy/fire")
+
+    async def listed() -> dict[str, Any]:
+        return {one["name"]: one for one in await api.get("/api/routines")}
+
+    async with asyncio.timeout(10):
+        while (found := await listed())["busy"]["run_count"] == 0:  # noqa: ASYNC110 - read as a page reads it
+            await asyncio.sleep(0.05)
+    assert found["busy"]["last_run_at"] is not None
+    assert (found["idle"]["last_run_at"], found["idle"]["run_count"]) == (None, 0)
+    assert found["idle"]["status"] != found["busy"]["status"]
+
+
+async def test_a_model_is_told_of_tools_only_where_it_has_some(api: Client) -> None:
+    async def system(**action: Any) -> str:
+        page = {**WATCH, "action": {**WATCH["action"], **action}}
+        _, told = await api.ask("POST", "/api/routine-drafts", {"definition": page, "text": "deploy it"})
+        return str(told["trial"]["system"])
+
+    assert "There are no tools" in await system()
+    assert "There are no tools" not in await system(use_tools=True, allowed_tools=["time"])
+
+
 async def test_the_calendar_tells_the_slots_to_come(api: Client) -> None:
     await made(api, "daily", trigger={"type": "cron", "schedule": "0 9 * * *"})
     await made(api, "paused", trigger={"type": "cron", "schedule": "0 9 * * *"}, enabled=False)

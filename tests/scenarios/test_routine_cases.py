@@ -57,7 +57,7 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_TOOLS}::test_only_the_exact_word_is_silence": (39,),
     f"{_TOOLS}::test_an_empty_or_cut_off_reply_is_asked_for_again_and_then_the_run_has_failed": (41,),
     f"{_HERE}::test_a_provider_that_refuses_fails_the_run_with_its_reason": (42, 43),
-    f"{_FORM}::test_what_is_wrong_is_told_by_the_name_of_its_field": (45, 50, 51, 54, 55, 82, 83),
+    f"{_FORM}::test_what_is_wrong_is_told_by_the_name_of_its_field": (45, 50, 51, 54, 55, 73, 82, 83),
     f"{_FORM}::test_what_a_page_leaves_out_is_as_usual": (46, 47),
     f"{_CLOCK}::test_what_can_be_said": (53,),
     f"{_TOOLS}::test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it": (57,),
@@ -75,6 +75,8 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_HERE}::test_a_history_has_at_least_one_run": (102,),
     f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (103,),
     "tests/bot/test_api.py::test_without_the_token_nothing_is_said": (31,),
+    "tests/bot/test_routines_api.py::test_a_list_tells_the_newest_run_of_each_that_has_one": (65,),
+    "tests/bot/test_routines_api.py::test_a_model_is_told_of_tools_only_where_it_has_some": (79,),
     "tests/core/routines/test_heartbeat.py::test_a_list_with_nothing_on_it_asks_no_model": (75,),
     "tests/core/routines/test_heartbeat.py::test_only_the_word_alone_is_silence": (97,),
 }

@@ -10,11 +10,13 @@ from core.audit_chain import AuditKind, ChainKey, detail_text, head_of
 from core.errors import StoreUnavailable
 from core.store.codec import storable
 from core.store.sqlite.transaction import Row, Transaction
+from core.transcript import ResultStatus, ToolResult
 
 if TYPE_CHECKING:
     from core.store.audit_rows import AuditRow
 
 AUDIT = "id, at, kind, actor, subject, thread_id, detail, key_id, seal, link"
+REFUSAL_CHARS = 300
 CHECKPOINT = "last_id, link, at, key_id, seal"
 
 
@@ -47,6 +49,32 @@ def record(
         key.seal(number, now, kind.value, actor, subject, thread_id, said),
     )
     tx.changes.audit = True
+
+
+def record_end(
+    tx: Transaction,
+    result: ToolResult,
+    *,
+    actor: str | None,
+    thread_id: str | None,
+    tool: str,
+    arguments: str,
+    **detail: Any,
+) -> None:
+    """Write down what a call came to; of a refusal the beginning of why."""
+    if result.status is ResultStatus.DENIED:
+        detail["said"] = result.text[:REFUSAL_CHARS]
+    record(
+        tx,
+        AuditKind.ENDED,
+        result.call_id,
+        actor=actor,
+        thread_id=thread_id,
+        tool=tool,
+        arguments=hidden(tx, arguments),
+        status=result.status.value,
+        **detail,
+    )
 
 
 def hidden(tx: Transaction, text: str) -> str:

@@ -11,11 +11,11 @@ from core.routine_run import Spent
 from core.store.codec import said_from_columns, said_to_columns, storable
 from core.store.routines import RunSteps
 from core.store.rows import CallRow, CallState, NewCall, RunCheck
-from core.store.sqlite.audit import hidden, record
+from core.store.sqlite.audit import hidden, record, record_end
 from core.store.sqlite.halting import use
 from core.store.sqlite.people import known_user
 from core.store.sqlite.standing import in_thread
-from core.store.sqlite.steps import REFUSAL_CHARS, too_often
+from core.store.sqlite.steps import too_often
 from core.store.sqlite.transaction import Row, Transaction
 from core.tool import Effect, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, ResultStatus, Said, ToolCalled, ToolResult
@@ -199,20 +199,16 @@ def _end(tx: Transaction, run_id: str, result: ToolResult) -> bool:
         run_id,
     )
     owner_id, thread_id = whose or (None, None)
-    refusal = {"said": result.text[:REFUSAL_CHARS]} if result.status is ResultStatus.DENIED else {}
-    record(
+    record_end(
         tx,
-        AuditKind.ENDED,
-        result.call_id,
+        result,
         actor=owner_id,
         thread_id=thread_id,
         tool=tool,
-        arguments=hidden(tx, arguments),
-        status=result.status.value,
+        arguments=arguments,
         started_at=started_at,
         ended_at=ended_at,
         run=run_id,
-        **refusal,
     )
     return True
 

@@ -9,7 +9,7 @@ from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, TurnStart
-from core.store.sqlite.audit import hidden, record
+from core.store.sqlite.audit import hidden, record, record_end
 from core.store.sqlite.halting import use
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
 from core.store.sqlite.people import known_user
@@ -18,9 +18,8 @@ from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append, history
 from core.store.sqlite.turns import progress
 from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolCalled, ToolResult
+from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
 
-REFUSAL_CHARS = 300
 """Of why a call was refused, which is the hub's own sentence."""
 
 
@@ -157,19 +156,15 @@ def _record_end(tx: Transaction, thread_id: str, result: ToolResult, ended: Row)
         result.call_id,
     )
     principal_id, arguments = asked or (None, "")
-    refusal = {"said": result.text[:REFUSAL_CHARS]} if result.status is ResultStatus.DENIED else {}
-    record(
+    record_end(
         tx,
-        AuditKind.ENDED,
-        result.call_id,
+        result,
         actor=principal_id,
         thread_id=thread_id,
         tool=tool,
-        arguments=hidden(tx, arguments),
-        status=result.status.value,
+        arguments=arguments,
         started_at=started_at,
         ended_at=ended_at,
-        **refusal,
     )
 
 
