@@ -57,10 +57,10 @@ Pattern = Annotated[str | None, "for kind event: the regular expression to be fo
 
 def routine_tools(told: Callable[[], Told]) -> Sequence[Tool]:
     """All of them. `told` is called by the first one that is used."""
-    return (*_changing(told), *_using(told))
+    return (_making(told), *_changing(told), *_using(told))
 
 
-def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
+def _making(told: Callable[[], Told]) -> Tool:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_create(
         call: CallContext,
@@ -105,6 +105,10 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
             page["guardrails"] = {"cooldown_s": cooldown_s}
         return await _said(told().create(call.principal, call.thread_id, page))
 
+    return routine_create
+
+
+def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
     @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def routine_update(
         call: CallContext,
@@ -131,7 +135,7 @@ def _changing(told: Callable[[], Told]) -> tuple[Tool, ...]:
         """Forget a routine and its runs."""
         return await _said(told().delete(call.principal, name))
 
-    return routine_create, routine_update, routine_delete
+    return routine_update, routine_delete
 
 
 def _using(told: Callable[[], Told]) -> tuple[Tool, ...]:
