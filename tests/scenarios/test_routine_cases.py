@@ -76,6 +76,7 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (103,),
     "tests/bot/test_api.py::test_without_the_token_nothing_is_said": (31,),
     "tests/bot/test_routines_api.py::test_a_list_tells_the_newest_run_of_each_that_has_one": (65,),
+    "tests/core/conversation/test_submission.py::test_commands_and_answers": (77,),
     "tests/bot/test_routines_api.py::test_a_model_is_told_of_tools_only_where_it_has_some": (79,),
     "tests/core/routines/test_heartbeat.py::test_a_list_with_nothing_on_it_asks_no_model": (75,),
     "tests/core/routines/test_heartbeat.py::test_only_the_word_alone_is_silence": (97,),

@@ -60,6 +60,7 @@ from core.prompts import Option
         ("no ", BareAnswer("no ", Option.DENY, command=False)),
         ("always", BareAnswer("always", Option.ALWAYS, command=False)),
         ("/frobnicate now", UnknownCommand("frobnicate")),
+        ("/heartbeat", UnknownCommand("heartbeat")),  # it is the owner's routine, and fired as one
         ("/new thing", UnknownCommand("new")),
     ],
 )
