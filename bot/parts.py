@@ -19,6 +19,7 @@ from bot.settings import Model as ModelSettings
 from bot.tools import build_laws
 from bot.vault_keys import VaultKeyRing
 from channels.webchat import WEB
+from core.agent.allowance import GuestAllowance
 from core.agent.chat import ChatDelegate
 from core.agent.runner import DelegateFactory
 from core.agent.services import ChatServices, ChatSettings
@@ -177,7 +178,8 @@ def build_chat(
     config = configured.config
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks, elsewhere)
+    guests = GuestAllowance(store, clock, config.hub.timezone, config.roles.guest.daily_model_calls)
+    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks, elsewhere, guests)
     if hooks is not None:
         services = replace(services, reply_hook=hooks.replies, tells_text=not hooks.show_steps_only)
     settings = _chat_settings(config)

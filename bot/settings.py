@@ -111,6 +111,7 @@ class GuestRole(Section):
     """What anybody may use where a channel is `open`."""
 
     tools: tuple[ToolName, ...] = ("time", "json", "ask_user")
+    daily_model_calls: Limit = 50
 
 
 class Roles(Section):
@@ -192,7 +193,6 @@ PLANNED: tuple[tuple[str, ...], ...] = (
     ("budget",),
     ("agent", "while_busy"),
     ("agent", "compact_at"),
-    ("roles", "guest", "daily_model_calls"),
     ("channels", "shared_threads"),
 )
 """Keys of later versions: refused like any unknown key, but with the reason."""

@@ -107,6 +107,10 @@ class ModelReplyInvalid(ModelError):
     """The reply broke off or could not be understood."""
 
 
+class AllowanceUsedUp(HubError):
+    """This person has had all model calls of the day that their role allows."""
+
+
 class ToolError(HubError):
     """A tool call did not produce its result."""
 

@@ -92,6 +92,7 @@ MODEL_BROKE_OFF = "The language model's reply broke off. Please try again."
 CONTEXT_TOO_LONG = (
     "This conversation has become too long for the model. Send a shorter message, or start over with /new."
 )
+ALLOWANCE_USED_UP = "That was all I can do for guests today. Please come back tomorrow."
 EMPTY_REPLY = "I have nothing to say to that. Could you put it differently?"
 INTERNAL_FAILURE = "Something went wrong on my side; nothing else was done. Reference: {reference}"
 

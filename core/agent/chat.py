@@ -100,6 +100,7 @@ class ChatDelegate:
         """See LoopDelegate: one model call on the journal, its text told as it comes."""
         request = self._request(with_tools=with_tools)
         services, hook = self._services, self._services.reply_hook
+        await services.guests.take(self._start.principal)
         tell = self._tell if services.tells_text else _untold
         reply = await told_reply(services.model, request, services.leaks, tell)
         if hook is None or not reply.text.strip():

@@ -9,6 +9,7 @@ from core.agent.journals import Journals
 from core.agent.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
 from core.clock import Clock
 from core.errors import (
+    AllowanceUsedUp,
     ContextOverflow,
     ModelAuthRejected,
     ModelError,
@@ -73,6 +74,8 @@ class ChatTurnRunner:
             return await self.end_stopped(start)
         except ModelError as error:
             return await self._fail(start, error, _model_failure(error))
+        except AllowanceUsedUp as error:
+            return await self._fail(start, error, texts.ALLOWANCE_USED_UP)
         except Exception as error:
             reference = self._ids.row_id()[:13]
             logger.exception("turn %s failed, reference %s", start.turn_id, reference)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from core.agent.allowance import GuestAllowance
 from core.clock import Clock
 from core.consent.rules import ApprovalRules
 from core.conversation.elsewhere import Elsewhere
@@ -51,5 +52,6 @@ class ChatServices:
     ids: Ids
     leaks: LeakDetector
     elsewhere: Elsewhere
+    guests: GuestAllowance
     reply_hook: ReplyHook | None = None
     tells_text: bool = True

@@ -19,6 +19,11 @@ class Kept(Protocol):
         """Whether no tool may run."""
         ...
 
+    async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
+        """Count a call of a model for a person, before it is made; False, and nothing is counted, where
+        `most` were made for them on that day. `day`: any name that differs from that of the day before."""
+        ...
+
     # --- secrets ---------------------------------------------------------------------------------------
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """All secrets as they are kept, in order of name; `own`: those that the hub keeps for itself, too."""

@@ -294,8 +294,8 @@ ONE_LINE_EACH = [
         "1: budget: is not supported by this version; remove it",
     ),
     (
-        "[roles.guest]\ndaily_model_calls = 5",
-        "2: roles.guest.daily_model_calls: is not supported by this version; remove it",
+        "[roles.guest]\ndaily_model_calls = -1",
+        "2: roles.guest.daily_model_calls: -1 must be at least 0; for example daily_model_calls = 50",
     ),
     (
         "[channels.telegram]\ntoken = '1:A'\nshared_threads = true",

@@ -115,6 +115,23 @@ async def test_a_guest_cannot_reach_the_shell(house: House) -> None:
     assert not house.open_cards(GUEST)
 
 
+async def test_a_guest_has_so_many_model_calls_a_day_and_a_restart_brings_none(tmp_path: Path) -> None:
+    limit = "[roles.guest]\ndaily_model_calls = 2"
+    async with open_house(tmp_path, extra=limit) as house:
+        house.telegram.add_user(GUEST, first_name="Gus")
+        for number in range(2):
+            house.telegram.user_sends_text(GUEST, f"hello {number}")
+            await house.telegram.wait_text(GUEST, f"You said: hello {number}")
+        await house.stop()
+        await house.start()
+        house.telegram.user_sends_text(GUEST, "hello again")
+        await house.telegram.wait_text(GUEST, "Please come back tomorrow.")
+        assert len(house.model.log) == 2
+        for number in range(3):
+            house.telegram.user_sends_text(OWNER, f"me {number}")
+            await house.telegram.wait_text(OWNER, f"You said: me {number}")
+
+
 async def test_a_waiting_call_survives_a_restart_and_a_press_while_down(house: House) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)

@@ -1,4 +1,4 @@
-"""Whether tools may run at all, and how often a limited one was used lately."""
+"""Whether tools may run at all, and how often limited things were used: a tool lately, the model on a day."""
 
 from collections.abc import Sequence
 
@@ -44,3 +44,15 @@ def use(tx: Transaction, user_id: str, tool: str, limits: Sequence[UseLimit]) ->
     tx.run("DELETE FROM tool_uses WHERE user_id = ? AND tool = ? AND at <= ?", user_id, tool, over)
     tx.run("INSERT INTO tool_uses (user_id, tool, at) VALUES (?, ?, ?)", user_id, tool, now)
     return None
+
+
+def count_model_call(tx: Transaction, user_id: str, day: str, most: int) -> bool:
+    """See Store.count_model_call."""
+    counted = tx.run(
+        "INSERT INTO model_calls (user_id, day, calls) SELECT ?1, ?2, 1 WHERE ?3 > 0 ON CONFLICT DO UPDATE"
+        " SET calls = CASE day WHEN ?2 THEN calls + 1 ELSE 1 END, day = ?2 WHERE day <> ?2 OR calls < ?3",
+        user_id,
+        day,
+        most,
+    )
+    return counted > 0

@@ -18,6 +18,10 @@ class KeptUnits(Onlooking):
         """See Kept."""
         return await self._reader.run(halting.tools_halted)
 
+    async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
+        """See Kept."""
+        return await self._writer.run(lambda tx: halting.count_model_call(tx, user_id, day, most))
+
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """See Kept."""
         return await self._queries.secrets(own=own)

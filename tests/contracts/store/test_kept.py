@@ -1,4 +1,4 @@
-"""What lasts beyond a conversation: documents, the halt of all tools, and how often a tool was used."""
+"""What lasts beyond a conversation: documents, the halt of all tools, and how often things were used."""
 
 import pytest
 
@@ -105,3 +105,15 @@ async def test_what_is_refused_for_another_reason_is_no_use(world: World) -> Non
     for _ in range(5):
         assert await used(world, refusal="no") == "no"
     assert await used(world) is None
+
+
+# --- model calls --------------------------------------------------------------------------------------------
+
+
+async def test_model_calls_are_counted_for_each_person_and_day_up_to_so_many(world: World) -> None:
+    count = world.store.count_model_call
+    assert [await count("ada", "2026-11-22", 2) for _ in range(4)] == [True, True, False, False]
+    assert [await count("ben", "2026-11-22", 2) for _ in range(3)] == [True, True, False]
+    assert [await count("ada", "2026-11-23", 2) for _ in range(3)] == [True, True, False]
+    assert await count("ada", "2026-11-23", 3)
+    assert not await count("ada", "2026-11-24", 0)
