@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.approval_settings import Rule
 from bot.certificates import Certificates
 from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
+from bot.ground import Ground
 from bot.hooked import holds_inputs
 from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
 from bot.places import DATABASE_NAME
 from bot.settings import Config
 from bot.settings import Model as ModelSettings
-from bot.tools import build_laws
+from bot.tools import build_approvals, build_laws, vote_rule
 from bot.vault_keys import VaultKeyRing
 from channels.webchat import WEB
 from core.agent.allowance import GuestAllowance
@@ -25,7 +25,6 @@ from core.agent.runner import DelegateFactory
 from core.agent.services import ChatServices, ChatSettings
 from core.clock import Clock
 from core.consent.laws import ConsentLaws
-from core.consent.rules import ApprovalRule, ApprovalRules
 from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
 from core.conversation.elsewhere import Elsewhere
 from core.conversation.judging import HouseRules
@@ -37,17 +36,15 @@ from core.model.demo import DemoModel
 from core.model.failover import FailoverModel
 from core.model.retry import RetryingModel
 from core.ports import OutboxListener
-from core.prompts import VoteRule
 from core.safety.leaks import LeakDetector
 from core.safety.limits import ResultLimits
 from core.store.base import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite import SqliteStore
-from core.tool import Requirement
 from core.tools.halt import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
-from core.users import Principal, Role
+from core.users import Principal
 
 if TYPE_CHECKING:
     import httpx
@@ -162,24 +159,32 @@ def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServ
 
 
 def build_chat(
-    configured: Loaded,
-    store: Store,
+    ground: Ground,
     model: Model,
     pipeline: CallPipeline,
     outbox: OutboxListener,
     turns: TurnListener,
-    clock: Clock,
-    ids: Ids,
-    leaks: LeakDetector,
     elsewhere: Elsewhere,
-    hooks: "Hooks | None",
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
-    config = configured.config
+    config, hooks = ground.config, ground.hooks
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
-    guests = GuestAllowance(store, clock, config.hub.timezone, config.roles.guest.daily_model_calls)
-    services = ChatServices(store, model, pipeline, outbox, turns, clock, ids, leaks, elsewhere, guests)
+    guests = GuestAllowance(
+        ground.store, ground.clock, config.hub.timezone, config.roles.guest.daily_model_calls
+    )
+    services = ChatServices(
+        ground.store,
+        model,
+        pipeline,
+        outbox,
+        turns,
+        ground.clock,
+        ground.ids,
+        ground.leaks,
+        elsewhere,
+        guests,
+    )
     if hooks is not None:
         services = replace(services, reply_hook=hooks.replies, tells_text=not hooks.show_steps_only)
     settings = _chat_settings(config)
@@ -210,44 +215,6 @@ def _chat_settings(config: Config) -> ChatSettings:
         context_tokens=config.agent.context_tokens,
         reserve_tokens=config.agent.reserve_tokens,
         prompt_expires_after_s=int(approvals.expires_after_s),
-        rule=_vote_rule(config),
+        rule=vote_rule(config),
         approvals=build_approvals(config),
     )
-
-
-def build_approvals(config: Config) -> ApprovalRules:
-    """Who is asked about which call, and where."""
-    rules = [_approval_rule(config, rule) for rule in config.approvals.rules]
-    return ApprovalRules(ApprovalRule(_vote_rule(config)), rules, config.hub.owner)
-
-
-def _approval_rule(config: Config, rule: Rule) -> ApprovalRule:
-    return ApprovalRule(
-        VoteRule(
-            approvers=_people(config, rule.approvers),
-            quorum=rule.quorum,
-            not_requester=rule.not_requester,
-            escalate_to=() if rule.escalate_to is None else _people(config, rule.escalate_to),
-        ),
-        tool=None if rule.tool == "*" else rule.tool,
-        risk=None if rule.risk is None else Requirement(rule.risk),
-        role=None if rule.role is None else Role(rule.role),
-        ask_in=rule.ask_in,
-        escalate_after_s=rule.escalate_after_s,
-    )
-
-
-def _vote_rule(config: Config) -> VoteRule:
-    approvals = config.approvals
-    return VoteRule(approvers=_people(config, approvals.approvers), quorum=approvals.quorum)
-
-
-def _people(config: Config, named: str) -> tuple[str, ...]:
-    """User ids; none stands for the requester, with any owner."""
-    match named:
-        case "requester":
-            return ()
-        case "owner":
-            return (config.hub.owner,)
-        case team:
-            return config.teams[team.removeprefix("team:")].users

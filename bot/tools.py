@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
+from bot.approval_settings import Rule
 from bot.config import Loaded
 from bot.policy_file import policy_source
 from bot.settings import Config
@@ -13,10 +14,12 @@ from core.clock import Clock
 from core.consent.access import RolePolicy
 from core.consent.facts import Policy
 from core.consent.laws import ConsentLaws
+from core.consent.rules import ApprovalRule, ApprovalRules
+from core.prompts import VoteRule
 from core.safety.addresses import Exemption
 from core.safety.network import Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
-from core.tool import Tool, use_limits
+from core.tool import Requirement, Tool, use_limits
 from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.documents import Documents, document_tools
@@ -33,7 +36,7 @@ from core.tools.builtin.small import echo_tool, json_tool
 from core.tools.builtin.tool_names import tool_name_tools
 from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry
-from core.users import Principal
+from core.users import Principal, Role
 
 
 class ToolStore(Notes, Documents, Threads, Secrets, Protocol):
@@ -118,6 +121,45 @@ def build_laws(config: Config) -> ConsentLaws:
     approvals = config.approvals
     limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
     return ConsentLaws(build_policy(config), limits, policy_source(config.policy.file))
+
+
+def build_approvals(config: Config) -> ApprovalRules:
+    """Who is asked about which call, and where."""
+    rules = [_approval_rule(config, rule) for rule in config.approvals.rules]
+    return ApprovalRules(ApprovalRule(vote_rule(config)), rules, config.hub.owner)
+
+
+def _approval_rule(config: Config, rule: Rule) -> ApprovalRule:
+    return ApprovalRule(
+        VoteRule(
+            approvers=_people(config, rule.approvers),
+            quorum=rule.quorum,
+            not_requester=rule.not_requester,
+            escalate_to=() if rule.escalate_to is None else _people(config, rule.escalate_to),
+        ),
+        tool=None if rule.tool == "*" else rule.tool,
+        risk=None if rule.risk is None else Requirement(rule.risk),
+        role=None if rule.role is None else Role(rule.role),
+        ask_in=rule.ask_in,
+        escalate_after_s=rule.escalate_after_s,
+    )
+
+
+def vote_rule(config: Config) -> VoteRule:
+    """Whose word closes a prompt that no rule is about."""
+    approvals = config.approvals
+    return VoteRule(approvers=_people(config, approvals.approvers), quorum=approvals.quorum)
+
+
+def _people(config: Config, named: str) -> tuple[str, ...]:
+    """User ids; none stands for the requester, with any owner."""
+    match named:
+        case "requester":
+            return ()
+        case "owner":
+            return (config.hub.owner,)
+        case team:
+            return config.teams[team.removeprefix("team:")].users
 
 
 def _path_guard(configured: Loaded) -> PathGuard:

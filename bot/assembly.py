@@ -1,0 +1,142 @@
+"""Builds the parts of a running hub, each once, in the order in which they need one another.
+
+Every class here is one stage of that: made from the stages before it, its attributes are what it built.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bot.auditing import ChangeListeners, build_audit
+from bot.ground import Ground
+from bot.guarding import build_credentials
+from bot.parts import build_chat, build_mcp, build_pipeline, build_rules
+from bot.platforms import ChannelBuilder
+from bot.routines import build_routines
+from bot.tools import build_approvals, build_tools
+from bot.web.uploads import UPLOADS_NAME, FileUploads
+from channels.manager import ChannelManager
+from channels.webchat import WEB, WebChannel
+from core.acknowledgements import Acknowledgements
+from core.actors import ThreadActors
+from core.agent.runner import ChatTurnRunner
+from core.conversation.elsewhere import Elsewhere
+from core.conversation.pairing import ClaimRules, PairingDesk
+from core.events import TurnListener, TurnListeners
+from core.expiry import PromptExpiry
+from core.gathering import AlbumGathering
+from core.hub import Hub, nothing_held
+from core.model.base import Model
+from core.previews import TurnPreviews
+from core.recovery import BootRecovery
+from core.tools.editing import CallEditing
+from core.tools.halt import ToolHalt
+from core.tools.processes import end_process
+
+if TYPE_CHECKING:
+    from core.notices import Notices
+    from core.routines.chatting import RoutinesInWords
+    from core.safety.network import Lookup
+
+MAX_CONCURRENT_TURNS = 256
+
+
+class Speaking:
+    """The channels, and who is told of turns: previews, streams, metrics and `listener`."""
+
+    def __init__(self, ground: Ground, builder: ChannelBuilder, listener: TurnListener) -> None:
+        config, clock, hooks = ground.config, ground.clock, ground.hooks
+        self.builder = builder
+        self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, ground.ids)
+        self.webchat = WebChannel(self.uploads, clock)
+        self.manager = ChannelManager(
+            [*builder.all(config), self.webchat],
+            ground.store,
+            clock,
+            on_state=ground.live.channel_changed,
+            on_send=ground.metrics.sent,
+            gate=hooks.gate if hooks is not None else None,
+        )
+        texts = config.agent.stream and not (hooks is not None and hooks.show_steps_only)
+        self.previews = TurnPreviews(self.manager, clock, texts=texts, seen_live=[WEB])
+        self.turns = TurnListeners(listener, self.previews, ground.live, ground.metrics)
+
+
+class Calling:
+    """Tools and the one path of their calls, the rules they are judged by, and what calls them unasked."""
+
+    def __init__(
+        self, ground: Ground, speaking: Speaking, models: Model, halt: ToolHalt, lookup: "Lookup | None"
+    ) -> None:
+        loaded, config, store, clock = ground.loaded, ground.config, ground.store, ground.clock
+        self._ground = ground
+        self._manager = speaking.manager
+        self.halt = halt
+        tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup)
+        self.servers = build_mcp(loaded, tools, clock)
+        self.pipeline = build_pipeline(config, tools, clock, ground.leaks, halt, ground.hooks)
+        self.editing = CallEditing(store, self.pipeline, build_approvals(config))
+        self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws)
+        self.audit = build_audit(loaded, store, self.pipeline.laws, clock)
+        store.watch(ChangeListeners(ground.live, self.audit))
+        self.routines = build_routines(
+            config,
+            store,
+            models,
+            self.pipeline,
+            self.notices,
+            speaking.manager.open_thread,
+            clock,
+            ground.ids,
+            ground.leaks,
+            ground.hooks.replies if ground.hooks is not None else None,
+        )
+
+    def notices(self) -> "Notices":
+        """What tells people something of the hub's own accord."""
+        from bot.notices import build_notices  # a hub that only answers does not need it
+
+        return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
+
+    def _in_words(self) -> "RoutinesInWords":
+        from bot.routines import build_words  # the first such tool that is used needs it
+
+        ground = self._ground
+        return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids)
+
+
+class Answering:
+    """The hub, the turns it gives to actors, and what those wait for or are picked up by.
+
+    `beside`: what hooks need to have run as long as the hub does, by name.
+    """
+
+    def __init__(self, ground: Ground, speaking: Speaking, calling: Calling, models: Model) -> None:
+        store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
+        elsewhere = Elsewhere(store, calling.rules.access, manager, ids)
+        delegates = build_chat(ground, models, calling.pipeline, manager, speaking.turns, elsewhere)
+        runner = ChatTurnRunner(store, delegates, manager, speaking.turns, clock, ids)
+        self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
+        self.gathering = AlbumGathering(store, self.actors, clock, ids)
+        self.acknowledgements = Acknowledgements(store, manager, clock)
+        inbound = ground.hooks.inbound(self.gathering, manager) if ground.hooks is not None else None
+        self.hub = Hub(
+            store,
+            calling.rules,
+            self.actors,
+            manager,
+            clock,
+            self.gathering,
+            self.acknowledgements,
+            calling.editing,
+            build_credentials(ground.leaks, ground.ring, clock, ids),
+            calling.routines,
+            calling.halt,
+            inbound.wake if inbound is not None else nothing_held,
+        )
+        self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (
+            ground.hooks.beside(inbound) if ground.hooks is not None else {}
+        )
+        self.pairing = PairingDesk(store, ClaimRules(calling.rules.access, ids), manager)
+        editable = calling.editing.editable
+        self.expiry = PromptExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
+        self.recovery = BootRecovery(store, self.actors, manager, end_process, clock, ids, self.gathering)
