@@ -1,7 +1,6 @@
 """Telling owners what their routines came to: which ends are told, when, where, and how often."""
 
 import logging
-from collections import deque
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -22,7 +21,7 @@ from core.store.routines import DueNotice
 logger = logging.getLogger(__name__)
 
 MOST_AN_HOUR = 20
-"""Notices of one routine; what comes above that stays on the run alone."""
+"""Notices of one routine, restarts or not; what comes above that stays on the run alone."""
 HOUR_US = 3600 * SECOND_US
 
 
@@ -72,12 +71,11 @@ class Telling:
         self._own_threads = own_threads
         self._send = send
         self._clock = clock
-        self._told: dict[str, deque[int]] = {}
 
     async def tell_due(self) -> None:
         """Everything that is due now. Raises StoreUnavailable."""
         for notice in await self._store.due_notices(self._clock.now()):
-            sent = not self._too_many(notice.routine_id) and await self._tell(notice)
+            sent = not await self._too_many(notice.routine_id) and await self._tell(notice)
             await self._store.settle_notice(notice.run_id, sent=sent)
 
     async def _tell(self, notice: DueNotice) -> bool:
@@ -107,14 +105,12 @@ class Telling:
         own = await self._own_threads.of(notice, InOrder(tried)) if notify.own_thread else None
         return InOrder(tried if own is None else (own, *tried))
 
-    def _too_many(self, routine_id: str) -> bool:
-        now = self._clock.now()
-        told = self._told.setdefault(routine_id, deque(maxlen=MOST_AN_HOUR))
-        if len(told) == MOST_AN_HOUR and told[0] > now - HOUR_US:
-            logger.warning("routine %s told its owner %d times within an hour", routine_id, MOST_AN_HOUR)
-            return True
-        told.append(now)
-        return False
+    async def _too_many(self, routine_id: str) -> bool:
+        told = await self._store.notices_sent(routine_id, self._clock.now() - HOUR_US)
+        if told < MOST_AN_HOUR:
+            return False
+        logger.warning("routine %s told its owner %d times within an hour", routine_id, told)
+        return True
 
 
 def _notify(notice: DueNotice) -> Notify:

@@ -146,7 +146,11 @@ class Routines(Protocol):
         ...
 
     async def settle_notice(self, run_id: str, *, sent: bool) -> None:
-        """It was handed over, or nobody can be told."""
+        """It was handed over, or nobody is told: at this time."""
+        ...
+
+    async def notices_sent(self, routine_id: str, since: int) -> int:
+        """How many notices of its runs were handed over after that time."""
         ...
 
     async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":

@@ -200,6 +200,12 @@ class RoutineUnits:
 
         await self._writer.run(lambda tx: routine_views.settle_notice(tx, run_id, sent=sent))
 
+    async def notices_sent(self, routine_id: str, since: int) -> int:
+        """See Routines."""
+        from core.store.sqlite import routine_views
+
+        return await self._reader.run(lambda tx: routine_views.notices_sent(tx, routine_id, since))
+
     async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
         """See Routines."""
         from core.store.sqlite import routine_views

@@ -37,10 +37,21 @@ def keep_own_place(tx: Transaction, routine_id: str, place: str) -> None:
 def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
     """See Routines.settle_notice."""
     tx.run(
-        "UPDATE routine_runs SET notice_state = ? WHERE id = ? AND notice_state = 'due'",
+        "UPDATE routine_runs SET notice_state = ?, notice_at = ? WHERE id = ? AND notice_state = 'due'",
         "sent" if sent else "dropped",
+        tx.clock.now(),
         run_id,
     )
+
+
+def notices_sent(tx: Transaction, routine_id: str, since: int) -> int:
+    """See Routines.notices_sent."""
+    row = tx.one(
+        "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND notice_state = 'sent' AND notice_at > ?",
+        routine_id,
+        since,
+    )
+    return 0 if row is None else int(row[0])
 
 
 def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow, ...]:

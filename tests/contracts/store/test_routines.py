@@ -333,3 +333,17 @@ async def test_a_notice_waits_for_its_time_and_is_told_once(world: World) -> Non
     assert await world.store.due_notices(later) == ()
     (run,) = await world.store.routine_runs(row.id, 1)
     assert run.notice_state == "sent"
+
+
+async def test_notices_are_counted_by_when_they_were_handed_over(world: World) -> None:
+    row = await kept(world)
+    due_at = world.clock.now()
+    for number, sent in enumerate((True, True, False)):
+        run_id = await started(world, row, f"asked:{number}")
+        await world.store.finish_run(run_id, RunEnd(RunStatus.OK, "x", notice="x", notice_at=due_at))
+        world.clock.advance(60)
+        await world.store.settle_notice(run_id, sent=sent)
+    since = due_at + 60 * SECOND
+    counted = [await world.store.notices_sent(row.id, since - age) for age in (1, 0)]
+    assert counted == [2, 1]
+    assert await world.store.notices_sent("another", 0) == 0

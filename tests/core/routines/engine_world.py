@@ -57,9 +57,11 @@ class JumpingClock(ManualClock):
 
 @dataclass
 class HeldModel:
-    """Answers each question with silence, once it is let through. `asked`: the prompts, in order."""
+    """Answers each question, with silence unless told otherwise, once it is let through. `asked`: the
+    prompts, in order."""
 
     name: str = "held"
+    answer: str = "ROUTINE_OK"
     asked: list[str] = field(default_factory=list[str])
     asking: int = 0
     _gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -81,7 +83,7 @@ class HeldModel:
             await self._gate.wait()
         finally:
             self.asking -= 1
-        yield ModelReply("ROUTINE_OK", (), Usage(1, 1), Origin(self.name, self.name))
+        yield ModelReply(self.answer, (), Usage(1, 1), Origin(self.name, self.name))
 
 
 class CountingStore:

@@ -9,6 +9,7 @@ import pytest_asyncio
 from core.clock import SECOND_US
 from core.routine_run import RunStatus, SlotInput
 from core.routine_run_json import input_from_json
+from core.routines.telling import MOST_AN_HOUR
 from core.store.routines import RoutineRow, RoutineRunRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.plugins.profile import Profile
@@ -156,6 +157,28 @@ async def test_what_was_missed_is_treated_as_the_routine_says(
 def _newest_half_hour(works: Works) -> int:
     now = works.clock.now() // SECOND_US
     return (now - 30 * MINUTE) // HOUR * HOUR + 30 * MINUTE
+
+
+# --- telling --------------------------------------------------------------------------------------------
+
+
+async def test_an_owner_is_told_so_often_an_hour_restarts_or_not(works: Works) -> None:
+    row = await works.make("watch", trigger={"type": "manual"})
+    works.model.answer = "Look at this."
+
+    async def fire(times: int) -> int:
+        for _ in range(times):
+            await works.desk.fire(OLIVIA, row.id, works.ids.row_id())
+            await works.settled()
+        return len(works.told.texts)
+
+    assert await fire(19) == 19
+    await works.crash()
+    await works.start()
+    assert await fire(3) == MOST_AN_HOUR == 20
+    assert [run.notice_state for run in await works.runs(row)][:3] == ["dropped", "dropped", "sent"]
+    works.clock.advance(3601)
+    assert await fire(1) == 21
 
 
 # --- hubs that died -------------------------------------------------------------------------------------
