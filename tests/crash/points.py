@@ -199,7 +199,18 @@ class InTool:
         return "tool"
 
 
-Point = AtCommit | InTelegram | InModel | InTool
+@dataclass(frozen=True, slots=True)
+class InHook:
+    """Inside the `nth` question to a hook at that point, once it was taken."""
+
+    at: str
+    nth: int
+
+    def __str__(self) -> str:
+        return f"hook:{self.at}:{self.nth}"
+
+
+Point = AtCommit | InTelegram | InModel | InTool | InHook
 
 
 def parse_commit_point(text: str) -> AtCommit:

@@ -5,7 +5,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point
+from tests.crash.points import AtCommit, InHook, InModel, InTelegram, InTool, Point
 from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town
 from tests.simulators.model import Hold
 
@@ -67,6 +67,8 @@ def _arm(town: Town, point: Point | None) -> object:
             return town.telegram.fail("hold", method=method, skip=nth - 1, count=1)
         case InModel(nth) if nth == 1:
             return town.model.fault(Hold(at="before_headers"))
+        case InHook() if town.hooks is not None:
+            return town.hooks.hold(point)
         case _:
             return None
 
@@ -86,6 +88,9 @@ async def _until_struck(town: Town, point: Point) -> None:
             await town.model.wait_requests(state="held", timeout_s=LIMIT_S)
         case InTool():
             await asyncio.to_thread(wait_for_writer, town)
+        case InHook():
+            assert town.hooks is not None
+            await town.hooks.wait_held(LIMIT_S)
 
 
 def make_gates(town: Town) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.accounts import Accounts
+from tests.crash.asked_hooks import AskedHooks
 from tests.crash.entry import Orders
 from tests.crash.ledger import Ledger
 from tests.crash.nursery import HubProcess, Nursery
@@ -63,6 +64,7 @@ class Town:
     newest_before_start: int = 0
     about_unknown: int = LEAVE_IT
     pressed: set[tuple[int, int]] = field(default_factory=set)
+    hooks: AskedHooks | None = None
     accounts: Accounts = field(init=False)
 
     def __post_init__(self) -> None:

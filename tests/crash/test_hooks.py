@@ -1,0 +1,90 @@
+"""A hub with hooks, killed wherever it can be: nothing gets past them, what they change is changed once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.crash.asked_hooks import CARDS, POINTS, SAID, SEEN, AskedHooks, open_hooks
+from tests.crash.nursery import Nursery
+from tests.crash.points import InHook, Point, parse_commit_point
+from tests.crash.story import judge, play
+from tests.crash.town import OWNER, House, Town, open_town
+from tests.plugins.profile import Profile
+from tests.plugins.proof import ProofRecord
+
+REQUEST = "please run: echo draft >> notes"
+"""Hooks make `echo line >> out` of it: one of the message, one of the call."""
+AT_ONCE = 4
+
+
+async def tell(nursery: Nursery, directory: Path, point: Point | None) -> tuple[Sequence[Point], str | None]:
+    """The story with its points; what went wrong, or None."""
+    directory.mkdir()
+    said: list[str] = []
+    points: list[Point] = []
+    try:
+        async with (
+            open_hooks() as hooks,
+            open_town(nursery, directory, House(extra=hooks.section)) as town,
+        ):
+            town.hooks = hooks
+            kill = await play(town, point, REQUEST)
+            await town.stop()
+            await judge(town, kill)
+            judge_hooks(town, hooks, killed=kill is not None)
+            points = [parse_commit_point(line) for line in town.trace(1)]
+            points += [InHook(at, nth + 1) for at, count in hooks.asked.items() for nth in range(count)]
+    except* (AssertionError, TimeoutError) as failures:
+        said += [repr(failure) for failure in failures.exceptions]
+    return points, f"{point}: {'; '.join(said)} (in {directory})" if said else None
+
+
+def judge_hooks(town: Town, hooks: AskedHooks, *, killed: bool) -> None:
+    """By what the model was told, what is on disk, and what people see."""
+    assert "draft" not in repr([exchange.body for exchange in town.model.log.all()])
+    assert not (town.workspace / "notes").exists(), "a call ran as it was before hooks changed it"
+    for message in town.shown_to(OWNER):
+        if any(words in message.text for words in CARDS):
+            continue
+        assert message.text.count(SEEN) == 1, f"what went out was not changed once: {message.text}"
+    (answer,) = {message.text for message in town.answers(OWNER, "Done:")}
+    assert answer.count(SAID) == 1
+    assert set(hooks.asked) == set(POINTS)
+    if not killed:
+        # One of the model's two replies says something; what went out: the card, its outcome, the answer.
+        assert hooks.asked == Counter(dict.fromkeys(POINTS, 1) | {"before_outbound": 3})
+
+
+@pytest.mark.slow
+async def test_killed_anywhere_nothing_gets_past_hooks(
+    nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
+) -> None:
+    points, failed = await tell(nursery, tmp_path / "dry", None)
+    assert failed is None, failed
+    every = profile.pick(test=4, proof=1)
+    struck = points[profile.seed % every :: every]
+    at_once = asyncio.Semaphore(AT_ONCE)
+
+    async def strike(number: int, point: Point) -> str | None:
+        async with at_once:
+            return (await tell(nursery, tmp_path / str(number), point))[1]
+
+    async with asyncio.TaskGroup() as group:
+        strikes = [group.create_task(strike(number, point)) for number, point in enumerate(struck)]
+    failures = [failure for one in strikes if (failure := one.result()) is not None]
+    print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
+    proof_record("crash", hooks_kill_points=len(struck))
+    assert not failures, "\n".join(failures)
+    units = {str(point).partition(":")[0] for point in points}
+    assert {"release_input", "judge_outbound", "hook"} <= units
+
+
+@pytest.mark.slow
+async def test_killed_while_a_hook_looks_at_an_answer_it_looks_again(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    _, failed = await tell(nursery, tmp_path / "town", InHook("before_outbound", 3))
+    assert failed is None, failed
