@@ -1,12 +1,12 @@
 """What waits for people, the same on every platform: words that answer and words that do not, grants that are
-taken back, time that runs out."""
+taken back, time that runs out, buttons that are pressed too late."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.scenarios.scenes import Scene, Shown, open_scene
+from tests.scenarios.people import Person, Shown, card, hears, sees, told
+from tests.scenarios.scenes import open_scene
 
 RUN = "please run: echo line >> out.txt"
 TWO = "please run: echo one >> out.txt\nplease run: echo two >> out.txt"
@@ -15,28 +15,18 @@ PLATFORMS += [pytest.param("discord", marks=pytest.mark.slow)]
 pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
 
 
-def lines(scene: Scene) -> list[str]:
-    out = scene.files / "out.txt"
-    return out.read_text().split() if out.exists() else []
-
-
-async def cards(scene: Scene, label: str = "Approve", count: int = 1) -> list[Shown]:
-    """The cards with that button, once there are so many."""
+async def cards(person: Person, count: int) -> list[Shown]:
+    """Those that can be approved, once there are so many."""
 
     def found() -> list[Shown]:
-        return [one for one in scene.shown() if label in one.buttons]
+        return [one for one in person.shown() if "Approve" in one.buttons]
 
-    await scene.until(lambda: len(found()) == count)
+    await person.until(lambda: len(found()) == count)
     return found()
 
 
-async def hears(scene: Scene, text: str, times: int = 1) -> None:
-    await scene.until(lambda: sum(text in one.text for one in scene.shown()) >= times)
-
-
-def open_again(scene: Scene, but: Sequence[Shown] = ()) -> list[Shown]:
-    old = {card.id for card in but}
-    return [one for one in scene.shown() if one.buttons and one.id not in old]
+def still_open(person: Person) -> list[Shown]:
+    return [one for one in person.shown() if one.buttons]
 
 
 @pytest.mark.slow  # in the usual profile beside joint cards
@@ -44,67 +34,112 @@ async def test_with_two_open_a_bare_yes_is_text_and_with_one_it_decides(
     tmp_path: Path, platform: str
 ) -> None:
     async with open_scene(platform, tmp_path) as scene:
-        scene.say(TWO)
-        (joint,) = await cards(scene, "One by one")
-        scene.press(joint, "One by one")
-        first, second = await cards(scene, count=2)
-        scene.say("yes")
-        await hears(scene, "Your message is queued")
-        assert lines(scene) == []
-        scene.press(second, "Deny")
-        await scene.until(lambda: open_again(scene) == [first])
-        scene.say("approve")
-        await hears(scene, "Done:")
-        assert lines(scene) == ["one"]
-        await hears(scene, "You said: yes")
+        me = scene.owner
+        me.say(TWO)
+        await me.press(await card(me, "One by one"), "One by one")
+        first, second = await cards(me, 2)
+        me.say("yes")
+        await hears(me, "Your message is queued")
+        assert scene.lines == []
+        await me.press(second, "Deny")
+        await me.until(lambda: still_open(me) == [first])
+        me.say("approve")
+        await hears(me, "Done:")
+        assert scene.lines == ["one"]
+        await hears(me, "You said: yes")
 
 
 async def test_a_yes_from_before_the_card_is_no_answer(tmp_path: Path, platform: str) -> None:
     async with open_scene(platform, tmp_path) as scene:
-        let_go = scene.hold_next_message()
-        scene.say(RUN)
-        await scene.held()
-        scene.say("yes")
-        await scene.until(lambda: True)
+        me = scene.owner
+        let_go = me.hold_next_message()
+        me.say(RUN)
+        await me.held()
+        me.say("yes")
+        await me.until(lambda: True)
         let_go()
-        (card,) = await cards(scene)
-        await hears(scene, "Your message is queued")
-        assert lines(scene) == []
-        scene.press(card, "Deny")
-        await hears(scene, "You said: yes")
-        assert lines(scene) == []
+        asked = await card(me)
+        await hears(me, "Your message is queued")
+        assert scene.lines == []
+        await me.press(asked, "Deny")
+        await hears(me, "You said: yes")
+        assert scene.lines == []
 
 
 async def test_a_grant_that_is_taken_back_asks_again(tmp_path: Path, platform: str) -> None:
     async with open_scene(platform, tmp_path) as scene:
-        made = scene.files / "made"
-        scene.say("please run: touch made")
-        (first,) = await cards(scene)
-        scene.press(first, "Always")
-        await hears(scene, "Done:")
+        me, made = scene.owner, scene.files / "made"
+        me.say("please run: touch made")
+        first = await card(me)
+        await me.press(first, "Always")
+        await hears(me, "Done:")
         made.unlink()
-        scene.say("please run: touch made")
-        await hears(scene, "Done:", times=2)
+        me.say("please run: touch made")
+        await hears(me, "Done:", times=2)
         made.unlink()
-        scene.say("/grants revoke all")
-        await hears(scene, "Taken back: I will ask again.")
-        scene.say("please run: touch made")
-        (again,) = await cards(scene)
+        me.say("/grants revoke all")
+        await hears(me, "Taken back: I will ask again.")
+        me.say("please run: touch made")
+        again = await card(me)
         assert again.id != first.id
-        scene.press(again, "Deny")
-        await hears(scene, "Done:", times=3)
+        await me.press(again, "Deny")
+        await hears(me, "Done:", times=3)
         assert not made.exists()
+
+
+@pytest.mark.slow  # in the usual profile beside consent
+async def test_a_stale_copy_tells_who_decided_and_does_nothing(tmp_path: Path, platform: str) -> None:
+    """The button is one that an old client still shows; the hub may have been started again meanwhile."""
+    async with open_scene(platform, tmp_path) as scene:
+        me = scene.owner
+        me.say(RUN)
+        stale = await card(me)
+        await me.press(stale, "Approve")
+        await hears(me, "Done:")
+        await sees(me, stale, "Approved by")
+        settled = next(one.text for one in me.shown() if one.id == stale.id)
+        word = f"Already settled: {settled.splitlines()[-1]}"
+        await me.press(stale, "Deny")
+        await told(me, word)
+        await scene.restart()
+        for times, label in enumerate(("Approve", "Deny"), start=2):
+            await me.press(stale, label)
+            await told(me, word, times)
+        me.say("please run: echo again >> out.txt")
+        await me.press(await card(me), "Deny")
+        await hears(me, "Done:", times=2)
+        assert scene.lines == ["line"]
+        assert scene.model.log.taken == 4
+
+
+@pytest.mark.slow
+async def test_a_stale_copy_of_a_changed_call_tells_that_it_was_changed(
+    tmp_path: Path, platform: str
+) -> None:
+    async with open_scene(platform, tmp_path) as scene:
+        me = scene.owner
+        me.say(RUN)
+        stale = await card(me)
+        await me.change(stale, "echo changed >> out.txt")
+        await hears(me, "Done:")
+        await sees(me, stale, ", edited")
+        await me.press(stale, "Approve")
+        await me.until(lambda: any(word.endswith(", edited") for word in me.asides()))
+        assert scene.lines == ["changed"]
 
 
 @pytest.mark.slow  # in the usual profile beside teams
 async def test_nobody_answering_is_reminded_once_and_means_no(tmp_path: Path, platform: str) -> None:
     extra = "[approvals]\nexpires_after_s = 400"
     async with open_scene(platform, tmp_path, extra=extra, speed=200) as scene:
-        scene.say(TWO)
-        await cards(scene, "Approve all")
-        await hears(scene, "Still waiting for you: May I run these 2 calls?")
-        await hears(scene, "Nobody answered in time: not approved.")
-        await hears(scene, "Done:")
-        assert sum("Still waiting" in one.text for one in scene.shown()) == 1
-        assert not open_again(scene)
-        assert lines(scene) == []
+        me = scene.owner
+        me.say(TWO)
+        stale = await card(me, "Approve all")
+        await hears(me, "Still waiting for you: May I run these 2 calls?")
+        await hears(me, "Nobody answered in time: not approved.")
+        await hears(me, "Done:")
+        assert sum("Still waiting" in one.text for one in me.shown()) == 1
+        assert not still_open(me)
+        await me.press(stale, "Approve all")
+        await told(me, "Already settled: Nobody answered in time: not approved.")
+        assert scene.lines == []

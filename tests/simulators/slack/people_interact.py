@@ -30,17 +30,21 @@ class InteractiveActions(PeopleActions):
         button: int | str | None = None,
         action_id: str | None = None,
         value: str | None = None,
+        stale: bool = False,
     ) -> DeliveryRecord:
         """Presses a button of a message (or of an ephemeral one), found by its position or label
         (``button``), its ``action_id`` or its ``value``; the first if nothing is said.
 
+        With ``stale`` it need not be there any more: an old client may still show what was there before.
         Raises ``LookupError`` if nobody could press such a button.
         """
         target = self._shown(user_id, channel, ts)
         wanted = {"action_id": action_id, "value": value}
+        bodies = [target.body, *(reversed(target.history) if stale else ())]
         found = [
             (block, element)
-            for block in target.blocks
+            for body in bodies
+            for block in body.get("blocks", [])
             for element in interactive_elements(block)
             if element["type"] in {"button", "icon_button"}
         ]

@@ -1,0 +1,80 @@
+"""The product's own `serve` in this process, between whatever platforms its configuration names."""
+
+import asyncio
+import os
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from bot.app import App, Seams, serve
+from bot.config import load
+from core.store.base import Store
+from tests.scenarios.house import HastyClock
+
+LIMIT_S = 15.0
+
+
+@dataclass(slots=True)
+class ServedHub:
+    """A hub on the configuration in `directory`; its pauses pass `speed` times as fast."""
+
+    directory: Path
+    speed: float = 1.0
+    clock: HastyClock = field(init=False)
+    _task: asyncio.Task[None] | None = None
+    _app: App | None = None
+
+    def __post_init__(self) -> None:
+        self.clock = HastyClock(self.speed)
+
+    @property
+    def app(self) -> App:
+        """The one that serves now."""
+        assert self._app is not None
+        return self._app
+
+    @property
+    def store(self) -> Store:
+        """Its store."""
+        return self.app.store
+
+    async def start(self) -> None:
+        """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
+        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        loaded = load(self.directory / "hubbub.toml", environ={})
+        self._task = asyncio.create_task(serve(loaded, Seams(clock=self.clock), serving.set_result))
+        async with asyncio.timeout(LIMIT_S):
+            await asyncio.wait([self._task, serving], return_when=asyncio.FIRST_COMPLETED)
+        if self._task.done():
+            self._task.result()
+        self._app = serving.result()
+
+    async def stop(self) -> None:
+        """As Ctrl-C does."""
+        if self._task is not None and not self._task.done():
+            os.kill(os.getpid(), signal.SIGINT)
+            async with asyncio.timeout(LIMIT_S):
+                await self._task
+        self._task = None
+
+    async def becomes(self, state: str, channel: str) -> None:
+        """Until `/readyz` names that state of the channel."""
+        async with asyncio.timeout(LIMIT_S):
+            while (await self._readyz())["channels"][channel]["state"] != state:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    async def settled_sends(self, channel: str) -> None:
+        """Until the hub knows where everything it sent there is shown."""
+        async with asyncio.timeout(LIMIT_S):
+            while await self.store.pending_outbox(channel):  # noqa: ASYNC110 - the store tells nobody
+                await asyncio.sleep(0.02)
+
+    async def _readyz(self) -> dict[str, Any]:
+        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
+            return await answer.json()
+
+
+__all__ = ["LIMIT_S", "ServedHub"]
