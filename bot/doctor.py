@@ -85,7 +85,7 @@ def _policy(path: Path | None) -> Iterator[Finding]:
         yield broken("policy", f"no tool runs: {path} {policy.unreadable}", fix)
         return
     people = len(policy.ceiling_for)
-    yield fine("policy", f"{path} holds: {len(policy.disabled)} tools disabled, rules for {people} people")
+    yield fine("policy", f"{path} holds: {len(policy.disabled)} disabled, rules of their own for {people}")
 
 
 def _room(data_dir: Path) -> Iterator[Finding]:
@@ -106,7 +106,8 @@ async def _store(database: Path, *, there: bool) -> Finding:
             waiting = len(await reader.open_prompts())
     except StoreError as error:
         return broken("store", str(error), "do what it says, or restore the database from a backup")
-    return fine("store", f"{database} is readable and up to date; {waiting} approvals wait")
+    waits = "1 approval waits" if waiting == 1 else f"{waiting} approvals wait"
+    return fine("store", f"{database} is readable and up to date; {waits}")
 
 
 def _is_held(data_dir: Path) -> bool:

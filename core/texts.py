@@ -151,8 +151,7 @@ def stopped(dropped: int) -> str:
     """Acknowledges `/stop`; `dropped` waiting messages are gone with it."""
     if dropped == 0:
         return "Stopped."
-    noun = "message" if dropped == 1 else "messages"
-    return f"Stopped. {dropped} waiting {noun} dropped."
+    return f"Stopped. {_count(dropped, 'waiting message')} dropped."
 
 
 def credential_taken(kept: Sequence[str]) -> str:
@@ -172,7 +171,8 @@ SEND_CREDENTIAL = (
 
 def too_many_waiting(limit: int) -> str:
     """Refuses a message aloud when too many wait."""
-    return f"I am still busy and already {limit} messages wait here. I did not take this one; send it later."
+    wait = "1 message waits" if limit == 1 else f"{limit} messages wait"
+    return f"I am still busy and already {wait} here. I did not take this one; send it later."
 
 
 def files_too_large(files: Sequence[Attachment]) -> str:
@@ -211,9 +211,13 @@ def status(
     if progress:
         lines.append(progress)
     if waiting:
-        lines.append(f"{waiting} message{'s' if waiting != 1 else ''} waiting.")
+        lines.append(f"{_count(waiting, 'message')} waiting.")
     lines += [f"Waiting for you: {title}" for title in open_titles]
     return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 STATUS_IDLE = "Nothing is running here."
@@ -253,7 +257,9 @@ def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: 
         "auto_loop": "I run tools by myself; I ask about dangerous ones, and whether to go on.",
         "auto": "I run tools by myself; I ask about dangerous ones, and if it takes long.",
     }
-    limits = f"{seconds} s" if rounds is None else f"{rounds} rounds, {tools} tools, {seconds} s"
+    limits = f"{seconds} s"
+    if rounds is not None and tools is not None:
+        limits = f"{_count(rounds, 'round')}, {_count(tools, 'tool')}, {seconds} s"
     return (
         f"Here it is {preset}: {told[preset]}\nAfter {limits} of one turn I ask whether to go on.\n"
         "What always needs your word, I ask about in any case."
@@ -300,12 +306,12 @@ def continue_title(reason: str) -> str:
 
 def budget_rounds(rounds: int) -> str:
     """The round limit was reached."""
-    return f"I have used {rounds} rounds of tools on this."
+    return f"I have used {_count(rounds, 'round')} of tools on this."
 
 
 def budget_tools(calls: int) -> str:
     """The call limit was reached."""
-    return f"I have run {calls} tools on this."
+    return f"I have run {_count(calls, 'tool')} on this."
 
 
 def budget_time(seconds: int) -> str:

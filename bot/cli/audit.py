@@ -83,7 +83,8 @@ def _tell(verified: Verified, *, as_json: bool) -> None:
         return
     since = "" if verified.first in {None, 1} else f", from record {verified.first}"
     waiting = f", {verified.waiting} of them not chained yet" if verified.waiting else ""
-    typer.echo(f"The audit is as it was written: {verified.records} records{since}{waiting}.")
+    count = "1 record" if verified.records == 1 else f"{verified.records} records"
+    typer.echo(f"The audit is as it was written: {count}{since}{waiting}.")
     if verified.head is not None:
         typer.echo(f"head: {verified.head}")
 

@@ -15,6 +15,7 @@ from bot.config import database_of, load
 from bot.errors import needed_to_start
 from core.audit.heads import HEADS_NAME
 from core.errors import StoreLocked
+from core.inputs import size_in_words
 from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import Progress
@@ -33,7 +34,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
         for problem in found.problems:
             typer.echo(printable(problem))
         older = "" if found.schema == current else f" of {current}: run `hubbub db upgrade`, then check again"
-        size = f"{found.size_bytes / 1024**2:.1f} MB"
+        size = size_in_words(found.size_bytes)
         if not found.problems:
             typer.echo(f"{database}: sound, {size}, schema {found.schema}{older}.")
     if found.problems:
@@ -56,7 +57,7 @@ def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"database": str(database), "backup": str(copy), "size_bytes": size_bytes})
     else:
-        size = f"{size_bytes / 1024**2:.1f} MB"
+        size = size_in_words(size_bytes)
         typer.echo(f"{copy}: {size}. It holds no key: keep hub.key and vault.key elsewhere.")
 
 

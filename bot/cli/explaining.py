@@ -40,7 +40,7 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
     if key is not None:
         told = replace(told, records=_recorded(path, told.events))
     if key is not None and not told.events:
-        raise CommandFailed(f"No event has the key {key}.")
+        raise CommandFailed(f"No event has the key {key}; `hubbub why` lists the newest ones.")
     if as_json:
         page = {"events": [asdict(one) for one in told.events], "noise": [asdict(n) for n in told.noise]}
         print_json({**page, "audit": [_reference(row) for row in told.records]})

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, Use
 from core.errors import StoreError
 
 if TYPE_CHECKING:
+    from core.store.rows import PromptView, ThreadRow
     from core.store.sqlite import SqliteReader
 
 T = TypeVar("T")
@@ -52,15 +53,28 @@ def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]])
 
 def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
     """The most recently active threads."""
-    found = [ThreadView.of(row) for row in asked(path, lambda reader: reader.threads(limit))]
+
+    async def listed(reader: "SqliteReader") -> "tuple[Sequence[ThreadRow], Mapping[str, str]]":
+        return await reader.threads(limit), await _names(reader)
+
+    threads, names = asked(path, listed)
+    found = [ThreadView.of(row) for row in threads]
     if as_json:
         print_json(found)
     elif found:
         columns = ("active (UTC)", whole("thread"), "owner", "channel", "state", "title")
-        rows = ((when(t.last_active_at), t.id, t.owner_id, t.channel, t.state, t.title) for t in found)
+        rows = (
+            (when(t.last_active_at), t.id, names.get(t.owner_id, t.owner_id), t.channel, t.state, t.title)
+            for t in found
+        )
         print_table(columns, rows)
     else:
         typer.echo("There is no conversation yet.")
+
+
+async def _names(reader: "SqliteReader") -> Mapping[str, str]:
+    """What everybody is called, by user id."""
+    return {person.user.user_id: person.user.name for person in await reader.people()}
 
 
 def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
@@ -73,8 +87,9 @@ def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool)
     thread = found.thread
     typer.echo(printable(f"{thread.id} of {thread.owner_id} on {thread.channel}, {thread.state}"))
     if found.earlier:
-        typer.echo(f"(only the newest {len(found.entries)} entries; more with --limit)")
-    for entry in found.entries:
+        newest = "entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
+        typer.echo(f"(only the newest {newest}; more with --limit)")
+    for entry in filter(_says_something, found.entries):
         typer.echo(_spoken(entry))
 
 
@@ -88,10 +103,15 @@ def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
     thread = found.thread
     typer.echo(printable(f"# {thread.title or thread.id}") + "\n")
     typer.echo(printable(f"Thread {thread.id} of {thread.owner_id} on {thread.channel}."))
-    for entry in found.entries:
+    for entry in filter(_says_something, found.entries):
         text = printable_lines(entry.text)
         text = _fenced(text) if entry.kind in {"call", "result"} else text
         typer.echo(f"\n## {_who(entry)} · {when(entry.at)}\n\n{text}")
+
+
+def _says_something(entry: EntryView) -> bool:
+    """A model that only calls tools says nothing; what it calls is an entry of its own."""
+    return bool(entry.text.strip()) or entry.kind != "assistant"
 
 
 def _fenced(text: str) -> str:
@@ -147,17 +167,22 @@ def _person(user: UserView) -> Sequence[str]:
 
 def list_approvals(path: Path | None, *, as_json: bool) -> None:
     """What waits for a person."""
-    found = [ApprovalView.of(view) for view in asked(path, lambda reader: reader.open_prompts())]
+
+    async def waiting(reader: "SqliteReader") -> "tuple[Sequence[PromptView], Mapping[str, str]]":
+        return await reader.open_prompts(), await _names(reader)
+
+    prompts, names = asked(path, waiting)
+    found = [ApprovalView.of(view) for view in prompts]
     if as_json:
         print_json(found)
     elif found:
         columns = ("asked (UTC)", whole("id"), "by", "what", "answers", "expires (UTC)")
-        print_table(columns, (_waiting(approval) for approval in found))
+        print_table(columns, (_waiting(approval, names) for approval in found))
     else:
         typer.echo("Nothing waits for a decision.")
 
 
-def _waiting(approval: ApprovalView) -> Sequence[str]:
+def _waiting(approval: ApprovalView, names: Mapping[str, str]) -> Sequence[str]:
     # A question's answers are phrases, and any words may be one; the others are single words.
     words = ("(any words)",) if approval.free_text else ()
     answers = (" / " if approval.kind == "question" else " ").join((*approval.options, *words))
@@ -166,7 +191,7 @@ def _waiting(approval: ApprovalView) -> Sequence[str]:
     return (
         when(approval.created_at),
         approval.id,
-        approval.requester_id,
+        names.get(approval.requester_id, approval.requester_id),
         approval.title,
         answers,
         when(approval.expires_at),

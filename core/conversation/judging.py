@@ -209,7 +209,7 @@ class EventJudge:
             case Help():
                 return Verdict("command: /help", (Say(plain(texts.help_text())),))
             case UnknownCommand(name):
-                return _refused("unknown command", texts.unknown_command(name))
+                return _not_a_command(name)
             case _:
                 assert_never(submission)
 
@@ -328,6 +328,15 @@ class EventJudge:
 
 def _refused(reason: str, word: str, *effects: Effect) -> Verdict:
     return Verdict(f"refused: {reason}", (*effects, Say(plain(word))))
+
+
+def _not_a_command(name: str) -> Verdict:
+    from core.conversation.command_texts import usage  # most commands are written as they should be
+
+    how = usage(name)
+    if how is None:
+        return _refused("unknown command", texts.unknown_command(name))
+    return _refused(f"/{name} is not written so", how)
 
 
 def _halt(view: AcceptView, *, halted: bool) -> Verdict:

@@ -104,7 +104,7 @@ class BareAnswer:
 
 @dataclass(frozen=True, slots=True)
 class UnknownCommand:
-    """Something that looks like a command and is none."""
+    """Something that looks like a command and is none, or is none with what stands behind it."""
 
     name: str
 
@@ -161,12 +161,12 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
         return Approvals(tuple(rest.lower().split()))
     if name == "grants":
         return Grants(tuple(rest.lower().split()))
+    if name in {"stop", "interrupt"}:
+        return Stop()  # whatever stands behind it: who writes this wants it to end
     if name == "link":
         return Link(normalise_code(rest))
     simple: dict[str, Submission] = {
         "new": NewThread(),
-        "stop": Stop(),
-        "interrupt": Stop(),
         "status": Status(),
         "help": Help(),
         "pause": Halt(halted=True),

@@ -294,7 +294,7 @@ async def test_why_says_what_became_of_messages(house: House) -> None:
     (answered,) = json.loads(one.out)["events"]
     assert (answered["key"], answered["outcome"], answered["turn_state"]) == (key, "turn 1", "done")
     assert (none.code, none.out) == (1, "")
-    assert none.complaint == "No event has the key tg:123456:m:7:999."
+    assert none.complaint == "No event has the key tg:123456:m:7:999; `hubbub why` lists the newest ones."
 
 
 async def test_why_counts_what_was_noise(house: House) -> None:

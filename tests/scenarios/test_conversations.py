@@ -106,6 +106,9 @@ async def test_new_starts_over_and_the_old_conversation_stays_out_of_it(house: H
     await house.telegram.wait_text(OWNER, "You said: hello")
     asked = house.model.log[-1].body["messages"]
     assert not any("Miau" in str(message["content"]) for message in asked)
+    assert house.app is not None
+    threads = await house.app.store.threads(10)
+    assert [thread.title for thread in threads] == ["hello", "my cat is called Miau"]
 
 
 async def test_history_is_there_after_a_restart(house: House) -> None:
@@ -129,6 +132,10 @@ async def test_commands_say_what_they_do(house: House) -> None:
         ("/approve 0000000000", "no question with that id"),
         ("/approve", "Nothing is waiting"),
         ("/frobnicate", "I don't know /frobnicate"),
+        ("/approve xyz", "Write /approve with the ten characters below a card"),
+        ("/deny telegram K3F9A7MZ", "Write /deny with the ten characters below a card"),
+        ("/new one", "/new stands alone"),
+        ("/stop it", "Nothing is running here."),
     ]:
         before = len(house.says(OWNER))
         house.telegram.user_sends_text(OWNER, command)

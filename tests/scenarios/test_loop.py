@@ -157,11 +157,16 @@ async def test_under_auto_only_time_ends_a_loop(tmp_path: Path) -> None:
         await house.telegram.wait_text(OWNER, "that was long")
 
 
-@pytest.mark.parametrize("words, rounds", [("/approvals rounds 2", 2), ("/approvals all rounds 1", 1)])
-async def test_a_person_may_want_to_be_asked_sooner(tmp_path: Path, words: str, rounds: int) -> None:
+@pytest.mark.parametrize(
+    "words, rounds, told",
+    [("/approvals rounds 2", 2, "2 rounds"), ("/approvals all rounds 1", 1, "1 round")],
+)
+async def test_a_person_may_want_to_be_asked_sooner(
+    tmp_path: Path, words: str, rounds: int, told: str
+) -> None:
     async with place(tmp_path) as (house, _, _, stream):
         house.telegram.user_sends_text(OWNER, words)
-        await house.telegram.wait_text(OWNER, f"After {rounds} rounds, 20 tools, 300 s")
+        await house.telegram.wait_text(OWNER, f"After {told}, 20 tools, 300 s")
         house.model.rule(r"look", Reply(calls=(LOOK,)), on="any")
         house.telegram.user_sends_text(OWNER, "look around")
         assert (await loop_events(stream, "cancelled"))[-1][2:] == (rounds, rounds, "max_rounds")

@@ -131,7 +131,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(house: H
     assert (thread.scope, thread.address) == (f"={moved.id}", str(moved.id))
     explained = await house.app.store.explain(f"tg:123456:mv:{chat.id}:{moved.id}")
     assert explained is not None
-    assert explained.outcome == "moved: 1 conversations go on"
+    assert explained.outcome == "moved: 1 conversation goes on"
     outcome, state, _ = await delivery_of(house, chat.id, waiting.id)
     assert (outcome, state) == ("turn 3", "sent")
 

@@ -87,7 +87,7 @@ class Effects:
             case QueueInput():
                 self._queue_input(effect)
             case RebindThread(new_thread_id):
-                self._thread, self._waiting = self._new_thread(new_thread_id), 0
+                self._thread, self._waiting = self._new_thread(new_thread_id, ""), 0
             case StopThread(outcome_text):
                 self._stop(outcome_text)
             case EditCall():
@@ -181,7 +181,9 @@ class Effects:
             raise TypeError("only a message can be input")
         if self._thread is None:
             adopted = effect.adopt and self._adopt(effect.new_thread_id)
-            self._thread = adopted or self._new_thread(effect.new_thread_id)
+            self._thread = adopted or self._new_thread(effect.new_thread_id, _title(event.text))
+        elif not self._thread.title and (title := _title(event.text)):
+            self._tx.run("UPDATE threads SET title = ? WHERE id = ?", title, self._thread.id)
         on = self._thread
         if self._tx.policy.holds_inputs:
             self.wait_until, self.outcome = HELD, WAITING
@@ -203,11 +205,9 @@ class Effects:
         self._lead_key_to(thread_id)
         return thread(self._tx, thread_id)
 
-    def _new_thread(self, thread_id: str) -> ThreadRow:
+    def _new_thread(self, thread_id: str, title: str) -> ThreadRow:
         event, now = self._event, self._tx.clock.now()
-        scope, title = scope_of(None), ""
-        if isinstance(event, InboundMessage):
-            scope, title = scope_of(event.scope), _title(event.text)
+        scope = scope_of(event.scope if isinstance(event, InboundMessage) else None)
         self._tx.run(
             "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -269,6 +269,6 @@ class Effects:
 
 
 def _title(text: str) -> str:
-    """A thread is called by the first words said in it."""
+    """A thread is called by the first words said in it; a command that opens one is none of them."""
     first_line = text.strip().partition("\n")[0]
     return storable(first_line[:TITLE_LIMIT_CHARS])

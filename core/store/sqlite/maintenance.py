@@ -62,6 +62,7 @@ def check(path: Path) -> Checked:
         connection.execute("BEGIN")
         version = schema_version(connection)
         require_known(version)
+        size_bytes = _size_bytes(connection)
         problems = [*_damage(connection)]
         if not problems and version == len(schema_scripts()):
             problems += _broken_rules(connection)
@@ -69,7 +70,14 @@ def check(path: Path) -> Checked:
         raise StoreUnavailable(f"{path} is no sound database: {error}") from error
     finally:
         connection.close()
-    return Checked(version, path.stat().st_size, tuple(problems))
+    return Checked(version, size_bytes, tuple(problems))
+
+
+def _size_bytes(connection: sqlite3.Connection) -> int:
+    """Of the whole database, what is still in the write-ahead log alone included."""
+    ((pages,),) = connection.execute("PRAGMA page_count")
+    ((page_bytes,),) = connection.execute("PRAGMA page_size")
+    return int(pages) * int(page_bytes)
 
 
 def _damage(connection: sqlite3.Connection) -> Iterator[str]:

@@ -38,6 +38,8 @@ def move(tx: Transaction, event: Moved) -> Accepted:
         " AND refs = '[]' AND channel = ? AND address = ?",
         *place,
     )
-    outcome = f"moved: {keys} conversations go on" if keys else "moved: nothing was said there"
+    outcome = "moved: nothing was said there"
+    if keys:
+        outcome = "moved: 1 conversation goes on" if keys == 1 else f"moved: {keys} conversations go on"
     record(tx, NewEvent(event, outcome))
     return Accepted(outcome, None, duplicate=False)

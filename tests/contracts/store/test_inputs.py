@@ -127,7 +127,7 @@ async def test_a_conversation_that_moved_is_found_at_its_new_place(world: World)
         "chat:mv", CHANNEL, Address("to room"), "room", Address("to hall"), "hall", world.clock.now()
     )
     done = await world.store.accept_event(moved, world.queueing(), send_now=False)
-    assert done.outcome == "moved: 1 conversations go on"
+    assert done.outcome == "moved: 1 conversation goes on"
     assert (await world.store.accept_event(moved, world.queueing(), send_now=False)).duplicate
     await world.say("third", scope="hall", order=1)
     started = await world.finish(running)

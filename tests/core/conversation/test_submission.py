@@ -27,6 +27,7 @@ from core.prompts import Option
         ("/new", NewThread()),
         (" /STOP ", Stop()),
         ("/interrupt", Stop()),
+        ("/stop it, please", Stop()),
         ("/status", Status()),
         ("/help", Help()),
         ("/help@hubbub_bot", Help()),
