@@ -2,13 +2,15 @@
 
 A tool is an `async def` whose first parameter is the `CallContext`; the others become its arguments and
 are described by `Annotated[type, "what it is"]` (or a pydantic `Field`, for limits). The schema is built
-once, when the decorator runs. Arguments are plain JSON values throughout: what a person sees, what is
-journalled and what the function gets are the same.
+when the decorator runs, once for a function as it is written: one that is made again, as with every hub in
+a process, shares it. Arguments are plain JSON values throughout: what a person sees, what is journalled and
+what the function gets are the same.
 """
 
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Concatenate, ParamSpec, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -48,12 +50,9 @@ def tool(
         tool_name = name or function.__name__
         if not NAME.fullmatch(tool_name):
             raise TypeError(f"tool {tool_name!r}: a name has 1 to 64 of a-z A-Z 0-9 _ -")
-        model = _arguments_model(tool_name, function)
-        unknown = sensitive - {str(field.alias) for field in model.model_fields.values()}
-        if unknown:
+        schema, reader = _arguments(tool_name, _AsWritten(function))
+        if unknown := sensitive - schema["properties"].keys():
             raise TypeError(f"tool {tool_name}: no parameter named {', '.join(sorted(unknown))}")
-        schema = object_schema(model)
-        reader = ArgumentReader(model, schema)
 
         async def run(call: CallContext, arguments: Arguments) -> str:
             typed: Callable[..., Awaitable[str]] = function
@@ -85,6 +84,38 @@ def _description(name: str, function: Callable[..., Any]) -> str:
     if not text:
         raise TypeError(f"tool {name}: needs a docstring, it is what the model reads")
     return text
+
+
+class _AsWritten:
+    """A function that is equal to another if the same lines made it, with equal annotations and defaults."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        hints = tuple((name, _shape(hint)) for name, hint in function.__annotations__.items())
+        self._key = (function.__code__, hints, repr((function.__defaults__, function.__kwdefaults__)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _AsWritten) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _shape(hint: Any) -> object:
+    """A hint by the very classes it names and by what limits and descriptions say: those are made anew with
+    the function, and equal only in their words."""
+    if get_origin(hint) is Annotated:
+        base, *metadata = get_args(hint)
+        return _shape(base), repr(metadata)
+    parts = get_args(hint)
+    return (get_origin(hint), *map(_shape, parts)) if parts else (repr(hint), hint)
+
+
+@lru_cache(maxsize=256)
+def _arguments(name: str, written: _AsWritten) -> tuple[Mapping[str, Any], ArgumentReader]:
+    model = _arguments_model(name, written.function)
+    schema = object_schema(model)
+    return schema, ArgumentReader(model, schema)
 
 
 def _arguments_model(name: str, function: Callable[..., Any]) -> type[BaseModel]:

@@ -1,5 +1,6 @@
 """A typed function becomes a tool: its schema, what its arguments may be, what a model is told else."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -224,3 +225,36 @@ def test_what_cannot_be_offered_fails_when_it_is_defined(
 
 def test_sensitive_arguments_are_kept_with_the_tool() -> None:
     assert define(fine, sensitive=frozenset({"text"})).sensitive == {"text"}
+
+
+def limited(most: int, default: int) -> Tool:
+    @tool()
+    async def pick(call: CallContext, number: Annotated[int, Field(le=most)] = default) -> str:
+        """Pick a number."""
+        return f"{number} of {most}"
+
+    return pick
+
+
+def test_the_same_lines_with_other_limits_or_defaults_are_another_tool() -> None:
+    tools = [limited(3, 1), limited(3, 1), limited(9, 1), limited(3, 2)]
+    properties = [each.parameters["properties"]["number"] for each in tools]
+    assert [(each["maximum"], each["default"]) for each in properties] == [(3, 1), (3, 1), (9, 1), (3, 2)]
+    with pytest.raises(InvalidArguments):
+        limited(3, 1).validate({"number": 4})
+    assert limited(9, 1).validate({"number": 4}) == {"number": 4}
+
+
+async def test_a_class_made_with_the_function_is_its_own() -> None:
+    def made() -> Tool:
+        class Size(StrEnum):
+            SMALL = "small"
+
+        @tool()
+        async def buy(call: CallContext, size: Size) -> str:
+            """Buy one."""
+            return "mine" if isinstance(size, Size) else "another's"
+
+        return buy
+
+    assert [await run(each, {"size": "small"}) for each in (made(), made())] == ["mine", "mine"]
