@@ -8,6 +8,7 @@ SIGKILL hits like any other.
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -26,6 +27,9 @@ import core.model.http
 import core.model.openai
 import core.store.sqlite.queries
 from bot.cli.commands import app
+from bot.config import load
+from bot.tools import build_tools
+from core.clock import SystemClock
 from tests.crash.entry import Orders, run
 from tests.crash.points import AtCommit, parse_commit_point
 
@@ -189,6 +193,8 @@ def _obey(asked: dict[str, Any], children: set[int]) -> int:
 
 def main() -> None:
     """Obey line after line; end with standard input, and everything with it."""
+    build_tools(load(environ={}), None, SystemClock())  # what their signatures say is read once for all hubs
+    gc.freeze()
     children: set[int] = set()
     for line in sys.stdin:
         print(_obey(json.loads(line), children), flush=True)
