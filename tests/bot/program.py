@@ -12,6 +12,7 @@ from typing import Self
 
 import aiohttp
 
+from tests.bot.forking import Forked, fork
 from tests.tree import ROOT
 
 START_LIMIT_S = 20.0
@@ -39,46 +40,55 @@ def environment(**more: str) -> dict[str, str]:
     return {"PYTHONPATH": str(ROOT), "PATH": os.defpath, **more}
 
 
-async def hubbub(directory: Path, *words: str, env: Mapping[str, str] | None = None) -> Ended:
-    """Run a command that ends by itself, in `directory`."""
-    process = await _start(directory, *words, env=environment(**(env or {})))
+async def hubbub(
+    directory: Path, *words: str, env: Mapping[str, str] | None = None, fresh: bool = False
+) -> Ended:
+    """Run a command that ends by itself, in `directory`. `fresh`: in an interpreter of its own."""
+    process = await _start(directory, *words, env=environment(**(env or {})), fresh=fresh)
     try:
         async with asyncio.timeout(START_LIMIT_S):
             out, err = await process.communicate()
     finally:
         await _end(process)
+        _close(process)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
 
 
 class RunningHub:
-    """`hubbub run` in a directory; killed at the end of the block if it still runs."""
+    """`hubbub run` in a directory; killed at the end of the block if it still runs.
 
-    def __init__(self, directory: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
+    `fresh`: in an interpreter of its own, rather than forked from one that has imported everything.
+    """
+
+    def __init__(
+        self, directory: Path, *words: str, env: Mapping[str, str] | None = None, fresh: bool = False
+    ) -> None:
         self._directory = directory
+        self._fresh = fresh
         self._words = words
         self._env = environment(**(env or {}))
-        self._started: asyncio.subprocess.Process | None = None
+        self._started: asyncio.subprocess.Process | Forked | None = None
         self._listening: asyncio.Task[None] | None = None
         self.out = ""
         self.err = ""
         self.url = ""
 
     @property
-    def process(self) -> asyncio.subprocess.Process:
+    def process(self) -> asyncio.subprocess.Process | Forked:
         """The running process."""
         assert self._started is not None
         return self._started
 
     async def __aenter__(self) -> Self:
         """Returns when the hub says where it serves."""
-        self._started = await _start(self._directory, "run", *self._words, env=self._env)
+        self._started = await _start(self._directory, "run", *self._words, env=self._env, fresh=self._fresh)
         self._listening = asyncio.create_task(self._listen())
         try:
             async with asyncio.timeout(START_LIMIT_S):
                 await self._read_where()
         except BaseException:
-            await _end(self.process)
+            await self.__aexit__()
             raise
         return self
 
@@ -86,6 +96,7 @@ class RunningHub:
         await _end(self.process)
         if self._listening is not None:
             await self._listening
+        _close(self.process)
 
     async def readyz(self) -> tuple[int, dict[str, object]]:
         """Status and body of `/readyz`, which answers soon whatever is wrong."""
@@ -118,7 +129,11 @@ class RunningHub:
         self.url = found.group(1)
 
 
-async def _start(directory: Path, *words: str, env: Mapping[str, str]) -> asyncio.subprocess.Process:
+async def _start(
+    directory: Path, *words: str, env: Mapping[str, str], fresh: bool
+) -> asyncio.subprocess.Process | Forked:
+    if not fresh:
+        return await fork(directory, words, env)
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -132,7 +147,12 @@ async def _start(directory: Path, *words: str, env: Mapping[str, str]) -> asynci
     )
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: asyncio.subprocess.Process | Forked) -> None:
     if process.returncode is None:
         process.kill()
         await process.wait()
+
+
+def _close(process: asyncio.subprocess.Process | Forked) -> None:
+    if isinstance(process, Forked):
+        process.close()

@@ -37,7 +37,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with RunningHub(tmp_path, env=ANY_PORT) as hub:
+    async with RunningHub(tmp_path, env=ANY_PORT, fresh=True) as hub:
         status, state = await hub.readyz()
         assert (status, state["ready"], state["hub"], state["store"]) == (200, True, "open", "ok")
         assert await hub.stop(number) == 0
@@ -185,7 +185,7 @@ async def test_a_bad_configuration_is_one_line_that_says_what_to_do(
 
 
 async def test_a_bad_variable_is_named_by_its_name(tmp_path: Path) -> None:
-    ended = await hubbub(tmp_path, "run", env={"HUBBUB__HTTP__PORT": "eighty"})
+    ended = await hubbub(tmp_path, "run", env={"HUBBUB__HTTP__PORT": "eighty"}, fresh=True)
     assert ended.code == 2
     assert ended.complaint.startswith('HUBBUB__HTTP__PORT: http.port: "eighty" must be a whole number; ')
 
@@ -258,7 +258,7 @@ async def test_a_defect_ends_the_hub_and_is_in_the_log(tmp_path: Path) -> None:
 
 
 async def test_why_before_the_first_start_says_so(tmp_path: Path) -> None:
-    ended = await hubbub(tmp_path, "why")
+    ended = await hubbub(tmp_path, "why", fresh=True)
     assert ended.code == 1
     assert ended.complaint == f"There is no database in {tmp_path}/data yet; start the hub first."
 
