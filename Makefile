@@ -6,7 +6,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-WORKERS ?= 3
+WORKERS ?= 4
+# Short tests go by file, in the order of tests/plugins/pace.py; long ones each to whoever is free.
+BY_FILE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+ONE_BY_ONE := -n $(WORKERS) --dist load --maxschedchunk 1
 
 # A stamp carries the checksum of what it was made from, so that a changed lock makes a new environment
 # whatever the files' times say.
@@ -15,6 +18,10 @@ RUNTIME := $(VENV)/.runtime-$(call sum,requirements/runtime.txt)
 DEV := $(VENV)/.dev-$(call sum,requirements/runtime.txt requirements/dev.txt)
 PROJECT := $(VENV)/.project-$(call sum,pyproject.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+
+# Says how long a step took: $(call timed,what it is,command).
+timed = @echo '$(2)'; begun=$$(date +%s); $(2); code=$$?; \
+	echo "-- $(1): $$(($$(date +%s) - begun)) s"; exit $$code
 
 .PHONY: help run test proof controls slice lint lock wheels image clean install install-dev
 .DEFAULT_GOAL := help
@@ -26,12 +33,11 @@ $(RUNTIME):
 	@test -n "$(PYTHON)" || { echo "hubbub needs Python >= 3.11; none found. Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "Making the environment in $(VENV) (once per lock) ..."
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "No environment could be made. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
-	@$(PIP_INSTALL) --require-hashes -r requirements/runtime.txt
+	$(call timed,libraries of the hub,$(PIP_INSTALL) --require-hashes -r requirements/runtime.txt)
 	@touch $@
 
 $(DEV): $(RUNTIME)
-	@echo "Installing what the tests need ..."
-	@$(PIP_INSTALL) --require-hashes -r requirements/dev.txt
+	$(call timed,libraries of the tests,$(PIP_INSTALL) --require-hashes -r requirements/dev.txt)
 	@touch $@
 
 $(PROJECT): $(RUNTIME)
@@ -45,19 +51,19 @@ run: install  ## the hub, on hubbub.toml or embedded defaults
 	@exec $(BIN)/hubbub run
 
 lint: install-dev  ## ruff, pyright, import-linter
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
-	PYTHONPATH=. $(BIN)/lint-imports --no-cache
+	$(call timed,ruff check,$(BIN)/ruff check .)
+	$(call timed,ruff format,$(BIN)/ruff format --check .)
+	$(call timed,pyright,$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python)
+	$(call timed,import-linter,PYTHONPATH=. $(BIN)/lint-imports --no-cache)
 
 test: lint  ## lint, then the tests of profile "test" (five minutes at most)
-	HUBBUB_PROFILE=test $(PYTEST) -n $(WORKERS) --dist loadgroup
+	$(call timed,pytest,HUBBUB_PROFILE=test $(PYTEST) $(BY_FILE))
 
 proof: lint  ## everything at full length; writes docs/proof/*.json
-	HUBBUB_PROFILE=proof $(PYTEST) -n $(WORKERS) --dist loadgroup
+	HUBBUB_PROFILE=proof $(PYTEST) $(ONE_BY_ONE)
 
 slice: install-dev  ## a slice of the long suites (HUBBUB_SEED, HUBBUB_SHARD=i/n)
-	HUBBUB_PROFILE=ci $(PYTEST) -n $(WORKERS) --dist loadgroup
+	HUBBUB_PROFILE=ci $(PYTEST) $(ONE_BY_ONE)
 
 controls: install-dev  ## planted faults: the named tests must turn red
 	$(BIN)/python -m tests.controls.run --workers $(WORKERS)

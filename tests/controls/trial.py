@@ -68,7 +68,7 @@ def run_tests(
         "-p",
         "tests.controls.verdicts",
     ]
-    command += [f"--verdicts={verdicts}", *(["-n", str(workers), "--dist", "loadgroup"] if workers else [])]
+    command += [f"--verdicts={verdicts}", *(["-n", str(workers), "--dist", "loadfile"] if workers else [])]
     environ = {
         name: value for name, value in os.environ.items() if name not in ("HUBBUB_REQUIRE", "HUBBUB_SHARD")
     }
