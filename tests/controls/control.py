@@ -69,9 +69,18 @@ def _is_node_id(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"tests/\S+\.py::\S.*", value) is not None
 
 
+def patched_files(control: Control) -> list[Path]:
+    """What the fault changes, relative to the project."""
+    return [Path(path) for path in sorted(_touched(control.patch.read_text()))]
+
+
+def _touched(patch: str) -> set[str]:
+    named = re.findall(r"^(?:---|\+\+\+) (\S+)", patch, re.MULTILINE)
+    return {path.removeprefix("a/").removeprefix("b/") for path in named} - {"/dev/null"}
+
+
 def _judge_patch(name: str, patch: str) -> None:
-    touched = re.findall(r"^(?:---|\+\+\+) (\S+)", patch, re.MULTILINE)
-    files = {path.removeprefix("a/").removeprefix("b/") for path in touched} - {"/dev/null"}
+    files = _touched(patch)
     if not files:
         raise ControlError(f"{name}: fault.patch is not a unified diff")
     if strangers := [path for path in sorted(files) if not path.startswith(PRODUCT)]:

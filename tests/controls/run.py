@@ -6,6 +6,7 @@ that does not end and a patch that does not apply are failures of the control.
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.controls.control import Control, ControlError, read_controls
-from tests.controls.trial import PatchRefused, Trial, copy_project, plant, run_tests
+from tests.controls.trial import PatchRefused, Trial, copy_project, copy_tried, plant, run_tests
 from tests.tree import ROOT
 
 BASELINE_TIMEOUT_S = 900
@@ -85,7 +86,9 @@ def _judge(controls: Sequence[Control], root: Path, scratch: Path, workers: int)
     baseline = _baseline(controls, pristine, workers)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(workers) as pool:
-        running = [pool.submit(_try, control, root, scratch / control.name, baseline) for control in controls]
+        running = [
+            pool.submit(_try, control, pristine, scratch / control.name, baseline) for control in controls
+        ]
         for done in as_completed(running):
             verdict = done.result()
             print(
@@ -110,11 +113,11 @@ def _baseline(controls: Sequence[Control], pristine: Path, workers: int) -> dict
     return trials
 
 
-def _try(control: Control, root: Path, copy: Path, baseline: dict[str, Trial]) -> Verdict:
+def _try(control: Control, pristine: Path, copy: Path, baseline: dict[str, Trial]) -> Verdict:
     started = time.monotonic()
     why, output = _green_before(control, baseline[control.profile])
     if not why:
-        copy_project(root, copy)
+        copy_tried(pristine, copy)
         try:
             plant(control, copy)
         except PatchRefused as refused:
@@ -122,6 +125,7 @@ def _try(control: Control, root: Path, copy: Path, baseline: dict[str, Trial]) -
         else:
             trial = run_tests(copy, control.must_fail, profile=control.profile, timeout_s=control.timeout_s)
             why, output = _red_after(trial), trial.output
+        shutil.rmtree(copy)
     return Verdict(control.name, control.promise, time.monotonic() - started, why, output if why else "")
 
 

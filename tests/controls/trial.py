@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.controls.control import Control
+from tests.controls.control import Control, patched_files
 from tests.tree import project_files
 
 SHOWN_LINES = 40
+VERDICTS, LOG = "verdicts.jsonl", "pytest.log"
 
 
 class PatchRefused(Exception):
@@ -38,8 +39,16 @@ def copy_project(root: Path, target: Path) -> None:
         shutil.copy2(root / path, target / path)
 
 
+def copy_tried(pristine: Path, target: Path) -> None:
+    """A copy of one in which tests have run, with the bytecode they left: nothing is compiled again."""
+    shutil.copytree(pristine, target, ignore=shutil.ignore_patterns(VERDICTS, LOG, ".hypothesis"))
+
+
 def plant(control: Control, copy: Path) -> None:
     """Apply the fault. Raises PatchRefused."""
+    for path in patched_files(control):
+        for compiled in (copy / path).parent.glob(f"__pycache__/{path.stem}.*"):
+            compiled.unlink()
     done = subprocess.run(
         ["git", "apply", "--whitespace=nowarn", str(control.patch)],
         cwd=copy,
@@ -56,7 +65,7 @@ def run_tests(
     copy: Path, node_ids: Sequence[str], *, profile: str, timeout_s: float, workers: int = 0
 ) -> Trial:
     """Run the tests named, in the copy and on the copy's code, in a process group of their own."""
-    verdicts = copy / "verdicts.jsonl"
+    verdicts = copy / VERDICTS
     verdicts.unlink(missing_ok=True)
     command = [
         sys.executable,
@@ -72,8 +81,9 @@ def run_tests(
     environ = {
         name: value for name, value in os.environ.items() if name not in ("HUBBUB_REQUIRE", "HUBBUB_SHARD")
     }
-    environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "HUBBUB_PROFILE": profile}
-    log = copy / "pytest.log"
+    environ |= {"PYTHONPATH": str(copy), "HUBBUB_PROFILE": profile}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    log = copy / LOG
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, *node_ids],
