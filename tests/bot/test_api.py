@@ -35,6 +35,14 @@ async def api(house: House) -> AsyncIterator[Client]:
         yield opened
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """Of one hub for all tests that change nothing."""
+    directory = tmp_path_factory.mktemp("standing")
+    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}), client(directory) as opened:
+        yield opened
+
+
 def lines(house: House) -> list[str]:
     out = house.workspace / "out.txt"
     return out.read_text().split() if out.exists() else []
@@ -58,9 +66,10 @@ async def test_the_token_is_for_this_user_only_and_goes_with_the_hub(tmp_path: P
     "given_token", ["", "Bearer ", "Bearer wrong", "Basic {}", "{}", "Bearer {}x", "Bearer ü"]
 )
 @pytest.mark.parametrize("path", ["/api/status", "/api/nowhere", "/api/chat/gate/resolve"])
-async def test_without_the_token_nothing_is_said(api: Client, path: str, given_token: str) -> None:
-    headers = {"Authorization": given_token.format(api.token)}
-    status, page = await api.ask("GET", path, headers=headers)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_without_the_token_nothing_is_said(standing: Client, path: str, given_token: str) -> None:
+    headers = {"Authorization": given_token.format(standing.token)}
+    status, page = await standing.ask("GET", path, headers=headers)
     assert status == 401
     assert page["error"]["code"] == "unauthorized"
 
@@ -68,14 +77,16 @@ async def test_without_the_token_nothing_is_said(api: Client, path: str, given_t
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "[::2]", "", "localhost.", "0.0.0.0"]
 )
-async def test_other_names_for_this_machine_are_refused(api: Client, host: str) -> None:
-    status, page = await api.ask("GET", "/api/status", headers={"Host": host})
+@pytest.mark.asyncio(loop_scope="module")
+async def test_other_names_for_this_machine_are_refused(standing: Client, host: str) -> None:
+    status, page = await standing.ask("GET", "/api/status", headers={"Host": host})
     assert (status, page["error"]["code"]) == (403, "forbidden_host")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8765", "[::1]"])
-async def test_loopback_names_are_fine(api: Client, host: str) -> None:
-    status, _ = await api.ask("GET", "/api/status", headers={"Host": host})
+@pytest.mark.asyncio(loop_scope="module")
+async def test_loopback_names_are_fine(standing: Client, host: str) -> None:
+    status, _ = await standing.ask("GET", "/api/status", headers={"Host": host})
     assert status == 200
 
 
@@ -139,21 +150,24 @@ async def test_threads_and_what_was_said_in_them(house: House, api: Client) -> N
 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "x", "", "-1", "1e3", "٣", "9" * 5000])
-async def test_a_bad_limit_is_refused(api: Client, limit: str) -> None:
-    status, page = await api.ask("GET", f"/api/threads?limit={limit}")
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_bad_limit_is_refused(standing: Client, limit: str) -> None:
+    status, page = await standing.ask("GET", f"/api/threads?limit={limit}")
     assert (status, page["error"]["code"]) == (400, "invalid")
 
 
 @pytest.mark.parametrize(
     "path", ["/api/threads/x", "/api/threads/01900000-0000-7000-8000-000000000000", "/api", "/api/x"]
 )
-async def test_what_is_not_there(api: Client, path: str) -> None:
-    status, page = await api.ask("GET", path)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_is_not_there(standing: Client, path: str) -> None:
+    status, page = await standing.ask("GET", path)
     assert (status, page["error"]["code"]) == (404, "not_found")
 
 
-async def test_a_wrong_method(api: Client) -> None:
-    status, page = await api.ask("POST", "/api/threads", {})
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_wrong_method(standing: Client) -> None:
+    status, page = await standing.ask("POST", "/api/threads", {})
     assert (status, page["error"]["code"]) == (405, "method_not_allowed")
 
 
@@ -218,15 +232,17 @@ BAD_BODIES = {
 
 
 @pytest.mark.parametrize("body, field", BAD_BODIES.values(), ids=BAD_BODIES)
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_bad_body_is_refused_by_the_name_of_its_field(
-    api: Client, body: object, field: str | None
+    standing: Client, body: object, field: str | None
 ) -> None:
-    status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
+    status, page = await standing.ask("POST", "/api/chat/gate/resolve", body)
     assert (status, page["error"]["code"], page["error"].get("field")) == (400, "invalid", field)
 
 
-async def test_a_body_over_the_limit_is_refused(api: Client) -> None:
-    status, page = await api.ask("POST", "/api/chat/gate/resolve", b" " * (BODY_LIMIT_BYTES + 1))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_body_over_the_limit_is_refused(standing: Client) -> None:
+    status, page = await standing.ask("POST", "/api/chat/gate/resolve", b" " * (BODY_LIMIT_BYTES + 1))
     assert (status, page["error"]["code"]) == (413, "too_large")
 
 
@@ -256,11 +272,12 @@ BAD_ROUTINES = {
 
 
 @pytest.mark.parametrize("body, status, field", BAD_ROUTINES.values(), ids=BAD_ROUTINES)
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_bad_routine_is_refused_by_the_name_of_its_field(
-    api: Client, body: object, status: int, field: str
+    standing: Client, body: object, status: int, field: str
 ) -> None:
     """By its form, which the document tells, or by what its values mean, which no schema says."""
-    answered, page = await api.ask("POST", "/api/routines", body)
+    answered, page = await standing.ask("POST", "/api/routines", body)
     code = "invalid" if status == 400 else "unusable"
     assert (answered, page["error"]["code"], page["error"]["field"]) == (status, code, field)
 
