@@ -13,6 +13,7 @@ from core.ports import OutboxRow
 from core.store.sqlite import SqliteStore
 from core.users import Principal, Role, Via
 from tests.contracts.store.world import CountingIds, Rules, StoppedClock, World, admit
+from tests.databases import lay_database
 
 OWNER = Principal("olivia", Role.OWNER, "Olivia")
 SAM = Principal("sam", Role.MEMBER, "Sam")
@@ -94,7 +95,7 @@ class Place:
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     clock, ids = StoppedClock(), CountingIds()
-    store = await SqliteStore.open(tmp_path / "hub.db", clock, ids)
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, ids)
     yield Place(store, clock, ids)
     await store.close()
 

@@ -18,6 +18,7 @@ from tests.crash.entry import Orders
 from tests.crash.ledger import Ledger
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit
+from tests.databases import lay_database
 from tests.ports import free_port
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
@@ -86,6 +87,7 @@ class Town:
 
     async def start(self, die_at: AtCommit | None = None, freeze_at: AtCommit | None = None) -> HubProcess:
         """Start a hub on the town's data."""
+        lay_database(self.directory / "data" / "hub.db")
         self.starts += 1
         self.newest_before_start = self.telegram.last_number()
         orders = Orders(

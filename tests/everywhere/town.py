@@ -14,6 +14,7 @@ from bot.app import App, Seams, serve
 from bot.config import load
 from channels.supervisor import Phase
 from tests.bot.api_client import client
+from tests.databases import lay_database
 from tests.everywhere.people import LIMIT_S, Console, InDiscord, InSlack, InTelegram, Person
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.model import ModelSimulator
@@ -80,6 +81,7 @@ class Town:
 
     async def start(self) -> None:
         """Start the hub; returns when all channels run."""
+        lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         loaded = load(self.directory / "hubbub.toml", environ={})
         self.task = asyncio.create_task(serve(loaded, Seams(), serving.set_result))

@@ -14,6 +14,7 @@ import aiohttp
 
 from bot.app import App, Seams, serve
 from bot.config import load
+from tests.databases import lay_database
 from tests.scenarios.house import HastyClock
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.interactions import Interaction
@@ -48,6 +49,7 @@ class Server:
     async def start(self) -> App:
         """Start the hub; returns when it serves."""
         self._write_config()
+        lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         seams = Seams(clock=HastyClock(self.speed))
         loaded = load(self.directory / "hubbub.toml", environ={})

@@ -19,6 +19,7 @@ from bot.app import App, Seams, serve
 from bot.config import load
 from core.clock import SECOND_US
 from core.safety.network import Lookup
+from tests.databases import lay_database
 from tests.scenarios.answers import unanswered
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
@@ -89,6 +90,7 @@ class House:
 
     async def start(self) -> App:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
+        lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         seams = Seams(clock=self.clock, lookup=self.lookup)
         self.task = asyncio.create_task(

@@ -12,6 +12,7 @@ import aiohttp
 from bot.app import App, Seams, serve
 from bot.config import load
 from core.store.base import Store
+from tests.databases import lay_database
 from tests.scenarios.house import HastyClock
 
 LIMIT_S = 15.0
@@ -43,6 +44,7 @@ class ServedHub:
 
     async def start(self) -> None:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
+        lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         loaded = load(self.directory / "hubbub.toml", environ={})
         self._task = asyncio.create_task(serve(loaded, Seams(clock=self.clock), serving.set_result))

@@ -13,6 +13,7 @@ import aiohttp
 
 from bot.app import App, Seams, serve
 from bot.config import load
+from tests.databases import lay_database
 from tests.scenarios.house import HastyClock
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
@@ -45,6 +46,7 @@ class Workspace:
     async def start(self) -> App:
         """Start the hub; returns when its channel runs."""
         self._write_config()
+        lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         seams = Seams(clock=HastyClock(self.speed))
         loaded = load(self.directory / "hubbub.toml", environ={})

@@ -12,6 +12,7 @@ import pytest
 from core.store.base import Store
 from core.store.sqlite import SqliteStore
 from tests.contracts.store.world import CountingIds, StoppedClock, World
+from tests.databases import lay_database
 
 Queue = Literal["merge", "one_by_one"]
 
@@ -52,7 +53,7 @@ def fast_directory() -> Iterator[Path]:
 @pytest.fixture(params=["sqlite"])
 async def database(request: pytest.FixtureRequest, fast_directory: Path) -> AsyncIterator[Database]:
     async def sqlite(clock: StoppedClock, ids: CountingIds, queue: Queue, holds: bool) -> Store:
-        path = fast_directory / "hub.db"
+        path = lay_database(fast_directory / "hub.db")
         return await SqliteStore.open(path, clock, ids, queue=queue, holds_inputs=holds)
 
     made = Database({"sqlite": sqlite}[request.param])

@@ -17,6 +17,7 @@ from core.store.base import Store
 from core.store.sqlite import SqliteStore
 from tests.contracts.store.conftest import in_memory
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World
+from tests.databases import lay_database
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ class OutboxMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.clock, self.ids = StoppedClock(), CountingIds()
         self.store: Store = self.run(
-            SqliteStore.open(Path(self.directory.name) / "hub.db", self.clock, self.ids)
+            SqliteStore.open(lay_database(Path(self.directory.name) / "hub.db"), self.clock, self.ids)
         )
         self.expected: dict[int, Expected] = {}
         self.parts = 0

@@ -15,6 +15,7 @@ from core.store.sqlite import SqliteStore
 from core.store.sqlite.audit_reading import audit_in
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.world import CountingIds, StoppedClock, World
+from tests.databases import lay_database
 
 
 class Office:
@@ -39,7 +40,7 @@ class Office:
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[World]:
-        store = await SqliteStore.open(self.path, self.clock, self.ids, chain=self.keys)
+        store = await SqliteStore.open(lay_database(self.path), self.clock, self.ids, chain=self.keys)
         try:
             yield World(store, self.clock, self.ids)
         finally:

@@ -18,6 +18,7 @@ from core.store.accept import Accepted
 from core.store.sqlite import SqliteStore
 from core.users import Principal, Role
 from tests.contracts.store.world import CountingIds, StoppedClock, text_of
+from tests.databases import lay_database
 
 CHANNEL = "chat"
 OWNER = Principal("owner", Role.OWNER, "Olivia")
@@ -72,7 +73,7 @@ class Front:
     ) -> "Front":
         """A new database; accounts called `owners` are the owner's."""
         clock, ids = StoppedClock(), CountingIds()
-        store = await SqliteStore.open(directory / "hub.db", clock, ids)
+        store = await SqliteStore.open(lay_database(directory / "hub.db"), clock, ids)
         await store.ensure_user(OWNER.user_id, OWNER.role, OWNER.name)
         access = Access(
             OWNER,

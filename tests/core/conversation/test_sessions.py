@@ -19,6 +19,7 @@ from core.ids import RandomIds
 from core.messages import Address, InboundMessage, Sender
 from core.store.sqlite import SqliteStore
 from core.users import Principal, Role
+from tests.databases import lay_database
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
 IDS = RandomIds()
@@ -62,7 +63,7 @@ class Door:
 
 @pytest_asyncio.fixture
 async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    store = await SqliteStore.open(tmp_path / "hub.db", SystemClock(), IDS)
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
     await store.ensure_user("owner", Role.OWNER, "Olivia")
     yield Door(store)
     await store.close()
@@ -117,12 +118,12 @@ async def test_thirty_at_once_find_one_thread(door: Door) -> None:
 
 async def test_every_key_is_found_again_after_a_restart(tmp_path: Path) -> None:
     keys: list[tuple[str | None, str]] = [(None, "chat"), ("", "chat"), ("room", "chat"), ("room", "web")]
-    store = await SqliteStore.open(tmp_path / "hub.db", SystemClock(), IDS)
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
     await store.ensure_user("owner", Role.OWNER, "Olivia")
     door = Door(store)
     before = [await door(scope, channel=channel) for scope, channel in keys]
     await store.close()
-    store = await SqliteStore.open(tmp_path / "hub.db", SystemClock(), IDS)
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), SystemClock(), IDS)
     again = Door(store, sent=len(keys))
     after = [await again(scope, channel=channel) for scope, channel in keys]
     await store.close()

@@ -25,6 +25,7 @@ from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
 from core.users import Principal, Role
 from tests.clock import ManualClock
+from tests.databases import lay_database
 
 OLIVIA = Principal("owner", Role.OWNER, "Olivia")
 LIMIT_S = 300.0
@@ -218,7 +219,7 @@ async def open_works(directory: Path, *, most: int = 10) -> AsyncIterator[Works]
     (directory / "hubbub.toml").write_text(SETTINGS.format(most=most))
     config = load(directory / "hubbub.toml", environ={}).config
     clock, ids = JumpingClock(), RandomIds()
-    store = await SqliteStore.open(directory / "hub.db", clock, ids)
+    store = await SqliteStore.open(lay_database(directory / "hub.db"), clock, ids)
     works = Works(config, CountingStore(store), clock, ids=ids)
     await store.ensure_user(OLIVIA.user_id, OLIVIA.role, OLIVIA.name)
     works.model.open()

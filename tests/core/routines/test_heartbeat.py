@@ -23,6 +23,7 @@ from core.store.routines import RoutineRow, RoutineText
 from core.store.sqlite import SqliteStore
 from core.users import Role
 from tests.clock import ManualClock
+from tests.databases import lay_database
 
 BERLIN = "Europe/Berlin"
 
@@ -102,7 +103,7 @@ def test_a_list_that_is_not_there_is_said_so() -> None:
 
 async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
     clock = ManualClock()
-    store = await SqliteStore.open(tmp_path / "hub.db", clock, RandomIds())
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, RandomIds())
     try:
         await store.ensure_user("owner", Role.OWNER, "Olivia")
 
@@ -137,7 +138,7 @@ async def test_it_is_kept_as_the_configuration_says(tmp_path: Path) -> None:
 
 
 async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "hub.db", ManualClock(), RandomIds())
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), ManualClock(), RandomIds())
     try:
         await store.ensure_user("owner", Role.OWNER, "Olivia")
         await store.save_routine("mine", "owner", RoutineText("heartbeat", "manual", "{}", 0), None)
