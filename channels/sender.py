@@ -1,21 +1,21 @@
 """Sends the rows of one address: in order of id, one request at a time.
 
-A row is durably `sending` before its first request goes out, and every part's ref is durable before the
-next part goes out. Only the record of a row's last part is left to itself while the next row goes out; it
-is awaited before an edit looks for it, and before the sender ends. Previews of running turns are shown while
-no row is in hand.
+A row is durably `sending` before its first request goes out (see delivery for what those are). Only the
+record of a row's last part is left to itself while the next row goes out; it is awaited before an edit looks
+for it, and before the sender ends. Previews of running turns are shown while no row is in hand.
 """
 
 import asyncio
 import heapq
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
-from channels.channel import Channel, Payload
+from channels.channel import Channel
+from channels.delivery import RepeatableUnanswered, RowDelivery
 from channels.outlet import Outlet
+from channels.pace import Pace
 from channels.previews import ConversationPreviews
 from channels.records import Records
 from core.clock import SECOND_US, Clock
@@ -23,22 +23,18 @@ from core.errors import (
     AddressGone,
     AuthRejected,
     ChannelError,
-    MessageRejected,
     RateLimited,
     StoreUnavailable,
     Unanswered,
     Unavailable,
 )
-from core.messages import Address, MessageRef
+from core.messages import Address
 from core.ports import Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 MAX_ROWS = 100
 MAX_REPEATS = 1
-LONGEST_PAUSE_S = 30.0
 
 
 class Sender:
@@ -57,14 +53,13 @@ class Sender:
         self._outlet = outlet
         self._outbox = outbox
         self._clock = clock
-        self._jitter = jitter
+        self._pace = Pace(clock, jitter)
         self._rows: list[tuple[int, OutboxRow]] = []
         self._held: set[int] = set()
         self._changed = asyncio.Event()
         self._records = Records(address, outbox, clock, tasks, self._changed.set)
+        self._delivery = RowDelivery(address, outlet, outbox, self._records)
         self._previews = ConversationPreviews(address, outbox, self._records, clock)
-        self._quiet_until_us = 0
-        self._failures = 0
         self._closing = False
         self._in_request = False
         self.forgot = False
@@ -141,9 +136,9 @@ class Sender:
     # --- previews ----------------------------------------------------------------------------------------
     async def _preview(self) -> None:
         """Show running turns when that is due; until then, or until there is something to send, wait."""
-        due_us = max(self._quiet_until_us, self._previews.due_us)
+        due_us = max(self._pace.quiet_until_us, self._previews.due_us)
         if due_us > self._clock.now():
-            await self._changes_until(due_us)
+            await self._pace.news_or(self._changed, due_us)
             return
         channel = await self._outlet.opened()
         self._in_request = True
@@ -158,14 +153,14 @@ class Sender:
 
     async def _look(self) -> None:
         """Learn what became of a preview whose request went unanswered."""
-        await self._due(self._quiet_until_us)
+        await self._pace.due(self._pace.quiet_until_us)
         channel = await self._outlet.opened()
         self._in_request = True
         try:
             await self._previews.find(channel)
         except ChannelError as error:
             logger.info("looking for a preview to %s again: %s", self._address, error)
-            self._quiet_until_us = self._clock.now() + int(self._pause_s() * SECOND_US)
+            self._pace.quiet_for(self._pace.next_pause_s())
             self._heed(channel, error)
         finally:
             self._in_request = False
@@ -174,29 +169,18 @@ class Sender:
         """What the platform said to a preview goes for messages, too."""
         match error:
             case RateLimited():
-                self._quiet_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
+                self._pace.quiet_for(error.retry_after_s)
             case AuthRejected():
                 self._outlet.reject(channel, error)
             case _:
                 pass
 
-    async def _changes_until(self, until_us: int) -> None:
-        """Wait for something to do, at most so long."""
-        self._changed.clear()
-        news = asyncio.ensure_future(self._changed.wait())
-        pause = asyncio.ensure_future(self._due(until_us))
-        try:
-            await asyncio.wait({news, pause}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            news.cancel()
-            pause.cancel()
-
     # --- one row -----------------------------------------------------------------------------------------
     async def _send(self, row: OutboxRow) -> OutboxRow | None:
         """One go at a row; returns it as it stands if it is still to be sent."""
-        await self._due(max(row.not_before, self._quiet_until_us))
+        await self._pace.due(max(row.not_before, self._pace.quiet_until_us))
         if row.replaces is not None and not row.refs:
-            await self._due(self._previews.replaceable_us)
+            await self._pace.due(self._previews.replaceable_us)
         channel = await self._outlet.opened()
         # From the claim on: a row that was claimed and then left alone would count as perhaps sent.
         self._in_request = True
@@ -211,95 +195,15 @@ class Sender:
             if row.state is not SendState.SENDING:
                 return None  # settled meanwhile
         try:
-            await self._show(channel, row)
+            await self._delivery.show(channel, row)
         except ChannelError as error:
             return await self._not_sent(channel, row, error)
         except Exception:  # a defect of the adapter, met by this row: the others go on
             logger.exception("sending row %d to %s broke", row.id, self._address)
             return await self._unanswered(row, "unexpected error, see the log")
-        self._failures = 0
+        self._pace.failures = 0
         self._outlet.went(SendState.SENT)
         return None
-
-    async def _show(self, channel: Channel, row: OutboxRow) -> None:
-        gate = self._outlet.gate
-        if gate is not None:
-            released = await self._records.durably(lambda: gate.released(row))
-            row = replace(row, message=released)
-        parts = self._outlet.drawn(channel, row.message)
-        if row.edit_of is not None and not row.message.blocks:
-            await self._take_away(channel, row, row.edit_of)
-        elif not parts:
-            await self._fail(row, "nothing in it can be shown")
-        elif row.edit_of is not None:
-            await self._edit(channel, row, row.edit_of, parts[-1])
-        elif len(row.refs) >= len(parts):  # an older version made more parts of it, and all went out
-            await self._records.durably(lambda: self._outbox.record_sent(row.id))
-        else:
-            await self._post(channel, row, parts)
-
-    async def _post(self, channel: Channel, row: OutboxRow, parts: tuple[Payload, ...]) -> None:
-        if row.replaces is not None and not row.refs:
-            row = await self._take_over(channel, row, row.replaces, parts)
-        for index in range(len(row.refs), len(parts)):
-            nonce = row.nonce if index == 0 else f"{row.nonce}.{index}"
-            # What went unanswered is the first part without a ref; those after it were never asked for.
-            repeated = row.repeats > 0 and index == len(row.refs)
-            posted = await channel.post(self._address, parts[index], nonce=nonce, repeated=repeated)
-            self._outlet.reached(self._address)
-            if index == len(parts) - 1:
-                await self._records.last_part_aside(row.id, posted)
-            else:
-                await self._records.part(row.id, posted)
-
-    async def _take_over(
-        self, channel: Channel, row: OutboxRow, preview_id: int, parts: tuple[Payload, ...]
-    ) -> OutboxRow:
-        """Make a preview the row's first part. Where that is refused (a person deleted it) it is no more."""
-        shown = await self._records.durably(lambda: self._outbox.preview_shown(preview_id))
-        if shown is None:
-            return row
-        try:
-            await _repeatable(channel.edit(shown.ref, parts[0]))
-        except (MessageRejected, AddressGone) as error:
-            logger.info("preview %d to %s makes way: %s", preview_id, self._address, error)
-            await self._let_go(channel, shown.ref)
-            await self._records.durably(lambda: self._outbox.record_preview(preview_id, None))
-            return row
-        if len(parts) == 1:
-            await self._records.last_part_aside(row.id, shown)
-        else:
-            await self._records.part(row.id, shown)
-        return replace(row, refs=(shown.ref,))
-
-    async def _let_go(self, channel: Channel, ref: MessageRef) -> None:
-        """Take away what something else is shown instead of."""
-        try:
-            await _repeatable(channel.retract(ref))
-        except (MessageRejected, AddressGone) as error:
-            logger.info("%s stays at %s: %s", ref, self._address, error)
-
-    async def _take_away(self, channel: Channel, row: OutboxRow, target: int) -> None:
-        """Where it stays, the row fails, and with that what is to be said then goes out."""
-        refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
-        for ref in refs:
-            if await _repeatable(channel.retract(ref)):
-                continue
-            logger.info("what row %d shows to %s stays: the platform keeps it", target, self._address)
-            if row.message.outcome is not None:  # somebody is to be told
-                await self._fail(row, "the platform keeps it")
-                return
-        await self._records.durably(lambda: self._outbox.record_sent(row.id))
-
-    async def _edit(self, channel: Channel, row: OutboxRow, target: int, last_part: Payload) -> None:
-        """Parts but the last stay as they are (see Channel.render)."""
-        await self._records.settled()
-        refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
-        if not refs:
-            await self._fail(row, "target was never shown")
-            return
-        await _repeatable(channel.edit(refs[-1], last_part))
-        await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     # --- when it did not go through ----------------------------------------------------------------------
     async def _not_sent(self, channel: Channel, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
@@ -307,20 +211,20 @@ class Sender:
             case RateLimited():
                 return await self._again(row, error.retry_after_s, str(error))
             case Unavailable():
-                return await self._again(row, self._pause_s(), str(error))
+                return await self._again(row, self._pace.next_pause_s(), str(error))
             case AuthRejected():
                 self._outlet.reject(channel, error)
                 return await self._again(row, 0, str(error))
-            case _RepeatableUnanswered():
-                return await self._again(row, self._pause_s(), str(error))
+            case RepeatableUnanswered():
+                return await self._again(row, self._pace.next_pause_s(), str(error))
             case Unanswered():
                 return await self._unanswered(row, str(error))
             case AddressGone():
                 self._outlet.not_reached(self._address, str(error), self._clock.now())
-                await self._fail(row, str(error))
+                await self._delivery.fail(row, str(error))
                 return None
             case _:
-                await self._fail(row, str(error))
+                await self._delivery.fail(row, str(error))
                 return None
 
     async def _again(self, row: OutboxRow, pause_s: float, reason: str) -> OutboxRow:
@@ -337,34 +241,6 @@ class Sender:
         row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason))
         return row if row.repeats < MAX_REPEATS else None
 
-    async def _fail(self, row: OutboxRow, reason: str) -> None:
-        self._outlet.went(SendState.FAILED)
-        logger.warning("row %d to %s failed: %s", row.id, self._address, reason)
-        elsewhere = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
-        if elsewhere:
-            self._outlet.pass_on(elsewhere)
-
-    def _pause_s(self) -> float:
-        self._failures += 1
-        return min(LONGEST_PAUSE_S, 2.0 ** min(self._failures - 1, 16)) * (1 - 0.3 * self._jitter())
-
-    async def _due(self, not_before: int) -> None:
-        wait_us = not_before - self._clock.now()
-        if wait_us > 0:
-            await self._clock.sleep(wait_us / SECOND_US)
-
     def _take(self, row: OutboxRow) -> None:
         self._held.add(row.id)
         heapq.heappush(self._rows, (row.id, row))
-
-
-class _RepeatableUnanswered(Unanswered):
-    """No answer to something that does no more when it is done twice."""
-
-
-async def _repeatable(request: Awaitable[T]) -> T:
-    """Changing a message twice is changing it once; so is taking it away."""
-    try:
-        return await request
-    except Unanswered as error:
-        raise _RepeatableUnanswered(str(error)) from error
