@@ -9,6 +9,7 @@ from core import texts
 from core.consent.cards import form_message, open_card, settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.answering import outcome_line
+from core.conversation.verdicts import refused
 from core.ids import Ids
 from core.messages import EDIT, ChoiceAnswer, plain
 from core.prompts import (
@@ -99,7 +100,7 @@ class Decisions:
         """A prompt was answered by its id."""
         # An id of somebody else's prompt must not tell that the prompt exists.
         if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
-            return _refused("unknown prompt", texts.NO_SUCH_PROMPT)
+            return refused("unknown prompt", texts.NO_SUCH_PROMPT)
         return self.vote(view.prompt, view, option, by_text=True)
 
     def vote(
@@ -178,7 +179,3 @@ def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
     if event.choice == EDIT and event.form is not None:
         return Option.APPROVE
     return prompt.answer_at(event.choice)
-
-
-def _refused(reason: str, word: str) -> Verdict:
-    return Verdict(f"refused: {reason}", (Say(plain(word)),))

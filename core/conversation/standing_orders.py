@@ -14,6 +14,7 @@ from core.approvals import (
     looser,
 )
 from core.consent.laws import ConsentLaws
+from core.conversation.verdicts import refused
 from core.messages import plain
 from core.prompts import Grant
 from core.store.accept import AcceptView, Survey, Verdict
@@ -38,15 +39,15 @@ def approvals(words: tuple[str, ...], view: AcceptView, laws: ConsentLaws) -> Ve
     if not words:
         return _said("command: /approvals", _told(view, survey, laws))
     if not everywhere and view.thread is None:
-        return _refused("no conversation yet", texts.APPROVALS_NO_THREAD)
+        return refused("no conversation yet", texts.APPROVALS_NO_THREAD)
     was = survey.standing.person if everywhere else survey.standing.thread
     now = _wished(wish, was)
     if now is None:
-        return _refused("no such setting", texts.approvals_usage(tuple(Preset)))
+        return refused("no such setting", texts.approvals_usage(tuple(Preset)))
     ceiling = laws.ceiling_of(view.principal)
     for name in SETTINGS:
         if getattr(now, name) != getattr(was, name) and looser(now, ceiling, name):
-            return _refused("looser than the policy", texts.approvals_ceiling(getattr(ceiling, name)))
+            return refused("looser than the policy", texts.approvals_ceiling(getattr(ceiling, name)))
     thread_id = None if everywhere or view.thread is None else view.thread.id
     standing = replace(survey.standing, **{"person" if everywhere else "thread": now})
     told = _told(view, replace(survey, standing=standing), laws)
@@ -89,11 +90,11 @@ def grants(words: tuple[str, ...], view: AcceptView) -> Verdict:
         case ("revoke", word):
             gone = [grant for grant in own if word == EVERYWHERE or _names(word, grant)]
             if not gone or (word != EVERYWHERE and len(gone) > 1):
-                return _refused("no such grant", texts.NO_SUCH_GRANT)
+                return refused("no such grant", texts.NO_SUCH_GRANT)
             effects = tuple(RevokeGrant(grant.id) for grant in gone)
             return Verdict("command: /grants", (*effects, Say(plain(texts.grants_revoked(len(gone))))))
         case _:
-            return _refused("no such command", texts.GRANTS_USAGE)
+            return refused("no such command", texts.GRANTS_USAGE)
 
 
 def _names(word: str, grant: Grant) -> bool:
@@ -130,7 +131,3 @@ def progress(view: AcceptView, laws: ConsentLaws) -> str:
 
 def _said(outcome: str, word: str) -> Verdict:
     return Verdict(outcome, (Say(plain(word)),))
-
-
-def _refused(reason: str, word: str) -> Verdict:
-    return Verdict(f"refused: {reason}", (Say(plain(word)),))
