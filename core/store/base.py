@@ -20,7 +20,8 @@ from core.store.hooking import Hooking
 from core.store.kept import Kept
 from core.store.keys import Keys
 from core.store.notices import NoticeUnits
-from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
+from core.store.pairing import NoiseRow
+from core.store.people import People
 from core.store.routine_port import Routines
 from core.store.rows import (
     Draft,
@@ -39,11 +40,23 @@ from core.store.run_journal import RunJournal
 from core.store.tending import Tending
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Entry, Note, ToolResult
-from core.users import Person, Principal, Role
+from core.users import Principal
 
 
 class Store(
-    Outbox, Feeds, Keys, Consents, Tending, Kept, NoticeUnits, Routines, RunJournal, Hooking, Audit, Protocol
+    Outbox,
+    Feeds,
+    Keys,
+    People,
+    Consents,
+    Tending,
+    Kept,
+    NoticeUnits,
+    Routines,
+    RunJournal,
+    Hooking,
+    Audit,
+    Protocol,
 ):
     """The hub's memory."""
 
@@ -190,48 +203,11 @@ class Store(
         """
         ...
 
-    # --- people and consent ----------------------------------------------------------------------------
-    async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
-        """The user as it is now; made if missing. The role given is written."""
-        ...
-
-    async def user(self, user_id: str) -> Principal | None:
-        """A user by id."""
-        ...
-
-    async def people(self) -> Sequence[Person]:
-        """All users with their accounts, in order of name."""
-        ...
-
-    async def pairing_requests(self) -> Sequence[PairingRequest]:
-        """Requests to be let in whose codes are good, oldest first."""
-        ...
-
-    async def settle_pairing(
-        self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
-    ) -> Settled:
-        """Have a request decided, in one transaction with what it is decided on: of several decisions at once
-        one wins and the others see it. `channel`: None for requests of any; `guesser`: under which name a
-        wrong code is counted."""
-        ...
-
-    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
-        """A paired or linked account is let in no more, from its next event on; False if it is neither.
-        `by`: a user's id, for the audit."""
-        ...
-
-    async def link_account(
-        self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
-    ) -> Principal | None:
-        """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user.
-        `by`: a user's id, for the audit."""
-        ...
-
+    # --- looking ---------------------------------------------------------------------------------------
     async def open_prompts(self) -> Sequence[PromptView]:
         """All open prompts, oldest first."""
         ...
 
-    # --- looking ---------------------------------------------------------------------------------------
     async def thread(self, thread_id: str) -> ThreadRow | None:
         """A thread by id."""
         ...

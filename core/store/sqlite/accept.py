@@ -28,12 +28,13 @@ from core.store.effects import QueueInput, RebindThread
 from core.store.pairing import ClaimView
 from core.store.rows import PromptView, ThreadRow, TurnState
 from core.store.sqlite import feed, pairing, people, prompts, standing, strangers
+from core.store.sqlite.cards import learn_copy
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.inputs import edit, goes_on
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.moving import move
-from core.store.sqlite.outbox import Cause, enqueue, learn_copy
+from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.steps import used_of
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction

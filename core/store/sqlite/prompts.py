@@ -12,9 +12,9 @@ from core.store.codec import answer_to_text, refs_from_json, storable, strings_t
 from core.store.effects import EditCall
 from core.store.rows import PromptView, TurnStart
 from core.store.sqlite.audit import hidden, record
+from core.store.sqlite.cards import change_cards
 from core.store.sqlite.feed import put_outcome
 from core.store.sqlite.opening import offer_columns
-from core.store.sqlite.outbox import change_cards
 from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import started

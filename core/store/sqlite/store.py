@@ -9,36 +9,18 @@ from core.audit_chain import ChainKeys, PassingKeys
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
-from core.messages import Address, InboundEvent, InboundMessage, Message, MessageRef, Sender
-from core.ports import OutboxRow, Posted, Seen, Surroundings
-from core.prompts import Prompt
+from core.messages import InboundEvent, InboundMessage, Message
+from core.ports import OutboxRow, Seen
 from core.store.accept import Accepted, Judge
-from core.store.base import RunCheck
 from core.store.changes import ChangeListener, ChangeLog
-from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
+from core.store.pairing import NoiseRow
 from core.store.rows import (
-    Draft,
     Explanation,
-    LoadedTurn,
-    NewCall,
     PromptView,
-    Recovery,
     ThreadRow,
-    TurnFinished,
-    TurnStart,
-    TurnState,
 )
 from core.store.sqlite import (
-    opening,
     operator,
-    outbox,
-    pairing,
-    people,
-    previews,
-    recovery,
-    steps,
-    turn_ends,
-    turns,
 )
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.auditing import AuditUnits
@@ -46,23 +28,35 @@ from core.store.sqlite.consenting import Consenting
 from core.store.sqlite.hooking import HookUnits
 from core.store.sqlite.kept import KeptUnits
 from core.store.sqlite.notices import NoticeUnits
+from core.store.sqlite.outbox_units import OutboxUnits
+from core.store.sqlite.people_units import PeopleUnits
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.routine_store import RoutineUnits
 from core.store.sqlite.run_units import RunJournalUnits
 from core.store.sqlite.tending import PromptTending
 from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
+from core.store.sqlite.turn_units import TurnUnits
 from core.store.sqlite.writer import Writer
-from core.tool import ProcessInfo, UseLimit
-from core.transcript import AssistantSaid, Entry, Note, ToolResult
-from core.users import Person, Principal, Role
+from core.transcript import Entry
+from core.users import Principal
 
 PROBE_BYTES = 1 << 18
 """A write that shows whether there is room again: a few bytes would fit on many a full disk."""
 
 
 class SqliteStore(
-    HookUnits, RoutineUnits, RunJournalUnits, NoticeUnits, Consenting, PromptTending, KeptUnits, AuditUnits
+    HookUnits,
+    RoutineUnits,
+    RunJournalUnits,
+    NoticeUnits,
+    TurnUnits,
+    OutboxUnits,
+    PeopleUnits,
+    Consenting,
+    PromptTending,
+    KeptUnits,
+    AuditUnits,
 ):
     """Implements core.store.base.Store; every method is described there.
 
@@ -155,185 +149,11 @@ class SqliteStore(
             lambda tx: operator.take_up(tx, user_id, channel, external_id, thread_id)
         )
 
-    # --- turns -----------------------------------------------------------------------------------------
-
-    async def load_turn(self, start: TurnStart) -> LoadedTurn:
-        """See Store."""
-        return await self._reader.run(lambda tx: steps.load_turn(tx, start))
-
-    async def record_reply_and_intents(
-        self,
-        turn_id: str,
-        reply: AssistantSaid,
-        calls: Sequence[NewCall],
-        *,
-        refused: Sequence[ToolResult] = (),
-    ) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: steps.record_reply(tx, turn_id, reply, calls, refused))
-
-    async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: steps.record_notes(tx, turn_id, notes))
-
-    async def ask_person(
-        self, prompt: Prompt, cards: Sequence[Draft], *, beside: Sequence[Prompt] = ()
-    ) -> tuple[OutboxRow, ...]:
-        """See Store."""
-        return await self._writer.run(lambda tx: opening.ask_person(tx, (prompt, *beside), cards))
-
-    async def mark_running(
-        self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
-    ) -> str | None:
-        """See Store."""
-        return await self._writer.run(
-            lambda tx: steps.mark_running(tx, turn_id, call_id, check, limits=limits)
-        )
-
-    async def record_process(self, call_id: str, process: ProcessInfo) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: steps.record_process(tx, call_id, process))
-
-    async def finish_calls(
-        self, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
-    ) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: steps.finish_calls(tx, turn_id, results, started_at))
-
-    async def finish_turn_and_enqueue(
-        self,
-        turn_id: str,
-        state: TurnState,
-        answer: AssistantSaid | None,
-        messages: Sequence[Draft],
-        *,
-        next_turn_id: str,
-        error: str | None = None,
-        send_now: bool = False,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> TurnFinished:
-        """See Store."""
-        return await self._writer.run(
-            lambda tx: turn_ends.finish(
-                tx, turn_id, state, answer, messages, next_turn_id, error, send_now=send_now
-            ),
-            meanwhile=meanwhile,
-        )
-
-    # --- starting again --------------------------------------------------------------------------------
-
-    async def recover(self) -> Recovery:
-        """See Store."""
-        return await self._writer.run(recovery.recover)
-
-    async def resume_turn(self, turn_id: str) -> TurnStart:
-        """See Store."""
-        return await self._writer.run(lambda tx: recovery.resume_turn(tx, turn_id))
-
-    async def release_turns(self, turn_ids: Sequence[str]) -> None:
-        """See Store."""
-        await self._writer.run(lambda tx: recovery.release_turns(tx, turn_ids))
-
-    async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
-        """See Store."""
-        return await self._writer.run(lambda tx: turns.start_next(tx, thread_id, next_turn_id))
-
-    async def mark_unknown(
-        self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
-    ) -> tuple[OutboxRow, ...]:
-        """See Store."""
-        return await self._writer.run(lambda tx: opening.mark_unknown(tx, call_id, prompt, cards))
-
-    # --- people and consent ----------------------------------------------------------------------------
-
-    async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
-        """See Store."""
-        return await self._writer.run(lambda tx: people.ensure_user(tx, user_id, role, name))
-
-    async def user(self, user_id: str) -> Principal | None:
-        """See Store."""
-        return await self._queries.user(user_id)
-
-    async def people(self) -> Sequence[Person]:
-        """See Store."""
-        return await self._queries.people()
-
-    async def pairing_requests(self) -> Sequence[PairingRequest]:
-        """See Store."""
-        return await self._queries.pairing_requests()
-
-    async def settle_pairing(
-        self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
-    ) -> Settled:
-        """See Store."""
-        return await self._writer.run(lambda tx: pairing.settle(tx, channel, guesser, judge))
-
-    async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
-        """See Store."""
-        return await self._writer.run(lambda tx: people.revoke_account(tx, channel, platform_user_id, by))
-
-    async def link_account(
-        self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
-    ) -> Principal | None:
-        """See Store."""
-        sender = Sender(platform_user_id, name)
-        return await self._writer.run(lambda tx: people.link_account(tx, user_id, channel, sender, by))
+    # --- looking ---------------------------------------------------------------------------------------
 
     async def open_prompts(self) -> Sequence[PromptView]:
         """See Store."""
         return await self._queries.open_prompts()
-
-    # --- going out -------------------------------------------------------------------------------------
-
-    async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
-        """See Outbox."""
-        return await self._reader.run(lambda tx: outbox.pending(tx, channel))
-
-    async def claim_outbox(self, row_id: int) -> OutboxRow:
-        """See Outbox."""
-        return await self._writer.run(lambda tx: outbox.claim(tx, row_id))
-
-    async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
-        """See Outbox."""
-        return await self._reader.run(lambda tx: outbox.sent_refs(tx, row_id))
-
-    async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
-        """See Outbox."""
-        await self._writer.run(
-            lambda tx: outbox.record_part_sent(tx, row_id, posted, last=last), unhurried=last
-        )
-
-    async def record_sent(self, row_id: int) -> None:
-        """See Outbox."""
-        await self._writer.run(lambda tx: outbox.record_sent(tx, row_id))
-
-    async def retry_outbox(self, row_id: int, *, not_before: int, reason: str) -> None:
-        """See Outbox."""
-        await self._writer.run(lambda tx: outbox.retry(tx, row_id, not_before, reason))
-
-    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
-        """See Outbox."""
-        return await self._writer.run(lambda tx: outbox.mark_ambiguous(tx, row_id, reason))
-
-    async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
-        """See Outbox."""
-        return await self._writer.run(lambda tx: previews.begin(tx, turn_id, channel, address))
-
-    async def record_preview(self, row_id: int, posted: Posted | None) -> None:
-        """See Outbox."""
-        await self._writer.run(lambda tx: previews.record(tx, row_id, posted))
-
-    async def preview_shown(self, row_id: int) -> Posted | None:
-        """See Outbox."""
-        return await self._reader.run(lambda tx: previews.shown(tx, row_id))
-
-    async def surroundings(self, row_id: int) -> Surroundings:
-        """See Outbox."""
-        return await self._reader.run(lambda tx: previews.surroundings(tx, row_id))
-
-    # --- what tools keep -------------------------------------------------------------------------------
-
-    # --- looking ---------------------------------------------------------------------------------------
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
         """See Store."""
