@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot import config_errors
-from bot.config_errors import Key, Problem, Where
+from bot.config_errors import Problem, Where, syntax
+from bot.config_shape import Key, is_list, typed
 from bot.errors import ConfigError
 from bot.places import OVERRIDE_PREFIX
 from bot.toml_lines import locate
@@ -37,7 +37,7 @@ def read(source: Path, cwd: Path) -> Document:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([config_errors.syntax(source, text, str(error))]) from error
+        raise ConfigError([syntax(source, text, str(error))]) from error
     except (RecursionError, ValueError, OverflowError) as error:  # nested too deep; a date that is none
         raise ConfigError([f"{source}: cannot be read as TOML ({error}); simplify the file"]) from error
     return Document(tree, Where(source, locate(text.replace("\r\n", "\n"))))
@@ -65,11 +65,11 @@ def _place(tree: dict[str, Any], segments: list[str], raw: str) -> Key | None:
             return None
         key = (*key, step)
         if position == len(segments) - 1:
-            value = config_errors.typed(raw, key)
+            value = typed(raw, key)
         else:
             value = _existing(at, step)
             if value is None:
-                value = [] if config_errors.is_list(key) else {}
+                value = [] if is_list(key) else {}
         _put(at, step, value)
         at = value
     return key

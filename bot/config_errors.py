@@ -1,25 +1,22 @@
 """Turns what is wrong with a configuration into one line each, with the place and what to do about it.
 
-Knows the shape of bot.settings: which keys a section has, what type a key is, what an example looks like.
+Knows by the shape of bot.settings what was meant, and what an example looks like.
 """
 
 import difflib
 import json
 import re
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import cast, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from bot.config_shape import Key, OneOf, annotation_at, field_at, fields_of, inner, keys_below
 from bot.settings import PLANNED, PLANNED_VALUES, Config
 
-Key = tuple[str | int, ...]
 PLATFORMS = ("telegram", "slack", "discord")
 SHOWN_CHARACTERS = 40
 
@@ -82,94 +79,6 @@ def syntax(source: Path, text: str, message: str) -> str:
     return f"{source}:{line}: not valid TOML: {what}; correct this line"
 
 
-# --------------------------------------------------------------------------------------- the models' shape
-
-
-@dataclass(frozen=True, slots=True)
-class _OneOf:
-    """A section that is one of several, by its platform."""
-
-    sections: Mapping[str, type[BaseModel]]
-
-    @property
-    def fields(self) -> Mapping[str, FieldInfo]:
-        """Those of all of them."""
-        return {
-            name: found
-            for one in reversed(list(self.sections.values()))  # of equal names the first section's
-            for name, found in one.model_fields.items()
-        }
-
-
-def _inner(annotation: Any) -> Any:
-    """An annotation without its wrapping: `Annotated`, `| None`."""
-    if get_origin(annotation) in (Union, UnionType):
-        choices = [choice for choice in get_args(annotation) if choice is not type(None)]
-        if len(choices) > 1:
-            return _OneOf({get_args(one.model_fields["platform"].annotation)[0]: one for one in choices})
-        annotation = choices[0]
-    return _inner(get_args(annotation)[0]) if hasattr(annotation, "__metadata__") else annotation
-
-
-def _fields(section: Any) -> Mapping[str, FieldInfo]:
-    """The keys of a section; none of anything else."""
-    if isinstance(section, _OneOf):
-        return section.fields
-    is_section = isinstance(section, type) and issubclass(section, BaseModel)
-    return section.model_fields if is_section else {}
-
-
-def _field(key: Key) -> FieldInfo | None:
-    """The field a key ends at; None for entries of lists and tables, and for keys there are none of."""
-    return _fields(annotation_at(key[:-1])).get(str(key[-1])) if key else None
-
-
-def annotation_at(key: Key) -> Any:
-    """The type expected at a key; None where there is no such key. The key of a channel may have its platform
-    before what belongs to it, as the models' refusals do."""
-    annotation: Any = Config
-    for step in key:
-        if isinstance(annotation, _OneOf) and step in annotation.sections:
-            annotation = annotation.sections[str(step)]
-        elif fields := _fields(annotation):
-            found = fields.get(str(step))
-            annotation = _inner(found.annotation) if found else None
-        elif get_origin(annotation) is Mapping:
-            annotation = _inner(get_args(annotation)[1])
-        elif get_origin(annotation) is tuple:
-            annotation = _inner(get_args(annotation)[0])
-        else:
-            return None
-    return annotation
-
-
-def is_list(key: Key) -> bool:
-    """Whether a key holds a list."""
-    return get_origin(annotation_at(key)) is tuple
-
-
-def _is_text(annotation: Any) -> bool:
-    return annotation in (str, SecretStr, Path) or get_origin(annotation) is Literal
-
-
-def typed(raw: str, key: Key) -> Any:
-    """An environment variable's value as the file would have held it.
-
-    Text is taken as it stands (or in TOML's quotes); everything else is TOML. What is neither stays text,
-    so that the models refuse it like any other wrong value.
-    """
-    if _is_text(annotation_at(key)) and raw[:1] not in ('"', "'"):
-        return raw
-    try:
-        parsed = tomllib.loads(f"value = {raw}\n")
-    except (ValueError, RecursionError, OverflowError):
-        return raw
-    return parsed["value"] if parsed.keys() == {"value"} else raw
-
-
-# ------------------------------------------------------------------------------------- problems in words
-
-
 def explain(refused: ValidationError, hidden: set[Key]) -> list[Problem]:
     """The models' refusals in words. `hidden`: keys whose values must not be shown."""
     problems = [_explain(error, hidden) for error in refused.errors(include_url=False)]
@@ -209,7 +118,7 @@ def written(key: Key) -> Key:
 def _platform(error: ErrorDetails) -> str:
     found = error["input"].get("platform") if isinstance(error["input"], Mapping) else None
     shown = _literal(found) if isinstance(found, str) else "this"
-    choices = list(cast("_OneOf", annotation_at(("channels", ""))).sections)
+    choices = list(cast("OneOf", annotation_at(("channels", ""))).sections)
     listed = " or ".join(_literal(choice) for choice in choices)
     for later in PLANNED_VALUES[("channels", "platform")]:
         if found == later:
@@ -259,24 +168,14 @@ def _unknown(key: Key) -> str:
     plain = tuple(str(step) for step in key if not isinstance(step, int))
     if _general(plain) in PLANNED:
         return "is not supported by this version; remove it"
-    names = list(_fields(annotation_at(key[:-1])))
+    names = list(fields_of(annotation_at(key[:-1])))
     near = difflib.get_close_matches(str(key[-1]), names, n=1)
     if near:
         return f"unknown key; did you mean {near[0]}?"
-    homes = [home for home in _homes(Config) if home[-1] == key[-1]]
+    homes = [home for home in keys_below(Config) if home[-1] == key[-1]]
     if len(homes) == 1:
         return f"unknown key here; it belongs to [{'.'.join(homes[0][:-1])}]"
     return f"unknown key; remove it, or use one of {', '.join(names)}"
-
-
-def _homes(model: type[BaseModel], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
-    """All keys of sections with fixed names."""
-    for name, found in model.model_fields.items():
-        inner = _inner(found.annotation)
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from _homes(inner, (*above, name))
-        elif above:
-            yield (*above, name)
 
 
 def _general(plain: tuple[str, ...]) -> tuple[str, ...]:
@@ -298,7 +197,7 @@ def _choice(key: Key, value: object, *, shown: bool) -> str:
 
 def _example(key: Key) -> str:
     """How a good value is written, as advice."""
-    found = _field(key)
+    found = field_at(key)
     if found is None:
         return (
             f"correct the entry of {dotted(written(key)[:-1])}" if len(key) > 1 else "write it as a section"
@@ -307,7 +206,7 @@ def _example(key: Key) -> str:
     if found.examples:
         return f"for example {name} = {_literal(found.examples[0])}"
     default = found.get_default(call_default_factory=True)
-    if isinstance(default, BaseModel) or get_origin(_inner(found.annotation)) is Mapping or name == "models":
+    if isinstance(default, BaseModel) or get_origin(inner(found.annotation)) is Mapping or name == "models":
         return f"write it as [{dotted(written(key))}]" if name != "models" else "write it as [[models]]"
     return f"for example {name} = {_literal(default)}"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot import config_errors
 from bot.config_document import Document
-from bot.config_errors import Key, Problem
+from bot.config_errors import Problem
+from bot.config_shape import Key, annotation_at, typed
 from bot.setting_types import Unopened
 
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
@@ -24,7 +24,7 @@ def apply_references(
     for holder, step, key, found in _found(document, _VARIABLE):
         name = found.group(1)
         if name in environ:
-            holder[step] = config_errors.typed(environ[name], key)
+            holder[step] = typed(environ[name], key)
             document.hidden.add(key)
         elif not secrets and _is_secret(key):
             holder[step] = Unopened(found.group())
@@ -54,7 +54,7 @@ def apply_vault(
 
 
 def _is_secret(key: Key) -> bool:
-    return config_errors.annotation_at(key) is SecretStr
+    return annotation_at(key) is SecretStr
 
 
 def _found(document: Document, pattern: re.Pattern[str]) -> Iterator[tuple[Any, Any, Key, re.Match[str]]]:

@@ -12,7 +12,8 @@ import typer
 from bot.cli.ending import CommandFailed
 from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
 from bot.config import database_of
-from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView, conversation
+from bot.conversation_views import ConversationView, EntryView, ThreadView, conversation
+from bot.views import ApprovalView, UserView
 from core.errors import StoreError
 
 if TYPE_CHECKING:
