@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from core import texts
 from core.actors import ThreadActors
 from core.clock import Clock
+from core.consent import card_texts
 from core.consent.cards import expired_text, reminder, settled_card
 from core.conversation.elsewhere import Elsewhere
 from core.errors import StoreUnavailable
@@ -84,7 +84,7 @@ class PromptExpiry:
             told = Draft(
                 thread.channel,
                 thread.address,
-                plain(texts.escalated(prompt.title, await self._names(view))),
+                plain(card_texts.escalated(prompt.title, await self._names(view))),
                 self._ids.row_id(),
             )
             self._send(await self._store.escalate_prompt(prompt.id, cards, told))

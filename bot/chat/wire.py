@@ -23,7 +23,7 @@ from bot.web.items import (
 )
 from channels import blocks
 from channels.blocks import Mark, showable
-from core import texts
+from core.consent import card_texts
 from core.prompts import Option
 
 ITEM: TypeAdapter[Item] = TypeAdapter(Item)
@@ -68,7 +68,7 @@ def card_in(approval: ApprovalPage) -> Card:
     parts: list[blocks.Block] = [*plain(approval.title)]
     if approval.calls:
         for number, call in enumerate(approval.calls, start=1):
-            parts += plain(texts.joint_heading(number, call.tool, call.reason))
+            parts += plain(card_texts.joint_heading(number, call.tool, call.reason))
             parts.append(blocks.CodeBlock(showable("\n".join(call.lines))))
     elif approval.details:
         parts.append(blocks.CodeBlock(showable("\n".join(approval.details))))

@@ -8,8 +8,8 @@ from bot.web.blocks import Page
 from bot.web.callers import Caller
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
-from core import texts
 from core.approvals import MOST_LOOP_S, MOST_ROUNDS, MOST_TOOLS, SETTINGS, ApprovalSettings, Preset, looser
+from core.consent import card_texts
 from core.consent.laws import ConsentLaws
 from core.store.base import Store
 from core.store.feed import ThreadGlance
@@ -121,7 +121,7 @@ class ApprovalPolicies:
         ceiling = self._laws.ceiling_of(glance.owner)
         for name in SETTINGS:
             if looser(wanted, ceiling, name):
-                raise ApiError(409, "refused", texts.approvals_ceiling(getattr(ceiling, name)), name)
+                raise ApiError(409, "refused", card_texts.approvals_ceiling(getattr(ceiling, name)), name)
         await self._store.set_thread_approvals(glance.thread.id, wanted, by=call.caller.principal.user_id)
         return await self._page(glance)
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core import texts
 from core.agent.services import ChatServices, ChatSettings
 from core.clock import SECOND_US
+from core.consent import card_texts
 from core.consent.cards import fitting, open_card
 from core.consent.opening import reminded_at, unknown_outcome_prompt
 from core.consent.rules import ApprovalRule
@@ -73,7 +73,7 @@ class Asking:
     async def _joint(self, asked: Sequence[Asked]) -> _Card:
         calls = tuple(_shown(one) for one in asked)
         offer = Options((Option.APPROVE, Option.DENY, Option.ONE_BY_ONE))
-        prompt = self._prompt(PromptKind.APPROVAL, texts.joint_title(len(calls)), offer)
+        prompt = self._prompt(PromptKind.APPROVAL, card_texts.joint_title(len(calls)), offer)
         binding = joint_binding(call.binding for call in calls)
         return await self._ruled(replace(prompt, calls=calls, binding=binding), self._rule(asked[0]))
 
@@ -82,7 +82,7 @@ class Asking:
         rule = self._rule(asked)
         offer = Options(ask.options(rule.vote.quorum))
         prompt = replace(
-            self._prompt(PromptKind.APPROVAL, texts.approval_title(tool.name, ask.reason), offer),
+            self._prompt(PromptKind.APPROVAL, card_texts.approval_title(tool.name, ask.reason), offer),
             call_id=asked.call.call_id,
             detail=asked.needs.detail,
             binding=asked.needs.binding,
@@ -131,7 +131,7 @@ class Asking:
     async def whether_to_go_on(self, reason: str) -> None:
         """The budget is used up; `reason` is a sentence."""
         offer = Options((Option.CONTINUE, Option.STOP))
-        await self._open(_Card(self._prompt(PromptKind.CONTINUE, texts.continue_title(reason), offer)))
+        await self._open(_Card(self._prompt(PromptKind.CONTINUE, card_texts.continue_title(reason), offer)))
 
     def _prompt(self, kind: PromptKind, title: str, offer: Offer) -> Prompt:
         now = self._services.clock.now()

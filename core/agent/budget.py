@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core import texts
 from core.approvals import LoopLimits
 from core.clock import SECOND_US
+from core.consent import card_texts
 
 
 class Limit(StrEnum):
@@ -41,16 +41,16 @@ class LoopBudget:
     def exhausted(self, now_s: float) -> Exhausted | None:
         """What is used up, before another round of the model."""
         if self.counted and self.rounds >= self.limits.max_rounds:
-            return Exhausted(Limit.ROUNDS, texts.budget_rounds(self.rounds))
+            return Exhausted(Limit.ROUNDS, card_texts.budget_rounds(self.rounds))
         return self.no_more_tools(now_s)
 
     def no_more_tools(self, now_s: float) -> Exhausted | None:
         """What is used up, before another call of a round that was begun."""
         limits = self.limits
         if self.counted and self.tools_run >= limits.max_tools:
-            return Exhausted(Limit.TOOLS, texts.budget_tools(self.tools_run))
+            return Exhausted(Limit.TOOLS, card_texts.budget_tools(self.tools_run))
         if self.remaining_s(now_s) <= 0:
-            return Exhausted(Limit.TIME, texts.budget_time(limits.loop_timeout_s))
+            return Exhausted(Limit.TIME, card_texts.budget_time(limits.loop_timeout_s))
         return None
 
     def calls_left(self) -> int | None:

@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Sequence
 from typing import assert_never
 
-from core import texts
 from core.clock import SECOND_US
+from core.consent import card_texts
 from core.consent.forms import lines_of
 from core.messages import Block, Choice, Code, FormField, Message, Plain, plain
 from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies
@@ -18,7 +18,9 @@ def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
     """The card with one choice for each answer it shows, in order. `editable`: the call's arguments can be
     changed on it."""
     quorum = prompt.rule.quorum
-    lines = [texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
+    lines = (
+        [card_texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
+    )
     lines += [typed] if (typed := _typed(prompt)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in labels(prompt))
@@ -38,7 +40,7 @@ def fitting(calls: Sequence[AskedCall]) -> int:
 def form_message(prompt: Prompt, fields: Sequence[FormField]) -> Message:
     """Asks for a call's arguments, where no form can be shown."""
     return Message(
-        blocks=(Plain(texts.FILL_IN), Code(lines_of(fields))),
+        blocks=(Plain(card_texts.FILL_IN), Code(lines_of(fields))),
         prompt_id=prompt.id,
     )
 
@@ -47,13 +49,13 @@ def reminder(prompt: Prompt, now: int) -> Message:
     """What people are told who have seen the card and not answered; `now`: microseconds UTC."""
     left_s = max(0, prompt.expires_at - now) // SECOND_US
     asked = prompt.title.partition("\n")[0]
-    text = texts.still_waiting(asked, left_s, consent=prompt.kind is PromptKind.APPROVAL)
+    text = card_texts.still_waiting(asked, left_s, consent=prompt.kind is PromptKind.APPROVAL)
     return plain("\n".join(line for line in (text, _typed(prompt)) if line))
 
 
 def expired_text(prompt: Prompt) -> str:
     """How a prompt that nobody answered in time ended."""
-    return texts.EXPIRED_CARD if isinstance(prompt.offer, Options) else texts.EXPIRED_QUESTION
+    return card_texts.EXPIRED_CARD if isinstance(prompt.offer, Options) else card_texts.EXPIRED_QUESTION
 
 
 def in_full(prompt: Prompt) -> str:
@@ -66,7 +68,7 @@ def labels(prompt: Prompt) -> tuple[str, ...]:
     """What its answers say, in their order."""
     match prompt.offer:
         case Options(options):
-            words = texts.JOINT_LABELS if prompt.calls else texts.OPTION_LABELS
+            words = card_texts.JOINT_LABELS if prompt.calls else card_texts.OPTION_LABELS
             return tuple(words[option] for option in options)
         case Replies(replies):
             return replies
@@ -80,9 +82,9 @@ def _typed(prompt: Prompt) -> str:
         case Options(options):
             return f"or type /approve {prompt.id} or /deny {prompt.id}" if Option.APPROVE in options else ""
         case Replies(secret=str()):
-            return texts.SEND_CREDENTIAL
+            return card_texts.SEND_CREDENTIAL
         case Replies(replies, free_text, _):
-            return texts.answer_in_words(choices=bool(replies)) if free_text else ""
+            return card_texts.answer_in_words(choices=bool(replies)) if free_text else ""
         case _:
             assert_never(prompt.offer)
 
@@ -111,4 +113,4 @@ def _call(place: int, call: AskedCall) -> tuple[Block, ...]:
 
 
 def _heading(place: int, call: AskedCall) -> str:
-    return texts.joint_heading(place, call.tool, call.reason)
+    return card_texts.joint_heading(place, call.tool, call.reason)

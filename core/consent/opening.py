@@ -1,7 +1,7 @@
 """Prompts that need no judgement to be worded."""
 
-from core import texts
 from core.clock import SECOND_US
+from core.consent import card_texts
 from core.ids import Ids
 from core.prompts import Option, Options, Prompt, PromptKind, VoteRule
 from core.store.rows import CallRow
@@ -27,7 +27,7 @@ def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now
         turn_id=call.turn_id,
         call_id=call.call_id,
         requester_id=requester_id,
-        title=texts.unknown_title(call.tool),
+        title=card_texts.unknown_title(call.tool),
         detail=call.arguments,
         offer=Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
         rule=VoteRule(),

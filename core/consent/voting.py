@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core import texts
+from core.consent import card_texts
 from core.prompts import Answer, Option, Prompt, PromptKind, PromptState
 from core.store.rows import PromptView
 from core.users import Principal, Role
@@ -39,7 +39,7 @@ def may_decide(view: PromptView, voter: Principal) -> str | None:
     """None if the voter may answer this prompt, else why not. Looks at the voter's role as it is now."""
     prompt = view.prompt
     if prompt.rule.not_requester and voter.user_id == prompt.requester_id:
-        return texts.REQUESTER_EXCLUDED
+        return card_texts.REQUESTER_EXCLUDED
     return None if _entitled(prompt, voter.user_id, voter.role) else _not_theirs(prompt)
 
 
@@ -47,14 +47,14 @@ def judge_vote(view: PromptView, voter: Principal, answer: Answer) -> VoteResult
     """Count one answer: any entitled refusal closes, as do enough approvals; one answer per person."""
     prompt = view.prompt
     if prompt.state is PromptState.CLOSED:
-        return VoteRefused(texts.already_settled(prompt.outcome_text or ""))
+        return VoteRefused(card_texts.already_settled(prompt.outcome_text or ""))
     refusal = may_decide(view, voter)
     if refusal is not None:
         return VoteRefused(refusal)
     if not prompt.takes(answer):
         return VoteRefused(_not_offered(prompt, answer))
     if any(vote.user_id == voter.user_id for vote in view.votes):
-        return VoteRefused(texts.ALREADY_VOTED)
+        return VoteRefused(card_texts.ALREADY_VOTED)
     if answer not in _AGREEING:
         return VoteCloses(answer)
     missing = prompt.rule.quorum - 1 - _approvals(view)
@@ -63,13 +63,13 @@ def judge_vote(view: PromptView, voter: Principal, answer: Answer) -> VoteResult
 
 def _not_theirs(prompt: Prompt) -> str:
     question = prompt.kind is PromptKind.QUESTION
-    return texts.NOT_YOUR_QUESTION if question else texts.NOT_ALLOWED_HERE
+    return card_texts.NOT_YOUR_QUESTION if question else card_texts.NOT_ALLOWED_HERE
 
 
 def _not_offered(prompt: Prompt, answer: Answer) -> str:
     if prompt.kind is PromptKind.QUESTION:
-        return texts.ANSWER_THE_QUESTION
-    return texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else texts.NO_SUCH_PROMPT
+        return card_texts.ANSWER_THE_QUESTION
+    return card_texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else card_texts.NO_SUCH_PROMPT
 
 
 def _entitled(prompt: Prompt, user_id: str, role: Role) -> bool:

@@ -8,7 +8,7 @@ Anything else is a text like any other, for ever.
 from dataclasses import dataclass
 from typing import assert_never
 
-from core import texts
+from core.consent import card_texts
 from core.consent.voting import may_decide
 from core.conversation.submission import BareAnswer
 from core.messages import InboundMessage, plain
@@ -60,19 +60,19 @@ def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
         return ()
     prompt = view.open_prompts[0].prompt
     if prompt.kind is PromptKind.QUESTION:
-        return (Say(plain(texts.waits_for_answer(prompt.title))),)
-    return (Say(plain(texts.waits_for_decision(prompt.title, prompt.id))),)
+        return (Say(plain(card_texts.waits_for_answer(prompt.title))),)
+    return (Say(plain(card_texts.waits_for_decision(prompt.title, prompt.id))),)
 
 
 def outcome_line(answer: Answer, name: str) -> str:
     """How a prompt ended, as its cards and late answers tell."""
     match answer:
         case Option():
-            return texts.outcome_line(answer, name)
+            return card_texts.outcome_line(answer, name)
         case Chose(_, label):
-            return texts.chosen_line(label, name)
+            return card_texts.chosen_line(label, name)
         case Wrote(text):
-            return texts.written_line(text, name)
+            return card_texts.written_line(text, name)
         case _:
             assert_never(answer)
 

@@ -4,7 +4,9 @@ from typing import assert_never
 
 from core import texts
 from core.clock import SECOND_US
+from core.consent import card_texts
 from core.consent.laws import ConsentLaws
+from core.conversation import pairing_texts
 from core.conversation.standing_orders import approvals, grants, progress
 from core.conversation.submission import (
     Approvals,
@@ -39,7 +41,7 @@ def command(submission: Command, view: AcceptView, laws: ConsentLaws, ids: Ids, 
         case Status():
             return Verdict("command: /status", (Say(plain(_status(view, laws, now))),))
         case Start(code) if is_code(normalise_code(code)):
-            return refused("known already", texts.KNOWN_ALREADY)
+            return refused("known already", pairing_texts.KNOWN_ALREADY)
         case Start():
             return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
         case Help():
@@ -83,7 +85,7 @@ def stop(view: AcceptView) -> Verdict:
     if not runs(view):
         return Verdict("command: /stop", (Say(plain(texts.NOTHING_TO_STOP)),))
     said = Say(plain(texts.stopped(view.waiting)))
-    return Verdict("command: /stop", (StopThread(texts.STOPPED_CARD), said))
+    return Verdict("command: /stop", (StopThread(card_texts.STOPPED_CARD), said))
 
 
 def runs(view: AcceptView) -> bool:

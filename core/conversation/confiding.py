@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from core import texts
 from core.clock import SECOND_US
+from core.consent import card_texts
 from core.consent.cards import settled_card
 from core.consent.voting import may_decide
 from core.conversation import credential_texts
@@ -86,7 +86,7 @@ class Confiding:
         if not value or len(value.encode(errors="replace")) > VALUE_LIMIT_BYTES:
             return _withheld("unusable", credential_texts.UNUSABLE)
         if sent_at - prompt.created_at > WAITS_US:
-            closes = _close(prompt, Option.SKIP, texts.EXPIRED_QUESTION)
+            closes = _close(prompt, Option.SKIP, card_texts.EXPIRED_QUESTION)
             return _withheld("too late", credential_texts.TOO_LATE, closes)
         sealed = self._sealed(name, value) if view.principal.role is Role.OWNER else None
         if sealed is None:

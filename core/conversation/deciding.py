@@ -5,7 +5,7 @@ prompt, changes the call it is about, or is refused with a word to the person.
 from dataclasses import replace
 from typing import assert_never
 
-from core import texts
+from core.consent import card_texts
 from core.consent.cards import form_message, open_card, settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.answering import outcome_line
@@ -39,7 +39,7 @@ from core.store.effects import (
 from core.store.rows import PromptView
 from core.users import Principal
 
-_NOT_ENTITLED = frozenset({texts.NOT_ALLOWED_HERE, texts.NOT_YOUR_QUESTION})
+_NOT_ENTITLED = frozenset({card_texts.NOT_ALLOWED_HERE, card_texts.NOT_YOUR_QUESTION})
 
 
 _GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
@@ -60,7 +60,7 @@ class Decisions:
             return self._form(event, view.prompt, view)
         answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
         if view.prompt is None or answer is None:
-            return Verdict("refused: unknown prompt", answer=texts.NO_SUCH_PROMPT)
+            return Verdict("refused: unknown prompt", answer=card_texts.NO_SUCH_PROMPT)
         if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
             return self._edited(view.prompt, view, answer, by_text=False)
         return self.vote(view.prompt, view, answer, by_text=False)
@@ -79,7 +79,7 @@ class Decisions:
         outcome, fields = f"form: {on.prompt.id}", self._edit.fields
         if event.opens_form:
             return Verdict(outcome, form=fields)
-        return Verdict(outcome, (Say(form_message(on.prompt, fields)),), answer=texts.REPLY_TO_CHANGE)
+        return Verdict(outcome, (Say(form_message(on.prompt, fields)),), answer=card_texts.REPLY_TO_CHANGE)
 
     def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
         """The call is changed, and agreed to as it is then: answers so far were to something else."""
@@ -100,7 +100,7 @@ class Decisions:
         """A prompt was answered by its id."""
         # An id of somebody else's prompt must not tell that the prompt exists.
         if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
-            return refused("unknown prompt", texts.NO_SUCH_PROMPT)
+            return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
         return self.vote(view.prompt, view, option, by_text=True)
 
     def vote(
@@ -114,7 +114,7 @@ class Decisions:
                 said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
                 return Verdict(f"refused: answer to {prompt.id}", said, answer=reason)
             case VoteCounts(missing):
-                word = texts.vote_counted(missing)
+                word = card_texts.vote_counted(missing)
                 said = (Say(plain(word)),) if by_text else ()
                 return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
             case VoteCloses(outcome):
@@ -127,7 +127,7 @@ class Decisions:
     ) -> Verdict:
         prompt = on.prompt
         text = outcome_line(outcome, view.principal.name)
-        text = texts.edited_line(text) if edited else text
+        text = card_texts.edited_line(text) if edited else text
         close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
         effects: tuple[Effect, ...] = (close,)
         # A card in another conversation changes where the typing person may not see it.
@@ -155,21 +155,21 @@ def _edit_refusal(
     """Why the call is not changed; None if it is."""
     prompt = on.prompt
     if prompt.state is PromptState.CLOSED:
-        return texts.already_settled(prompt.outcome_text or "")
+        return card_texts.already_settled(prompt.outcome_text or "")
     refusal = may_decide(on, editor)
     if refusal is not None:
         return refusal
     if answer not in {Option.APPROVE, *_GRANTING}:
-        return texts.EDIT_NEEDS_APPROVAL
+        return card_texts.EDIT_NEEDS_APPROVAL
     match edit:
         case None:
-            return texts.NOTHING_TO_EDIT
+            return card_texts.NOTHING_TO_EDIT
         case EditRefused(reason):
             return reason
         case EditForm():
             return None
         case EditedCall():
-            return None if edit.based_on == prompt.binding else texts.CHANGED_MEANWHILE
+            return None if edit.based_on == prompt.binding else card_texts.CHANGED_MEANWHILE
 
 
 def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from core import texts
+from core.consent import card_texts
 from core.consent.laws import ConsentLaws
 from core.conversation.access import Access
 from core.conversation.answering import decided_by_word, notice_while_asked, replied_by_text
@@ -216,7 +217,9 @@ class EventJudge:
             return self._decisions.vote(prompt, view, answer.option, by_text=True)
         if answer.command:
             asked = any(on.prompt.kind is PromptKind.QUESTION for on in view.open_prompts)
-            return refused("nothing to answer", texts.ANSWER_THE_QUESTION if asked else texts.NOTHING_WAITS)
+            return refused(
+                "nothing to answer", card_texts.ANSWER_THE_QUESTION if asked else card_texts.NOTHING_WAITS
+            )
         return self._input(event, view)
 
     def _too_fast(self, event: InboundMessage, view: AcceptView) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from core import texts
+from core.conversation import pairing_texts
 from core.conversation.access import Access
 from core.conversation.pairing import Claim, ClaimRules
 from core.conversation.submission import LetPersonIn, Link, Start, Submission
@@ -38,13 +38,13 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
     """An owner decides about somebody who waits; others are refused."""
     if view.claims is None:
         if view.principal.role is not Role.OWNER:
-            return refused("only the owner lets people in", texts.ONLY_OWNER_LETS_IN)
-        return refused("unknown channel", texts.unknown_channel(submission.channel))
+            return refused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
+        return refused("unknown channel", pairing_texts.unknown_channel(submission.channel))
     claim = Claim(submission.code, view.principal)
     decision = ClaimRules(access, ids).judge(claim, view.claims)
     match decision:
         case LetIn(request, principal):
-            word = texts.let_in(request.sender.name, principal.role)
+            word = pairing_texts.let_in(request.sender.name, principal.role)
             return Verdict("command: /approve", (decision, Say(plain(word))))
         case ClaimRefused(reason, word, wrong_code):
             return refused(reason, word, *((NoteWrongCode(),) if wrong_code else ()))
@@ -57,10 +57,10 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
 def link(event: InboundMessage, code: str, view: AcceptView, ids: Ids, now: int) -> Verdict:
     """A code for another account of the same person."""
     if not event.direct:
-        return refused("codes are for private conversations", texts.CODES_IN_PRIVATE)
+        return refused("codes are for private conversations", pairing_texts.CODES_IN_PRIVATE)
     if code:
-        return refused("known already", texts.KNOWN_ALREADY)
+        return refused("known already", pairing_texts.KNOWN_ALREADY)
     if view.principal.role is Role.GUEST:
-        return refused("guests cannot link", texts.GUESTS_CANNOT_LINK)
+        return refused("guests cannot link", pairing_texts.GUESTS_CANNOT_LINK)
     offer = OfferLink(ids.code(), now + CODE_LIFE_US)
-    return Verdict("command: /link", (offer, Say(plain(texts.link_code(offer.code)))))
+    return Verdict("command: /link", (offer, Say(plain(pairing_texts.link_code(offer.code)))))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core import texts
+from core.conversation import pairing_texts
 from core.conversation.access import Access
 from core.conversation.strangers import may_guess, same_code
 from core.ids import Ids, is_code, normalise_code
@@ -58,20 +58,20 @@ class ClaimRules:
     def judge(self, claim: Claim, view: ClaimView) -> Decision:
         """Who comes in as whom, or why not."""
         if claim.by.role is not Role.OWNER:
-            return ClaimRefused("only the owner lets people in", texts.ONLY_OWNER_LETS_IN)
+            return ClaimRefused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
         found = _find(claim, view)
         if isinstance(found, ClaimRefused):
             return found
         if found.state in {RequestState.APPROVED, RequestState.REJECTED}:
-            return ClaimRefused("code used already", texts.CODE_USED)
+            return ClaimRefused("code used already", pairing_texts.CODE_USED)
         if not found.is_open(view.now):
-            return ClaimRefused("code expired", texts.CODE_EXPIRED)
+            return ClaimRefused("code expired", pairing_texts.CODE_EXPIRED)
         if claim.pair_as is None:
-            return TurnDown(found, claim.by.user_id, plain(texts.NOT_LET_IN))
+            return TurnDown(found, claim.by.user_id, plain(pairing_texts.NOT_LET_IN))
         if claim.pair_as is PairAs.OWNER and not (claim.at_home and self._without_owner(view)):
-            return ClaimRefused("there is an owner already", texts.OWNER_KNOWN)
+            return ClaimRefused("there is an owner already", pairing_texts.OWNER_KNOWN)
         principal = self._member(found, view) if claim.pair_as is PairAs.MEMBER else claim.by
-        return LetIn(found, principal, claim.by.user_id, plain(texts.YOU_ARE_IN))
+        return LetIn(found, principal, claim.by.user_id, plain(pairing_texts.YOU_ARE_IN))
 
     def _without_owner(self, view: ClaimView) -> bool:
         return not self.access.owner_identities and not view.owner_paired
@@ -88,13 +88,13 @@ def _find(claim: Claim, view: ClaimView) -> PairingRequest | ClaimRefused:
     code = normalise_code(claim.wanted)
     if not is_code(code):
         request = next((one for one in view.requests if one.id == claim.wanted), None)
-        return request or ClaimRefused("no such request", texts.NO_SUCH_REQUEST)
+        return request or ClaimRefused("no such request", pairing_texts.NO_SUCH_REQUEST)
     if not may_guess(view.wrong):
-        return ClaimRefused("too many wrong codes", texts.TOO_MANY_CODES)
+        return ClaimRefused("too many wrong codes", pairing_texts.TOO_MANY_CODES)
     # All are compared; a good one counts more than an old one of the same letters.
     same = [one for one in view.requests if same_code(one.code, code)]
     same.sort(key=lambda one: one.is_open(view.now), reverse=True)
-    return same[0] if same else ClaimRefused("unknown code", texts.UNKNOWN_CODE, wrong_code=True)
+    return same[0] if same else ClaimRefused("unknown code", pairing_texts.UNKNOWN_CODE, wrong_code=True)
 
 
 class PairingDesk:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from core import texts
 from core.approvals import (
     MOST_LOOP_S,
     MOST_ROUNDS,
@@ -13,6 +12,7 @@ from core.approvals import (
     Preset,
     looser,
 )
+from core.consent import card_texts
 from core.consent.laws import ConsentLaws
 from core.conversation.verdicts import refused
 from core.messages import plain
@@ -39,15 +39,15 @@ def approvals(words: tuple[str, ...], view: AcceptView, laws: ConsentLaws) -> Ve
     if not words:
         return _said("command: /approvals", _told(view, survey, laws))
     if not everywhere and view.thread is None:
-        return refused("no conversation yet", texts.APPROVALS_NO_THREAD)
+        return refused("no conversation yet", card_texts.APPROVALS_NO_THREAD)
     was = survey.standing.person if everywhere else survey.standing.thread
     now = _wished(wish, was)
     if now is None:
-        return refused("no such setting", texts.approvals_usage(tuple(Preset)))
+        return refused("no such setting", card_texts.approvals_usage(tuple(Preset)))
     ceiling = laws.ceiling_of(view.principal)
     for name in SETTINGS:
         if getattr(now, name) != getattr(was, name) and looser(now, ceiling, name):
-            return refused("looser than the policy", texts.approvals_ceiling(getattr(ceiling, name)))
+            return refused("looser than the policy", card_texts.approvals_ceiling(getattr(ceiling, name)))
     thread_id = None if everywhere or view.thread is None else view.thread.id
     standing = replace(survey.standing, **{"person" if everywhere else "thread": now})
     told = _told(view, replace(survey, standing=standing), laws)
@@ -73,7 +73,7 @@ def _wished(words: tuple[str, ...], was: ApprovalSettings) -> ApprovalSettings |
 
 def _told(view: AcceptView, survey: Survey, laws: ConsentLaws) -> str:
     held = laws.in_force(view.principal, survey.standing)
-    return texts.approvals_told(
+    return card_texts.approvals_told(
         held.preset,
         held.limits.max_rounds if held.preset is not Preset.AUTO else None,
         held.limits.max_tools if held.preset is not Preset.AUTO else None,
@@ -90,11 +90,11 @@ def grants(words: tuple[str, ...], view: AcceptView) -> Verdict:
         case ("revoke", word):
             gone = [grant for grant in own if word == EVERYWHERE or _names(word, grant)]
             if not gone or (word != EVERYWHERE and len(gone) > 1):
-                return refused("no such grant", texts.NO_SUCH_GRANT)
+                return refused("no such grant", card_texts.NO_SUCH_GRANT)
             effects = tuple(RevokeGrant(grant.id) for grant in gone)
-            return Verdict("command: /grants", (*effects, Say(plain(texts.grants_revoked(len(gone))))))
+            return Verdict("command: /grants", (*effects, Say(plain(card_texts.grants_revoked(len(gone))))))
         case _:
-            return refused("no such command", texts.GRANTS_USAGE)
+            return refused("no such command", card_texts.GRANTS_USAGE)
 
 
 def _names(word: str, grant: Grant) -> bool:
@@ -104,14 +104,14 @@ def _names(word: str, grant: Grant) -> bool:
 
 def _listed(own: tuple[Grant, ...]) -> str:
     if not own:
-        return texts.NO_GRANTS
+        return card_texts.NO_GRANTS
     lines = (
-        texts.grant_line(
+        card_texts.grant_line(
             grant.tool, grant.pattern, grant.id[-SHORT_ID_CHARS:], everywhere=grant.thread_id is None
         )
         for grant in own
     )
-    return "\n".join([*lines, "", texts.GRANTS_USAGE])
+    return "\n".join([*lines, "", card_texts.GRANTS_USAGE])
 
 
 def progress(view: AcceptView, laws: ConsentLaws) -> str:
@@ -121,7 +121,7 @@ def progress(view: AcceptView, laws: ConsentLaws) -> str:
         return ""
     held = laws.in_force(view.principal, survey.standing)
     counted = held.preset is not Preset.AUTO
-    return texts.loop_progress(
+    return card_texts.loop_progress(
         survey.used.rounds,
         held.limits.max_rounds if counted else None,
         survey.used.tools_run,

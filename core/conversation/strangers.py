@@ -8,7 +8,8 @@ a known person asked for joins that person. Too much of any of it is counted ins
 import hmac
 from dataclasses import dataclass
 
-from core import texts
+from core.consent import card_texts
+from core.conversation import pairing_texts
 from core.conversation.access import Access, ChannelAccess, DirectMode
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundMessage, plain
@@ -76,15 +77,15 @@ class StrangerRules:
         rules = self.access.channels.get(event.channel, ChannelAccess())
         refusal = NOT_PAIRED if rules.direct is DirectMode.PAIRING else NOT_LISTED
         if view.recent >= KEPT_PER_MINUTE:
-            return TurnedAway(TOO_MANY_MESSAGES, word=texts.NOT_ALLOWED_HERE, noise=True)
+            return TurnedAway(TOO_MANY_MESSAGES, word=card_texts.NOT_ALLOWED_HERE, noise=True)
         if isinstance(event, ChoiceAnswer) or not event.direct:
-            return TurnedAway(refusal, word=texts.NOT_ALLOWED_HERE)
+            return TurnedAway(refusal, word=card_texts.NOT_ALLOWED_HERE)
         if self.code is not None:
             return self._redeem(self.code, view)
         if refusal not in view.told_at and view.told_here >= TOLD_LIMIT:
             return TurnedAway(CROWDED, noise=True)
         if rules.direct is not DirectMode.PAIRING:
-            return TurnedAway(refusal, plain(texts.NOT_PAIRED))
+            return TurnedAway(refusal, plain(pairing_texts.NOT_PAIRED))
         return self._knock(event, view)
 
     def _knock(self, event: InboundMessage, view: StrangerView) -> Met:
@@ -93,7 +94,9 @@ class StrangerRules:
         if len(view.open_here) >= OPEN_CODES:
             told_at = view.told_at.get(CROWDED)
             told = told_at is not None and 0 <= view.now - told_at < CODE_LIFE_US
-            return TurnedAway(CROWDED, plain(texts.TRY_LATER), noise=told, again_after_us=CODE_LIFE_US)
+            return TurnedAway(
+                CROWDED, plain(pairing_texts.TRY_LATER), noise=told, again_after_us=CODE_LIFE_US
+            )
         request = PairingRequest(
             id=self.ids.row_id(),
             code=self.ids.code(),
@@ -103,23 +106,30 @@ class StrangerRules:
             created_at=view.now,
             expires_at=view.now + CODE_LIFE_US,
         )
-        return Knock(NOT_PAIRED, request, plain(texts.ask_owner(event.channel, request.code)))
+        return Knock(NOT_PAIRED, request, plain(pairing_texts.ask_owner(event.channel, request.code)))
 
     def _redeem(self, code: str, view: StrangerView) -> Met:
         if not may_guess(view.wrong):
-            return TurnedAway(TOO_MANY_CODES, plain(texts.TOO_MANY_CODES), again_after_us=CODE_LIFE_US)
+            return TurnedAway(
+                TOO_MANY_CODES, plain(pairing_texts.TOO_MANY_CODES), again_after_us=CODE_LIFE_US
+            )
         found: LinkOffer | None = None
         for offer in view.offers:  # all of them: how long it takes tells nothing
             if same_code(offer.code, code):
                 found = offer
         if found is None:
-            return TurnedAway(UNKNOWN_CODE, plain(texts.UNKNOWN_CODE), again_after_us=0, wrong_code=True)
+            return TurnedAway(
+                UNKNOWN_CODE, plain(pairing_texts.UNKNOWN_CODE), again_after_us=0, wrong_code=True
+            )
         if found.used:
-            return TurnedAway(CODE_USED, plain(texts.CODE_USED), again_after_us=0)
+            return TurnedAway(CODE_USED, plain(pairing_texts.CODE_USED), again_after_us=0)
         if view.now >= found.expires_at or not self.access.vouches(found.root, found.user):
-            return TurnedAway(CODE_EXPIRED, plain(texts.CODE_EXPIRED), again_after_us=0)
+            return TurnedAway(CODE_EXPIRED, plain(pairing_texts.CODE_EXPIRED), again_after_us=0)
         sender = self.event.sender
-        answer, notice = texts.linked(found.user.name), texts.link_used(sender.name, self.event.channel)
+        answer, notice = (
+            pairing_texts.linked(found.user.name),
+            pairing_texts.link_used(sender.name, self.event.channel),
+        )
         return Join(JOINED, found, plain(answer), plain(notice))
 
 

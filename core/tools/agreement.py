@@ -1,6 +1,6 @@
 """Whether what a person agreed to is what would run now."""
 
-from core import texts
+from core.consent import card_texts
 from core.consent.binding import same_binding
 from core.prompts import Option
 from core.store.rows import CallRow, CallState
@@ -22,4 +22,4 @@ def outdated(call: CallRow, binding: str) -> str:
     if call.answer not in _AGREED or call.binding is None:
         return ""
     same_call = same_binding(call.binding.partition(".")[0], binding.partition(".")[0])
-    return texts.FILE_CHANGED if same_call else texts.CALL_CHANGED
+    return card_texts.FILE_CHANGED if same_call else card_texts.CALL_CHANGED

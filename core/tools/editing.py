@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from core import texts
+from core.consent import card_texts
 from core.consent.forms import as_before, changed_by, fields_of, looks_like_a_form
 from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
@@ -38,11 +38,11 @@ class CallEditing:
         """What can be changed of the prompt's call; None where nothing waits that has arguments."""
         glance = await self._store.prompt_glance(prompt_id)
         if glance is not None and glance.prompt.calls:
-            return EditRefused(texts.EDIT_ONE_BY_ONE)
+            return EditRefused(card_texts.EDIT_ONE_BY_ONE)
         if glance is None or not _has_arguments(glance.prompt):
             return None
         if self._pipeline.sensitive(glance.prompt.tool or ""):
-            return EditRefused(texts.NOT_SHOWN)
+            return EditRefused(card_texts.NOT_SHOWN)
         return EditForm(fields_of(_arguments(glance.arguments)))
 
     async def read_reply(self, channel: str, ref: MessageRef, text: str) -> EditedCall | EditRefused | None:
@@ -88,7 +88,7 @@ class CallEditing:
         """It is not known which of them is meant."""
         names = {name for call in prompt.calls for name in self._pipeline.argument_names(call.tool)}
         meant = form.lstrip().startswith("{") or changed_by(form, {}, names) is not None
-        return EditRefused(texts.EDIT_ONE_BY_ONE) if meant else None
+        return EditRefused(card_texts.EDIT_ONE_BY_ONE) if meant else None
 
     def _given(self, prompt: Prompt, form: str, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if form.lstrip().startswith("{"):
@@ -118,10 +118,10 @@ class CallEditing:
         rule = prompt.rule
         now = self._approvals.of(asked.tool.name, asked.ask, requester).vote
         if replace(now, escalated=rule.escalated) != rule:
-            return EditRefused(texts.EDIT_NEEDS_OTHERS)
+            return EditRefused(card_texts.EDIT_NEEDS_OTHERS)
         changed = replace(
             prompt,
-            title=texts.approval_title(asked.tool.name, asked.ask.reason),
+            title=card_texts.approval_title(asked.tool.name, asked.ask.reason),
             detail=asked.detail,
             offer=Options(asked.ask.options(rule.quorum)),
             binding=asked.binding,

@@ -1,12 +1,12 @@
 """Asking for consent and answering: what people see of a card, press, and are told."""
 
-from core import texts
+from core.consent import card_texts
 from tests.crash.town import LIMIT_S, OWNER, TOKEN, Town
 from tests.simulators.telegram.state import CallbackQuery
 from tests.simulators.telegram.world import Message
 
 ASKED = "May I run shell?"
-APPROVED, DENIED = texts.outcome_line("approve", "owner"), texts.outcome_line("deny", "owner")
+APPROVED, DENIED = card_texts.outcome_line("approve", "owner"), card_texts.outcome_line("deny", "owner")
 
 
 def lines(town: Town) -> list[str]:

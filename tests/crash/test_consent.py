@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core import texts
+from core.consent import card_texts
 from tests.crash.asking import APPROVED, answer_to, cards, data_of, done, lines
 from tests.crash.nursery import Nursery
 from tests.crash.town import APPROVE, LIMIT_S, OWNER, TOKEN, House, Town, open_town
@@ -38,7 +38,7 @@ async def test_a_button_pressed_while_the_hub_is_down_counts_once_and_every_copy
 
         assert await answer_to(town, while_down) == APPROVED
         for late in again:
-            assert await answer_to(town, late) == texts.already_settled(APPROVED)
+            assert await answer_to(town, late) == card_texts.already_settled(APPROVED)
         await town.telegram.wait_for(lambda: not town.open_cards(OWNER), LIMIT_S)
         for card in (stray, copy):
             assert APPROVED in card.text
@@ -59,7 +59,7 @@ async def test_a_strangers_press_is_refused_for_a_reason_they_see(
         (card,) = await cards(town, 1, group.id)
 
         refused = town.telegram.user_presses_button(STRANGER, card.id, APPROVE, chat_id=group.id)
-        assert await answer_to(town, refused) == texts.NOT_ALLOWED_HERE
+        assert await answer_to(town, refused) == card_texts.NOT_ALLOWED_HERE
         assert town.telegram.callbacks[refused.id].answers[0]["show_alert"] is True
         assert card.keyboard is not None
         assert lines(town) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core import texts
+from core.consent import card_texts
 from tests.crash.asking import APPROVED, DENIED, answer_to, cards, data_of, done, lines
 from tests.crash.nursery import Nursery
 from tests.crash.town import APPROVE, DENY, LIMIT_S, OWNER, TOKEN, House, Town, open_town
@@ -47,7 +47,9 @@ def judge(town: Town, name: str, card: Message, approver: str, denier: str) -> b
     """One outcome, on the card, in the file and in what both are told; whether it was approved."""
     approved = approver == APPROVED
     assert (approver, denier) == (
-        (APPROVED, texts.already_settled(APPROVED)) if approved else (texts.already_settled(DENIED), DENIED)
+        (APPROVED, card_texts.already_settled(APPROVED))
+        if approved
+        else (card_texts.already_settled(DENIED), DENIED)
     )
     assert (APPROVED in card.text, DENIED in card.text) == (approved, not approved)
     assert lines(town).count(name) == int(approved)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core import texts
+from core.consent import card_texts
 from tests.core.tools.processes_support import is_alive, until
 from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
 from tests.simulators.model import ToolCall, tools
@@ -226,7 +226,7 @@ async def test_a_file_changed_after_approval_is_asked_about_again(house: House) 
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     await house.pressed(OWNER, card, 0)
     await house.telegram.wait_for(
-        lambda: [one for one in house.open_cards(OWNER) if texts.FILE_CHANGED in one.text], LIMIT_S
+        lambda: [one for one in house.open_cards(OWNER) if card_texts.FILE_CHANGED in one.text], LIMIT_S
     )
     assert list(house.workspace.iterdir()) == [script]
     with contextlib.closing(sqlite3.connect(house.database)) as database:

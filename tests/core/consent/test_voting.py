@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core import texts
+from core.consent import card_texts
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote
 from core.messages import Address
 from core.prompts import (
@@ -138,7 +138,7 @@ TEAM = VoteRule(approvers=("ann", "bob", "owner"), quorum=2)
 
 def test_whoever_is_a_guest_by_now_decides_nothing_for_others() -> None:
     demoted = Principal("bob", Role.GUEST, "Bob")
-    assert judge_vote(view(TEAM), demoted, Option.DENY) == VoteRefused(texts.NOT_ALLOWED_HERE)
+    assert judge_vote(view(TEAM), demoted, Option.DENY) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
     guest = Principal("ann", Role.GUEST, "Ann")
     assert judge_vote(view(VoteRule()), guest, Option.DENY) == VoteCloses(Option.DENY)  # their own call
 
@@ -156,7 +156,7 @@ LATER_BOB = VoteRule(approvers=("ann",), escalate_to=("bob",))
 
 
 def test_others_decide_once_it_is_escalated() -> None:
-    assert judge_vote(view(LATER_BOB), BOB, Option.APPROVE) == VoteRefused(texts.NOT_ALLOWED_HERE)
+    assert judge_vote(view(LATER_BOB), BOB, Option.APPROVE) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
     escalated = replace(LATER_BOB, escalated=True)
     assert judge_vote(view(escalated), BOB, Option.APPROVE) == VoteCloses(Option.APPROVE)
     assert judge_vote(view(escalated), ANN, Option.DENY) == VoteCloses(Option.DENY)
@@ -165,7 +165,7 @@ def test_others_decide_once_it_is_escalated() -> None:
 
 def test_escalation_does_not_let_the_requester_in() -> None:
     rule = VoteRule(approvers=("bob",), not_requester=True, escalate_to=("ann",), escalated=True)
-    assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteRefused(texts.REQUESTER_EXCLUDED)
+    assert judge_vote(view(rule), ANN, Option.APPROVE) == VoteRefused(card_texts.REQUESTER_EXCLUDED)
 
 
 def test_each_of_several_who_agreed_counts_once() -> None:
@@ -185,12 +185,12 @@ def test_a_voice_that_did_not_agree_is_no_approval() -> None:
 @pytest.mark.parametrize("answer", [Option.ALWAYS, Option.SESSION])
 def test_what_is_not_offered_for_good_says_so(answer: Option) -> None:
     asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
-    assert judge_vote(asked, ANN, answer) == VoteRefused(texts.ALWAYS_NOT_OFFERED)
+    assert judge_vote(asked, ANN, answer) == VoteRefused(card_texts.ALWAYS_NOT_OFFERED)
 
 
 def test_any_other_answer_that_is_not_offered_is_to_no_such_question() -> None:
     asked = view(VoteRule(), options=(Option.APPROVE, Option.DENY))
-    assert judge_vote(asked, ANN, Option.CONTINUE) == VoteRefused(texts.NO_SUCH_PROMPT)
-    assert judge_vote(asked, ANN, Wrote("yes")) == VoteRefused(texts.NO_SUCH_PROMPT)
+    assert judge_vote(asked, ANN, Option.CONTINUE) == VoteRefused(card_texts.NO_SUCH_PROMPT)
+    assert judge_vote(asked, ANN, Wrote("yes")) == VoteRefused(card_texts.NO_SUCH_PROMPT)
     question = view(VoteRule(), replies=Replies(("red",), free_text=False))
-    assert judge_vote(question, ANN, Option.ALWAYS) == VoteRefused(texts.ANSWER_THE_QUESTION)
+    assert judge_vote(question, ANN, Option.ALWAYS) == VoteRefused(card_texts.ANSWER_THE_QUESTION)

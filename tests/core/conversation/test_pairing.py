@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from core import texts
+from core.conversation import pairing_texts
 from core.conversation.access import ChannelAccess, DirectMode, GroupMode
 from core.conversation.pairing import PairAs
 from core.conversation.strangers import GUESSES_EACH, GUESSES_IN_ALL, KEPT_PER_MINUTE, TOLD_LIMIT
@@ -59,17 +60,17 @@ async def test_three_codes_are_good_at_a_time_and_the_fourth_stranger_is_put_off
     for name in ("a", "b", "c"):
         await front.code_for(name)
     assert (await front.says("d")).outcome == "refused: too many ask to be let in"
-    assert front.heard("d") == [texts.TRY_LATER]
+    assert front.heard("d") == [pairing_texts.TRY_LATER]
     for _ in range(3):
         await front.says("d")
-    assert front.heard("d") == [texts.TRY_LATER]
+    assert front.heard("d") == [pairing_texts.TRY_LATER]
     (noise,) = await front.store.noise(5)
     assert (noise.platform_user_id, noise.seen) == ("d", 3)
     front.clock.advance(LIFE_S)
     for name in ("a", "b", "c"):
         await front.code_for(name)
     await front.says("d")
-    assert front.heard("d") == [texts.TRY_LATER] * 2
+    assert front.heard("d") == [pairing_texts.TRY_LATER] * 2
     front.clock.advance(LIFE_S)
     assert is_code(await front.code_for("d"))
 
@@ -103,7 +104,7 @@ async def test_a_list_gives_no_codes(tmp_path: Path) -> None:
     front = await Front.open(tmp_path, rules=ChannelAccess(DirectMode.ALLOWLIST))
     for _ in range(2):
         assert (await front.says("stan")).outcome == "refused: not let in"
-    assert front.heard("stan") == [texts.NOT_PAIRED]
+    assert front.heard("stan") == [pairing_texts.NOT_PAIRED]
     assert not await front.store.pairing_requests()
     await front.store.close()
 
@@ -116,7 +117,7 @@ async def test_the_owner_lets_a_member_in_by_a_message(front: Front) -> None:
     accepted = await front.says(OWNER_ACCOUNT, f"/approve {CHANNEL.upper()} {code[:4].lower()}-{code[4:]}")
     assert accepted.outcome == "command: /approve"
     assert front.heard(OWNER_ACCOUNT) == ["Stan is in, as a member."]
-    assert front.heard("stan")[1:] == [texts.YOU_ARE_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
     assert (await front.says("stan")).outcome == "turn 1"
     member = await front.store.user(await front.user_of("stan") or "")
     assert member is not None
@@ -174,7 +175,7 @@ async def test_all_guesses_together_are_limited(front: Front) -> None:
     for number in range(GUESSES_IN_ALL):
         assert (await front.says(f"s{number}", f"/link {WRONG}")).outcome == "refused: unknown code"
     assert (await front.says("stan", f"/link {code}")).outcome == "refused: too many wrong codes"
-    assert front.heard("stan") == [texts.TOO_MANY_CODES]
+    assert front.heard("stan") == [pairing_texts.TOO_MANY_CODES]
     front.clock.advance(LIFE_S)
     fresh = await front.link_code(OWNER_ACCOUNT)
     assert (await front.says("stan", f"/link {fresh}")).outcome == "linked"
@@ -187,7 +188,7 @@ async def test_a_request_is_decided_by_its_id_too(front: Front) -> None:
     assert refusal(await front.desk.approve("no such id", by=OWNER)) == "no such request"
     assert isinstance(await front.desk.approve(request.id, by=OWNER), LetIn)
     assert refusal(await front.desk.approve(request.id, by=OWNER)) == "code used already"
-    assert front.heard("stan")[1:] == [texts.YOU_ARE_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
 
 
 async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> None:
@@ -199,13 +200,13 @@ async def test_of_a_message_and_the_desk_at_once_one_lets_in(front: Front) -> No
     )
     won = [chat.outcome == "command: /approve", isinstance(as_me, LetIn), isinstance(as_member, LetIn)]
     assert won.count(True) == 1
-    assert front.heard("stan")[1:] == [texts.YOU_ARE_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.YOU_ARE_IN]
 
 
 async def test_who_is_turned_down_is_told_and_gets_no_code_for_a_day(front: Front) -> None:
     code = await front.code_for("stan")
     assert isinstance(await front.desk.reject(code, by=OWNER), TurnDown)
-    assert front.heard("stan")[1:] == [texts.NOT_LET_IN]
+    assert front.heard("stan")[1:] == [pairing_texts.NOT_LET_IN]
     assert refusal(await front.desk.approve(code, by=OWNER)) == "code used already"
     front.clock.advance(23 * 3600)
     assert (await front.says("stan")).outcome == "refused: not paired"
@@ -279,8 +280,8 @@ async def test_a_revoked_account_of_the_owner_comes_back_as_somebody_else(front:
 async def test_a_second_account_joins_by_a_code_of_the_first(front: Front) -> None:
     code = await front.link_code(OWNER_ACCOUNT)
     assert (await front.says("second", f"/start {code.lower()}")).outcome == "linked"
-    assert front.heard("second") == [texts.linked("Olivia")]
-    assert front.heard(OWNER_ACCOUNT)[-1] == texts.link_used("Second", CHANNEL)
+    assert front.heard("second") == [pairing_texts.linked("Olivia")]
+    assert front.heard(OWNER_ACCOUNT)[-1] == pairing_texts.link_used("Second", CHANNEL)
     assert await front.user_of("second") == OWNER.user_id
     stranger = await front.code_for("stan")
     assert (await front.says("second", f"/approve {CHANNEL} {stranger}")).outcome == "command: /approve"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core import texts
+from core.consent import card_texts
 from core.prompts import Option, Standing
 from core.safety.digests import CONTENT_LIMIT_BYTES
 from core.safety.paths import PathGuard
@@ -76,10 +76,10 @@ def test_a_file_that_changed_is_asked_about_again_and_says_so(
         change(work)
         needs = made.prepare(agreed, OWNER, THREAD, Standing())
         assert isinstance(needs, NeedsPerson)
-        assert texts.FILE_CHANGED in needs.ask.reason
+        assert card_texts.FILE_CHANGED in needs.ask.reason
         refusal = made.recheck(THREAD)(agreed, OWNER, Standing())
         assert refusal is not None
-        assert texts.FILE_CHANGED in refusal
+        assert card_texts.FILE_CHANGED in refusal
 
 
 def test_consent_holds_over_a_restart_while_the_file_stays(work: Path, made: CallPipeline) -> None:
@@ -93,7 +93,7 @@ def test_other_arguments_are_not_blamed_on_a_file(made: CallPipeline) -> None:
     other = replace(agreed, arguments=json.dumps({"path": "notes.txt", "content": "other"}))
     needs = made.prepare(other, OWNER, THREAD, Standing())
     assert isinstance(needs, NeedsPerson)
-    assert needs.again == texts.CALL_CHANGED
+    assert needs.again == card_texts.CALL_CHANGED
 
 
 def test_files_that_a_command_only_reads_may_change(work: Path, made: CallPipeline) -> None:

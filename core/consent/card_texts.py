@@ -1,0 +1,237 @@
+"""What the hub says about what waits for people: on cards, to those who answer, of grants and limits."""
+
+from collections.abc import Sequence
+
+from core import texts
+
+NOTHING_WAITS = "Nothing is waiting for an answer here."
+NO_SUCH_PROMPT = "I know no question with that id."
+NOT_ALLOWED_HERE = "You are not allowed to decide this."
+NOT_YOUR_QUESTION = "This question is for somebody else."
+ANSWER_THE_QUESTION = (
+    "That is no answer to this question: press one of its buttons, or write what it asks for."
+)
+REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
+EDIT_NEEDS_APPROVAL = "Arguments can be changed by who agrees to them only."
+FILL_IN = (
+    "Reply to this message with what is to be changed, a line for each argument (name: value), or with all "
+    "of it as JSON. Your reply approves the call as it is then."
+)
+NOT_SHOWN = "It has arguments that are not shown, so they cannot be changed here."
+REPLY_TO_CHANGE = "Reply to my message with what you want changed."
+EDIT_NEEDS_OTHERS = (
+    "Changed like this, it is for others to decide. Deny it, and have it asked for as it should be."
+)
+CHANGED_MEANWHILE = "This was changed by somebody else meanwhile. Look at it again."
+EDIT_ONE_BY_ONE = "This is about several calls. Choose One by one; then each can be changed on its own card."
+NOTHING_TO_EDIT = "There are no arguments to change."
+ALREADY_VOTED = "Your answer is already counted."
+STOPPED_CARD = "Stopped."
+EXPIRED_CARD = "Nobody answered in time: not approved."
+EXPIRED_QUESTION = "Nobody answered in time."
+APPROVALS_NO_THREAD = "There is no conversation here yet. Write to me first, or say /approvals all …"
+NO_GRANTS = "You have granted nothing: I ask you about everything that needs it."
+GRANTS_USAGE = "/grants revoke ID takes one back, /grants revoke all takes back every one."
+NO_SUCH_GRANT = "You have no grant with that id. /grants lists them."
+ALWAYS_NOT_OFFERED = 'This can only be approved one at a time; "always" is not offered.'
+SEND_CREDENTIAL = (
+    "Your next message is taken for it, within five minutes: it goes into the vault, and neither the model "
+    "nor a log sees it."
+)
+
+
+def waits_for_decision(title: str, prompt_id: str) -> str:
+    """Said once when text arrives while a call waits for a person."""
+    return (
+        f"Your message is queued: I am waiting for a decision on: {title}\n"
+        f"Answer with its buttons, or /approve {prompt_id} or /deny {prompt_id}; /stop gives up."
+    )
+
+
+def waits_for_answer(title: str) -> str:
+    """Said once when text arrives that is no answer to the question that waits."""
+    return (
+        f"Your message is queued: I am waiting for your answer to: {title}\n"
+        "Answer with its buttons, or as it says; /stop gives up."
+    )
+
+
+def answer_in_words(*, choices: bool) -> str:
+    """Below a question that takes any words."""
+    return f"{'Choose, or write' if choices else 'Write'} to me: your next message is the answer."
+
+
+FILE_CHANGED = "It was agreed to before; a file that it changes or runs is not the same any more."
+CALL_CHANGED = "It was agreed to before, but not with these arguments, or not here."
+
+
+def approval_title(tool: str, reason: str) -> str:
+    """Headline of an approval card; `reason`: why a person is asked."""
+    return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
+
+
+def joint_title(count: int) -> str:
+    """Headline of a card about several calls."""
+    return f"May I run these {count} calls?"
+
+
+def joint_heading(number: int, tool: str, reason: str) -> str:
+    """Above the arguments of one of them; `reason`: why a person is asked."""
+    return f"{number}. {tool}: {reason}" if reason else f"{number}. {tool}"
+
+
+def unknown_title(tool: str) -> str:
+    """Headline when a call's outcome is unknown after a crash."""
+    return f"I was interrupted while running {tool} and don't know whether it took effect."
+
+
+def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: int) -> str:
+    """What holds in a conversation; None: no limit."""
+    told = {
+        "manual": "I ask you before every tool.",
+        "whitelist": "I ask you before every tool that is not on the list and that you have not granted.",
+        "auto_loop": "I run tools by myself; I ask about dangerous ones, and whether to go on.",
+        "auto": "I run tools by myself; I ask about dangerous ones, and if it takes long.",
+    }
+    limits = f"{seconds} s"
+    if rounds is not None and tools is not None:
+        limits = f"{texts.count(rounds, 'round')}, {texts.count(tools, 'tool')}, {seconds} s"
+    return (
+        f"Here it is {preset}: {told[preset]}\nAfter {limits} of one turn I ask whether to go on.\n"
+        "What always needs your word, I ask about in any case."
+    )
+
+
+def approvals_usage(presets: Sequence[str]) -> str:
+    """An answer to settings that do not exist."""
+    return (
+        f"Write /approvals and one of {', '.join(presets)} or default; or a limit, such as"
+        " /approvals rounds 10 (rounds, tools, seconds). /approvals all … holds in all your conversations."
+    )
+
+
+def approvals_ceiling(allowed: object) -> str:
+    """An answer to settings that are looser than the operator allows."""
+    return f"That is more than I am allowed here; {allowed} is the most."
+
+
+def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
+    """One grant in a list."""
+    where = "everywhere" if everywhere else "one conversation"
+    return f"{tool}: {pattern or 'every call'} ({where}), {short_id}"
+
+
+def grants_revoked(count: int) -> str:
+    """Acknowledges that grants were taken back."""
+    return (
+        "Taken back: I will ask again." if count == 1 else f"{count} grants are taken back: I will ask again."
+    )
+
+
+def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: int | None) -> str:
+    """How far a turn's run of tools has come; None: no limit."""
+    of_rounds = "" if max_rounds is None else f" of {max_rounds}"
+    of_tools = "" if max_tools is None else f" of {max_tools}"
+    return f"Round {rounds}{of_rounds}, {tools}{of_tools} tools."
+
+
+def continue_title(reason: str) -> str:
+    """Headline of a continue prompt; `reason` is a budget_* sentence."""
+    return f"{reason} Shall I go on?"
+
+
+def budget_rounds(rounds: int) -> str:
+    """The round limit was reached."""
+    return f"I have used {texts.count(rounds, 'round')} of tools on this."
+
+
+def budget_tools(calls: int) -> str:
+    """The call limit was reached."""
+    return f"I have run {texts.count(calls, 'tool')} on this."
+
+
+def budget_time(seconds: int) -> str:
+    """The time limit was reached."""
+    return f"I have worked on this for {seconds} s."
+
+
+def outcome_line(option: str, name: str) -> str:
+    """Written on a settled card and told to late voters."""
+    words = {
+        "approve": f"Approved by {name}",
+        "deny": f"Denied by {name}",
+        "one_by_one": f"{name} wants to be asked one by one",
+        "always": f"Always approved by {name}",
+        "session": f"Approved by {name} for this conversation",
+        "happened": f"{name} says: it happened",
+        "retry": f"{name} says: run it again",
+        "skip": f"{name} says: leave it",
+        "continue": f"{name} lets me go on",
+        "stop": f"{name} ends it here",
+    }
+    return words[option]
+
+
+def chosen_line(label: str, name: str) -> str:
+    """The same, of a question's own answers."""
+    return f"{name} chose: {label}"
+
+
+def written_line(text: str, name: str) -> str:
+    """The same, of words; a long text is cut, it stands in the conversation anyway."""
+    line = " ".join(text.split())
+    return f"{name} answered: {line if len(line) <= SHOWN_ANSWER_CHARS else f'{line[:SHOWN_ANSWER_CHARS]}…'}"
+
+
+def have_to_agree(quorum: int) -> str:
+    """On a card that one person alone does not settle."""
+    return f"{quorum} people have to agree."
+
+
+def still_waiting(asked: str, left_s: int, *, consent: bool) -> str:
+    """The one reminder of a prompt before it expires; `asked`: its headline."""
+    if left_s < 120:
+        left = f"{left_s} s"
+    else:
+        left = f"{left_s // 60} min" if left_s < 7200 else f"{left_s // 3600} h"
+    then = "it counts as not approved" if consent else "I stop waiting"
+    return f"Still waiting for you: {asked}\nIn {left} {then}."
+
+
+def escalated(asked: str, names: Sequence[str]) -> str:
+    """Told where something was asked that nobody decided for a while; `names`: whom it was put to then."""
+    who = ", ".join(names) or "others"
+    headline = asked.partition("\n")[0]
+    return f"Nobody has decided yet: {headline}\nI have asked {who}, too."
+
+
+def edited_line(outcome: str) -> str:
+    """Written on a settled card whose call was changed by who agreed to it."""
+    return f"{outcome}, edited"
+
+
+def vote_counted(missing: int) -> str:
+    """A vote counts, but more are needed."""
+    return f"Counted. {missing} more needed."
+
+
+def already_settled(outcome_text: str) -> str:
+    """Told to someone who answers a settled prompt."""
+    return f"Already settled: {outcome_text}"
+
+
+SHOWN_ANSWER_CHARS = 150
+OPTION_LABELS = {
+    "approve": "Approve",
+    "deny": "Deny",
+    "one_by_one": "One by one",
+    "always": "Always",
+    "session": "In this conversation",
+    "happened": "It happened",
+    "retry": "Run it again",
+    "skip": "Leave it",
+    "continue": "Go on",
+    "stop": "Stop here",
+}
+JOINT_LABELS = {**OPTION_LABELS, "approve": "Approve all", "deny": "Deny all"}
+"""Where several calls are asked about together."""
