@@ -3,6 +3,7 @@
 from typing import Any, Literal, assert_never
 
 from bot.web.blocks import Page
+from core import texts
 from core.consent.cards import in_full, labels
 from core.consent.voting import may_decide
 from core.prompts import AskedCall, Options, Prompt, PromptState, Replies
@@ -44,7 +45,8 @@ class AskedCallPage(Page):
 
 
 class ApprovalPage(Page):
-    """Something that waits, or waited, for a person. `arguments`: of the call, as it would run; `calls`: what
+    """Something that waits, or waited, for a person. `title`: what is asked, then lines that say why and what
+    an answer means; `arguments`: of the call, as it would run; `calls`: what
     is asked about together instead of one call; `votes`: who has agreed so far; `quorum`: how many must;
     `voted`: whether the reader has."""
 
@@ -81,6 +83,7 @@ def approval_page(
     is_open = prompt.state is PromptState.OPEN
     view = PromptView(prompt, glance.votes, glance.thread)
     voted = any(vote.user_id == reader.user_id for vote in glance.votes)
+    secret = isinstance(prompt.offer, Replies) and prompt.offer.secret is not None
     return ApprovalPage(
         prompt_id=prompt.id,
         call_id=prompt.call_id,
@@ -88,13 +91,13 @@ def approval_page(
         kind=prompt.kind.value,
         thread_id=prompt.thread_id,
         channel=glance.thread.channel,
-        title=prompt.title,
+        title=f"{prompt.title}\n{texts.SEND_CREDENTIAL}" if secret and is_open else prompt.title,
         tool=prompt.tool,
         arguments=arguments,
         details=lines_of(prompt),
         choices=_choices(prompt),
         free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
-        secret=isinstance(prompt.offer, Replies) and prompt.offer.secret is not None,
+        secret=secret,
         editable=editable,
         requester=NamedPerson(id=prompt.requester_id, name=glance.requester),
         opened_at=prompt.created_at,

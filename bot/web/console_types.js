@@ -1,6 +1,7 @@
 /**
  * Shapes of what the hub sends the console, for editors and for reading: no browser loads them, so they are not
- * among its files. Times are microseconds UTC.
+ * among its files. A script and no module, so that every module knows their names; `jsconfig.json` tells editors
+ * that they belong together. Times are microseconds UTC.
  *
  * @typedef {{text: string, styles: string[], link: string | null}} Span
  * @typedef {{type: "paragraph", spans: Span[]}
@@ -65,4 +66,3 @@
  * @property {(route: import("./static/router.js").Route) => void} show
  * @property {() => void} close
  */
-export {};

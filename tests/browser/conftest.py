@@ -1,4 +1,4 @@
-"""One browser for a file of tests; a hub and a tab for each."""
+"""One browser for all tests; a hub and a tab for each."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,21 +13,21 @@ from tests.scenarios.house import OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """A running browser."""
     async with chromium() as running:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
     """A hub with the built-in model and no platform."""
     async with running_hub(tmp_path) as running:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def telegram() -> AsyncIterator[TelegramSimulator]:
     """A platform where the owner, too, has an account."""
     async with TelegramSimulator() as running:
@@ -37,13 +37,13 @@ async def telegram() -> AsyncIterator[TelegramSimulator]:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def complaints() -> AsyncIterator[Complaints]:
     """What pages complained of."""
     yield Complaints()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def console(browser: Browser, hub: Hub, complaints: Complaints) -> AsyncIterator[Console]:
     """The console, logged in."""
     async with tab(browser, complaints) as page:

@@ -17,7 +17,7 @@ from tests.simulators.model import ModelSimulator
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
@@ -31,7 +31,7 @@ api_key = "k"
 LIMIT_S = 10.0
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def simulated(tmp_path: Path) -> AsyncIterator[Hub]:
     """A hub whose model asks for several calls at once."""
     async with (

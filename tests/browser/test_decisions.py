@@ -18,13 +18,13 @@ from tests.simulators.telegram.world import Message
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
     """A hub with that platform."""
     async with running_hub(tmp_path, telegram=telegram) as running:
@@ -109,6 +109,28 @@ async def test_a_question_of_telegram_is_answered_in_the_console_and_the_other_w
     await expect(console.outcome()).to_contain_text("Denied by")
     await expect(console.card()).to_have_count(0)
     assert complaints.lines == []
+
+
+async def test_opposite_answers_here_and_on_telegram_at_one_instant_have_one_outcome(
+    console: Console, telegram: TelegramSimulator, hub: Hub, complaints: Complaints
+) -> None:
+    made = hub.directory / "workspace" / "made"
+    telegram.user_sends_text(OWNER, "run: touch made")
+    card = await _card(telegram)
+    await console.open("approvals")
+    deny = console.card().get_by_role("button", name="Deny", exact=True)
+    await expect(deny).to_be_visible()
+    telegram.user_presses_button(OWNER, card.id, 0)
+    await deny.click()
+    await expect(console.outcome()).to_be_visible()
+    await expect(console.card()).to_have_count(0)
+    outcome = await console.outcome().locator("span").text_content()
+    assert outcome in {"Approved by owner", "Denied by owner"}
+    await telegram.wait_text(OWNER, outcome, timeout_s=LIMIT_S)
+    said = "I ran" if outcome.startswith("Approved") else "I did not run"
+    await telegram.wait_text(OWNER, said, timeout_s=LIMIT_S)
+    assert made.exists() is outcome.startswith("Approved")
+    assert complaints.but("status of 409") == []
 
 
 async def _card(telegram: TelegramSimulator, after: int = 0) -> Message:

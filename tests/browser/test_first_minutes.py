@@ -17,23 +17,25 @@ from bot.config import load
 from tests.bot.program import START_LIMIT_S, RunningHub
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
-from tests.browser.hub import Hub, running_hub
+from tests.browser.hub import Hub
 from tests.clock import ManualClock
 from tests.plugins.profile import Profile
 
 pytestmark = [
     pytest.mark.chromium,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(120),
 ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
-    """One hub for all: each test has a tab and conversations of its own."""
-    async with running_hub(tmp_path_factory.mktemp("hub")) as running:
-        yield running
+    """One hub for all, as it is where nobody has configured anything: each test has a tab and conversations
+    of its own."""
+    directory = tmp_path_factory.mktemp("hub")
+    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}) as process:
+        yield Hub(directory, process)
 
 
 FIRST_TOOL_LIMIT_S = 60.0
@@ -54,12 +56,12 @@ class Newcomer:
 
 
 async def test_the_first_approved_tool_takes_five_actions_at_most(
-    browser: Browser, tmp_path: Path, profile: Profile, complaints: Complaints
+    browser: Browser, hub: Hub, profile: Profile, complaints: Complaints
 ) -> None:
     began = time.monotonic()
     person = Newcomer(pause_s=profile.pick(test=0.0, ci=1.0, proof=1.0))
-    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub, tab(browser, complaints) as page:
-        link = await _printed_link(hub)
+    async with tab(browser, complaints) as page:
+        link = await _printed_link(hub.process)
         await person.acts()
         await page.goto(link)
         console = Console(page, hub.url)

@@ -10,7 +10,7 @@ from tests.browser.keyboard import tab_to
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]

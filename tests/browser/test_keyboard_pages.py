@@ -17,13 +17,13 @@ from tests.simulators.telegram import TelegramSimulator
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
     """A hub with a platform."""
     async with running_hub(tmp_path, telegram=telegram) as running:

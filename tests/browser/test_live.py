@@ -17,7 +17,7 @@ from tests.simulators.model import Hold, ModelSimulator, ToolCall, text, tools
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
@@ -28,7 +28,7 @@ CUT = ("ERR_", "Failed to fetch", "Failed to load resource")
 """What a browser says of a hub it cannot reach."""
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def model() -> AsyncIterator[ModelSimulator]:
     """A model that stalls when it is told to."""
     async with ModelSimulator(api_key="key", models=("sim-1",)) as running:
@@ -36,14 +36,14 @@ async def model() -> AsyncIterator[ModelSimulator]:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub(tmp_path: Path, model: ModelSimulator) -> AsyncIterator[Hub]:
     """A hub that talks to that model."""
     async with running_hub(tmp_path, model=MODEL.format(url=model.openai_base_url)) as running:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def way(hub: Hub) -> AsyncIterator[Way]:
     """A way to the hub that can be cut."""
     async with way_to(hub.url) as opened:
@@ -160,12 +160,13 @@ async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
 async def test_a_killed_hub_comes_back_and_the_open_page_goes_on(
     console: Console, hub: Hub, complaints: Complaints
 ) -> None:
-    await console.say_in_a_new_thread("please run: ls")
+    await console.say_in_a_new_thread("please run: echo line >> out")
     await expect(console.card()).to_be_visible()
     await hub.restart()
     await console.decide_when_reached("Approve")
     await console.sees("Done:")
     await expect(console.outcome()).to_contain_text("Approved by owner")
+    assert (hub.directory / "workspace" / "out").read_text() == "line\n"
     assert complaints.but(*CUT) == []
 
 

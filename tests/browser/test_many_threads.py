@@ -15,7 +15,7 @@ from tests.browser.hub import Hub, running_hub
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(240),
 ]
@@ -45,7 +45,7 @@ async () => {
 """
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def crowded(tmp_path: Path) -> AsyncIterator[Hub]:
     """A hub with ten thousand threads."""
     async with running_hub(tmp_path) as hub:

@@ -16,7 +16,7 @@ from tests.simulators.telegram import TelegramSimulator
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
@@ -30,7 +30,7 @@ tools = ["shell"]
 """
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub(tmp_path: Path, telegram: TelegramSimulator) -> AsyncIterator[Hub]:
     """A hub whose platform has somebody with a name for a browser; members may ask for commands."""
     telegram.add_user(PLOTTER, first_name=IMAGE, last_name=SCRIPT, username="plotter")

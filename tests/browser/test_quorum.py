@@ -16,7 +16,7 @@ from tests.browser.hub import Hub, running_hub
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
@@ -31,7 +31,7 @@ users = ["owner", {mia}]
 """
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
     """A hub that asks a team."""
     async with running_hub(tmp_path) as running:

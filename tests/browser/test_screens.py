@@ -21,7 +21,7 @@ from tests.tree import ROOT
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(1800),
 ]
@@ -35,7 +35,7 @@ FORMATTED = "run: printf 'a b c\\n%.0s' $(seq 40)"
 CHINESE = "请帮我看看磁盘为什么满了，" * 12
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def telegram() -> AsyncIterator[TelegramSimulator]:
     """A platform with people of long names."""
     async with TelegramSimulator() as running:
@@ -58,6 +58,9 @@ async def furnish(console: Console, hub: Hub, telegram: TelegramSimulator) -> di
     await expect(console.card()).to_be_visible()
     other = await console.say_in_a_new_thread("w" * 300)
     await console.sees("You said")
+    await console.say_in_a_new_thread(f"run: touch {'x' * 150}")
+    await console.decide("Always")
+    await console.sees("I ran")
     telegram.user_sends_text(STRANGER, "let me in, please")
     telegram.user_sends_text(OWNER, CHINESE)
     await telegram.wait_text(OWNER, "You said", timeout_s=LIMIT_S)
@@ -96,6 +99,7 @@ EVERYWHERE = {
     "all": "threads",
     "approvals": "approvals",
     "history": "approvals/history",
+    "grants": "approvals/grants",
     "routines": "routines",
     "calendar": "routines/calendar",
     "writing": "routines/new",

@@ -12,13 +12,13 @@ from tests.browser.hub import Hub, running_hub
 
 pytestmark = [
     pytest.mark.chromium,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(120),
 ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
     """One hub for all: each test has a tab and conversations of its own."""
     async with running_hub(tmp_path_factory.mktemp("hub")) as running:

@@ -37,6 +37,10 @@ class HastyClock:
         self._began_us = time.time_ns() // 1_000
         self._began_s = time.monotonic()
 
+    def skip(self, seconds: float) -> None:
+        """So much of the day passes at once, as while a machine sleeps."""
+        self._began_us += int(seconds * SECOND_US)
+
     def now(self) -> int:
         return self._began_us + int(self.monotonic_s() * SECOND_US)
 

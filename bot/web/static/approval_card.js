@@ -2,22 +2,22 @@
 
 import * as api from "./api.js";
 import { codeView } from "./blocks.js";
-import { announce, h, icon } from "./dom.js";
-import { clip, fromNow, inFull, toDate } from "./format.js";
+import { announce, button, h, icon } from "./dom.js";
+import { clip, fromNow } from "./format.js";
 import { ArgumentsForm } from "./arguments_form.js";
-import { timeView } from "./message_view.js";
+import { complaint, timeView } from "./parts.js";
 
 const GOES_ON = new Set(["approve", "happened", "continue"]);
 
 /**
- * @param {import("../console_types.js").Approval | null} approval null: only what was shown is known
- * @param {{item?: import("../console_types.js").Item, place: "feed" | "page", link?: string}} options
+ * @param {Approval | null} approval null: only what was shown is known
+ * @param {{item?: Item, place: "feed" | "page", link?: string}} options
  */
 export function approvalCard(approval, options) {
   const card = new ApprovalCard(approval, options);
   return {
     element: card.element,
-    update: (/** @type {import("../console_types.js").Approval} */ now) => card.update(now),
+    update: (/** @type {Approval} */ now) => card.update(now),
     outcome: (/** @type {string | null} */ text) => card.outcome(text),
   };
 }
@@ -26,7 +26,7 @@ class ApprovalCard {
   /** @type {ArgumentsForm | null} */ #form = null;
   #busy = false;
 
-  /** See approvalCard. @param {import("../console_types.js").Approval | null} approval @param {any} options */
+  /** See approvalCard. @param {Approval | null} approval @param {any} options */
   constructor(approval, { item, place, link }) {
     this.approval = approval;
     this.item = item;
@@ -34,7 +34,7 @@ class ApprovalCard {
     this.id = approval?.prompt_id ?? item?.prompt_id ?? "";
     this.body = h("div", { class: "card-body" });
     this.actions = h("div", { class: "card-actions" });
-    this.problem = h("p", { class: "problem", role: "alert", hidden: true });
+    this.problem = complaint();
     const title = h("h3", { id: `card-${place}-${this.id}` });
     this.title = title;
     this.element = h(
@@ -53,7 +53,7 @@ class ApprovalCard {
     this.#render();
   }
 
-  /** @param {import("../console_types.js").Approval} approval */
+  /** @param {Approval} approval */
   update(approval) {
     const before = this.approval;
     this.approval = approval;
@@ -103,22 +103,10 @@ class ApprovalCard {
     for (const line of reason) yield h("p", { class: "reason" }, line);
     const { approval } = this;
     if (!approval) return;
-    const parts = [
-      h(
-        "span",
-        {},
-        `${this.#asks ? "For" : "Asked by"} ${clip(approval.requester.name || "somebody", 60)} on ${approval.channel}`,
-      ),
-    ];
+    const who = clip(approval.requester.name || "somebody", 60);
+    const parts = [h("span", {}, `${this.#asks ? "For" : "Asked by"} ${who} on ${approval.channel}`)];
     if (this.#open) {
-      const end = toDate(approval.expires_at).toISOString();
-      parts.push(
-        h(
-          "time",
-          { datetime: end, title: inFull(approval.expires_at) },
-          `expires ${fromNow(approval.expires_at)}`,
-        ),
-      );
+      parts.push(timeView(approval.expires_at, `expires ${fromNow(approval.expires_at)}`));
     } else parts.push(timeView(approval.opened_at));
     if (this.#open && approval.quorum > 1) parts.push(h("span", {}, agreed(approval)));
     if (this.link) parts.push(h("a", { href: this.link }, "Open conversation"));
@@ -138,26 +126,19 @@ class ApprovalCard {
       return;
     }
     const lines = approval?.details.length ? approval.details : (item?.lines ?? []);
-    if (lines.length) yield codeView(lines.join("\n"), approval?.tool ?? "");
+    if (lines.length) yield codeView(lines.join("\n"), approval?.tool ?? (this.#asks ? "" : "arguments"));
   }
 
   *#settled() {
     const outcome = this.approval?.outcome;
     const text = outcome?.text ?? this.item?.outcome;
-    if (text)
-      yield h(
-        "p",
-        { class: "outcome" },
-        icon("check"),
-        h("span", {}, text),
-        outcome ? timeView(outcome.at) : null,
-      );
+    if (text) yield h("p", { class: "outcome" }, h("span", {}, text), outcome ? timeView(outcome.at) : null);
     else if (this.approval) yield h("p", { class: "outcome muted" }, "Settled.");
     else yield h("p", { class: "outcome muted" }, "No longer open.");
   }
 
   *#answers() {
-    const approval = /** @type {import("../console_types.js").Approval} */ (this.approval);
+    const approval = /** @type {Approval} */ (this.approval);
     if (!approval.may_decide) {
       const words = approval.voted ? "You have agreed; others have to, too." : "Somebody else has to decide this.";
       yield h("p", { class: "muted" }, words);
@@ -202,12 +183,7 @@ class ApprovalCard {
 
   /** @param {string} label @param {string} look @param {() => void} onClick */
   #button(label, look, onClick, props = {}) {
-    const disabled = this.#busy;
-    return h(
-      "button",
-      { type: "button", class: `button ${look}`, disabled, ...props, on: { click: onClick } },
-      label,
-    );
+    return button(label, onClick, { class: `button ${look}`, disabled: this.#busy, ...props });
   }
 
   /** @param {boolean} on */
@@ -234,7 +210,7 @@ class ApprovalCard {
       this.#counted(decided.outcome);
     } catch (error) {
       this.#setBusy(false);
-      this.#refused(/** @type {api.ApiError} */ (error));
+      this.#refused(error);
     }
   }
 
@@ -247,8 +223,18 @@ class ApprovalCard {
 
   /** @param {api.ApiError} error */
   #refused(error) {
-    if (this.#form && error.field) this.#form.complain(error.field, error.message);
-    else this.#say(error.message);
+    if (this.#form && error.field) return this.#form.complain(error.field, error.message);
+    this.#say(error.message);
+    if (error.status === 409) this.#lookAgain();
+  }
+
+  /** It may be settled, and this page not have heard of it. */
+  async #lookAgain() {
+    const page = await api.approvals({ state: "decided", limit: 50 }).catch(() => null);
+    const now = page?.approvals.find((one) => one.prompt_id === this.id);
+    if (!now || !this.#open) return;
+    announce(now.outcome?.text ?? "");
+    this.update(now);
   }
 
   /** @param {string} text */
@@ -275,7 +261,7 @@ function askedCall({ tool, reason, lines }, index) {
   return h("section", { class: "asked-call" }, heading, why, codeView(lines.join("\n"), tool));
 }
 
-/** @param {import("../console_types.js").Approval} approval */
+/** @param {Approval} approval */
 function agreed({ votes, quorum }) {
   return `${votes.length} of ${quorum} agreed${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
 }

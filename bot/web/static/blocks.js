@@ -5,7 +5,7 @@ import { h, icon, outsideLink } from "./dom.js";
 const COPIED_MS = 1500;
 const STYLES = { bold: "strong", italic: "em", strike: "s", code: "code" };
 
-/** @param {import("../console_types.js").Span[]} spans */
+/** @param {Span[]} spans */
 export function inline(spans) {
   const fragment = document.createDocumentFragment();
   for (const span of spans) {
@@ -18,7 +18,7 @@ export function inline(spans) {
   return fragment;
 }
 
-/** @param {import("../console_types.js").Block[]} blocks */
+/** @param {Block[]} blocks */
 export function blocksView(blocks) {
   return h("div", { class: "prose" }, ...blocks.map(blockView));
 }

@@ -1,6 +1,7 @@
 /** Where a message is written: grows with it, keeps drafts, takes files, and never sends half a word. */
 
 import { composing, h, icon, iconButton } from "./dom.js";
+import { complaint } from "./parts.js";
 import { Uploads } from "./uploads.js";
 
 const DRAFT = "draft:";
@@ -26,7 +27,7 @@ export class Composer {
       hidden: true,
       class: "icon-button stop",
     });
-    this.problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    this.problem = complaint();
     this.element = this.#form();
     this.#refresh();
     requestAnimationFrame(() => this.#grow());
@@ -131,7 +132,7 @@ export class Composer {
     try {
       await this.options.onSend(text, ids);
     } catch (error) {
-      this.#complain(/** @type {Error} */ (error).message);
+      this.#complain(error.message);
       putBack();
       if (!this.field.value) this.write(text);
     }

@@ -2,17 +2,18 @@
 
 import * as api from "./api.js";
 import { Composer } from "./composer.js";
-import { announce, button, h, iconButton } from "./dom.js";
+import { announce, h } from "./dom.js";
 import { EventStream } from "./event_stream.js";
 import { Feed } from "./feed.js";
 import { FeedView } from "./feed_view.js";
 import { titleOf } from "./format.js";
+import { failure, loading, note, pane } from "./parts.js";
 
 const PAGE = 100;
 /** A hidden page lets its connection go after this; browsers allow only a few of them. */
 const HIDDEN_MS = 30_000;
-/** A message that was taken is in the conversation by then. */
-const ARRIVAL_MS = 3_000;
+/** What the hub keeps in the place of a credential. */
+const WITHHELD = "[not kept]";
 
 export class ConversationView {
   /** @type {Feed | null} */ #feed = null;
@@ -23,9 +24,9 @@ export class ConversationView {
   /** @type {() => void} */ #unlist = () => {};
 
   /**
-   * @param {import("../console_types.js").Context} context
+   * @param {Context} context
    * @param {string} id
-   * @param {{back: string, speak: (thread: import("../console_types.js").Thread) => {label: string, placeholder: string,
+   * @param {{back: string, speak: (thread: Thread) => {label: string, placeholder: string,
    *   hint?: string, files: boolean, send: (text: string, uploads: string[], key: string) => Promise<any>}}} options
    */
   constructor(context, id, options) {
@@ -34,25 +35,8 @@ export class ConversationView {
     this.options = options;
     this.title = h("h2", { tabindex: "-1" }, "…");
     this.about = h("p", { class: "muted about" });
-    this.back = h("a", { class: "icon-button back", href: options.back, "aria-label": "Back to the list" });
-    this.back.append(iconButton("back", "", () => {}).firstChild);
-    this.body = h(
-      "div",
-      { class: "conversation-body" },
-      h("p", { class: "note muted", role: "status" }, "Loading…"),
-    );
-    const head = h(
-      "header",
-      { class: "pane-head" },
-      this.back,
-      h("div", { class: "titles" }, this.title, this.about),
-    );
-    this.element = h(
-      "section",
-      { class: "pane conversation", "aria-label": "Conversation" },
-      head,
-      this.body,
-    );
+    this.body = h("div", { class: "conversation-body" }, note(loading()));
+    this.element = pane("Conversation", options.back, [this.title, this.about], [this.body]);
     this.onVisibility = () => this.#visibility();
     document.addEventListener("visibilitychange", this.onVisibility);
     this.ready = this.#load();
@@ -77,24 +61,23 @@ export class ConversationView {
       const page = await api.thread(this.id, { limit: PAGE });
       if (!this.#closed) this.#open(page);
     } catch (error) {
-      if (!this.#closed) this.#failed(/** @type {api.ApiError} */ (error));
+      if (!this.#closed) this.#failed(error);
     }
   }
 
   /** @param {api.ApiError} error */
   #failed(error) {
-    this.title.textContent = error.status === 404 ? "No such conversation" : "Not loaded";
-    const again = button("Try again", () => {
-      this.body.replaceChildren(h("p", { class: "note muted", role: "status" }, "Loading…"));
+    const gone = error.status === 404;
+    this.title.textContent = gone ? "No such conversation" : "Not loaded";
+    const again = () => {
+      this.body.replaceChildren(note(loading()));
       this.#load();
-    });
-    const words = error.status === 404 ? "It does not exist, or it is not yours to read." : error.message;
-    this.body.replaceChildren(
-      h("div", { class: "note" }, h("p", {}, words), error.status === 404 ? "" : again),
-    );
+    };
+    const words = gone ? [h("p", {}, "It does not exist, or it is not yours to read.")] : failure(error, again);
+    this.body.replaceChildren(note(...words));
   }
 
-  /** @param {import("../console_types.js").Conversation} page */
+  /** @param {Conversation} page */
   #open(page) {
     this.#feed = new Feed(page);
     this.#view = new FeedView(this.#feed, { onOlder: () => this.#older() });
@@ -150,7 +133,7 @@ export class ConversationView {
     if (state === "live") this.#refresh();
   }
 
-  /** @param {import("../console_types.js").HubEvent} event */
+  /** @param {HubEvent} event */
   #event(event) {
     if (!this.#feed || !this.#view) return;
     const changes = this.#feed.apply(event);
@@ -178,18 +161,19 @@ export class ConversationView {
     try {
       feed.prepend(await api.thread(this.id, { before: feed.firstSeq, limit: PAGE }));
     } catch (error) {
-      announce(/** @type {Error} */ (error).message);
+      announce(error.message);
     }
   }
 
   async #send(send, text, uploads) {
-    const arrived = this.#view?.sending(text) ?? (() => {});
+    // A credential that was asked for is not shown, here or by the hub.
+    const secret = this.#feed?.waiting().some((one) => one.secret);
+    const shown = this.#view?.sending(secret ? WITHHELD : text);
     const sent = await retried((key) => send(text, uploads, key)).catch((error) => {
-      arrived();
+      shown?.gone();
       throw error;
     });
-    // What became a command's answer never comes back as a message.
-    setTimeout(arrived, ARRIVAL_MS);
+    shown?.taken(sent?.outcome === "waiting");
     if (sent?.thread_id && sent.thread_id !== this.id) this.context.navigate(`#/chat/${sent.thread_id}`);
   }
 
@@ -198,7 +182,7 @@ export class ConversationView {
       await api.stop(this.id);
       announce("Stopping.");
     } catch (error) {
-      announce(/** @type {Error} */ (error).message);
+      announce(error.message);
     }
   }
 
@@ -237,7 +221,7 @@ export async function retried(send) {
   try {
     return await send(key);
   } catch (error) {
-    if (/** @type {api.ApiError} */ (error).code !== "unreachable") throw error;
+    if (error.code !== "unreachable") throw error;
     return send(key);
   }
 }

@@ -66,7 +66,7 @@ export class EventStream {
 
   /**
    * @param {() => string} url asked for at every connection, so that it can name what is there already
-   * @param {(event: import("../console_types.js").HubEvent) => void} onEvent
+   * @param {(event: HubEvent) => void} onEvent
    * @param {(state: string) => void} onState
    */
   constructor(url, onEvent, onState) {

@@ -4,26 +4,26 @@
  * Items are told apart by `seq`, which never changes and only grows: what comes again is dropped.
  */
 
-/** @typedef {{type: "items", added: import("../console_types.js").Item[]} | {type: "live"} | {type: "turn"}
- *   | {type: "step", step: import("../console_types.js").Step} | {type: "approval", id: string}
+/** @typedef {{type: "items", added: Item[]} | {type: "live"} | {type: "turn"}
+ *   | {type: "step", step: Step} | {type: "approval", id: string}
  *   | {type: "failed", text: string}
  *   | {type: "gap"}} Change */
 
 const SPOKEN = new Set(["assistant", "notice", "prompt"]);
 
 export class Feed {
-  /** @type {import("../console_types.js").Item[]} */ items = [];
-  /** @type {Map<string, import("../console_types.js").Approval>} */ approvals = new Map();
-  /** @type {Map<string, import("../console_types.js").Step>} */ steps = new Map();
-  /** @type {import("../console_types.js").Thread} */ thread;
+  /** @type {Item[]} */ items = [];
+  /** @type {Map<string, Approval>} */ approvals = new Map();
+  /** @type {Map<string, Step>} */ steps = new Map();
+  /** @type {Thread} */ thread;
   /** @type {{turn: string, text: string, length: number} | null} */ live = null;
-  /** How far the turn's run of tools has come. @type {import("../console_types.js").Loop | null} */ loop = null;
+  /** How far the turn's run of tools has come. @type {Loop | null} */ loop = null;
   lastSeq = 0;
   more = false;
   /** Counts what was heard of turns: an answer that was asked for before is then out of date. */
   heard = 0;
 
-  /** @param {import("../console_types.js").Conversation} page */
+  /** @param {Conversation} page */
   constructor(page) {
     this.thread = page.thread;
     this.items = page.items.filter((item) => item.kind !== "outcome");
@@ -38,7 +38,7 @@ export class Feed {
     return this.thread.turn?.state ?? "idle";
   }
 
-  /** Older items. @param {import("../console_types.js").Conversation} page */
+  /** Older items. @param {Conversation} page */
   prepend(page) {
     const first = this.firstSeq ?? Infinity;
     const older = page.items.filter((item) => item.seq < first && item.kind !== "outcome");
@@ -53,7 +53,7 @@ export class Feed {
 
   /**
    * How the turn is, for those who were not there when it changed. Items and questions come by the stream.
-   * @param {import("../console_types.js").Conversation} page
+   * @param {Conversation} page
    * @param {number} heard what `heard` was when the page was asked for
    * @returns {Change[]}
    */
@@ -64,7 +64,7 @@ export class Feed {
     return [{ type: "turn" }, { type: "live" }];
   }
 
-  /** @param {import("../console_types.js").HubEvent} event @returns {Change[]} */
+  /** @param {HubEvent} event @returns {Change[]} */
   apply(event) {
     const { data } = event;
     switch (event.type) {
@@ -102,7 +102,7 @@ export class Feed {
     }
   }
 
-  /** @param {import("../console_types.js").Item} item @returns {Change[]} */
+  /** @param {Item} item @returns {Change[]} */
   #item(item) {
     if (item.seq <= this.lastSeq) return [];
     this.lastSeq = item.seq;
@@ -163,7 +163,7 @@ export class Feed {
     return [...this.approvals.values()].filter((approval) => approval.state === "open");
   }
 
-  /** @param {import("../console_types.js").Approval} approval @returns {Change} */
+  /** @param {Approval} approval @returns {Change} */
   #approval(approval) {
     const known = this.approvals.get(approval.prompt_id);
     // A question is settled once and for all: what was under way before does not open it again.
@@ -172,7 +172,7 @@ export class Feed {
     return { type: "approval", id: approval.prompt_id };
   }
 
-  /** @param {import("../console_types.js").Live | null} live */
+  /** @param {Live | null} live */
   #resume(live) {
     if (!live) return;
     const text = live.text ?? "";

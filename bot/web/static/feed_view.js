@@ -2,14 +2,18 @@
 
 import { approvalCard } from "./approval_card.js";
 import { plainView } from "./blocks.js";
-import { announce, h, icon } from "./dom.js";
+import { announce, button, h, icon } from "./dom.js";
 import { clip, dayKey, dayName } from "./format.js";
 import { messageView, StepsView } from "./message_view.js";
 
 /** How far from the end still counts as reading the end. */
 const NEAR_END_PX = 80;
+/** A message that was taken is in the conversation by then, unless it waits. */
+const ARRIVAL_MS = 3_000;
 const STEP_KINDS = new Set(["call", "result"]);
 const TOLD = new Set(["assistant", "operator", "notice"]);
+
+/** @typedef {{text: string, element: HTMLElement, waits: boolean}} Pending */
 
 export class FeedView {
   /** @type {Map<string, StepsView>} by call id */ #calls = new Map();
@@ -19,7 +23,7 @@ export class FeedView {
   #day = "";
   #atEnd = true;
   #unread = 0;
-  /** @type {{text: string, element: HTMLElement}[]} */ #pending = [];
+  /** @type {Pending[]} */ #pending = [];
 
   /**
    * @param {import("./feed.js").Feed} feed
@@ -30,11 +34,7 @@ export class FeedView {
     this.actions = actions;
     this.list = h("div", { class: "feed-items" });
     this.live = h("div", { class: "message assistant live", hidden: true });
-    this.older = h(
-      "button",
-      { type: "button", class: "button quiet older", on: { click: () => this.#older() } },
-      "Show earlier messages",
-    );
+    this.older = button("Show earlier messages", () => this.#older(), { class: "button quiet older" });
     this.scroller = h(
       "div",
       { class: "feed", tabindex: "0", role: "region", "aria-label": "Messages" },
@@ -66,27 +66,39 @@ export class FeedView {
 
   /**
    * A message on its way: shown until the conversation holds it. @param {string} text
-   * @returns {() => void} takes it away
+   * @returns {{gone: () => void, taken: (waits: boolean) => void}} `waits`: until the turn that runs is over
    */
   sending(text) {
+    const state = h("span", {}, "sending…");
     const element = h(
       "article",
       { class: "message user sending" },
-      h("header", {}, h("span", { class: "who" }, "You"), "sending…"),
+      h("header", {}, h("span", { class: "who" }, "You"), state),
       plainView(text),
     );
-    const entry = { text, element };
+    const entry = { text, element, waits: false };
     this.#pending.push(entry);
-    this.list.after(element);
+    this.live.parentElement?.append(element);
     this.toEnd();
-    return () => this.#arrived(entry);
+    const taken = (/** @type {boolean} */ waits) => {
+      entry.waits = waits;
+      if (waits) state.textContent = "waits for its turn";
+      // What became a command's answer never comes back as a message.
+      else setTimeout(() => this.#arrived(entry), ARRIVAL_MS);
+    };
+    return { gone: () => this.#arrived(entry), taken };
   }
 
-  /** @param {{text: string, element: HTMLElement} | undefined} entry */
+  /** @param {Pending | undefined} entry */
   #arrived(entry) {
     if (!entry) return;
     entry.element.remove();
     this.#pending = this.#pending.filter((one) => one !== entry);
+  }
+
+  /** Where nothing runs any more, nothing waits for its turn. */
+  #dropWaiting() {
+    if (this.feed.state === "idle") this.#pending.filter((one) => one.waits).forEach((one) => this.#arrived(one));
   }
 
   /** @param {import("./feed.js").Change[]} changes */
@@ -101,8 +113,10 @@ export class FeedView {
       case "items":
         for (const item of change.added) this.#added(item);
         return;
-      case "live":
       case "turn":
+        if (this.feed.state === "idle") setTimeout(() => this.#dropWaiting(), ARRIVAL_MS);
+        return this.#showLive();
+      case "live":
         return this.#showLive();
       case "step":
         return this.#calls.get(change.step.call_id)?.state(change.step.call_id, change.step.state);
@@ -116,7 +130,7 @@ export class FeedView {
     }
   }
 
-  /** @param {import("../console_types.js").Item} item */
+  /** @param {Item} item */
   #added(item) {
     if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === item.text));
     this.#append(item);
@@ -137,7 +151,7 @@ export class FeedView {
     this.#showLive();
   }
 
-  /** @param {import("../console_types.js").Item} item */
+  /** @param {Item} item */
   #append(item) {
     if (dayKey(item.at) !== this.#day) {
       this.#day = dayKey(item.at);
@@ -151,7 +165,7 @@ export class FeedView {
     else this.list.append(messageView(item));
   }
 
-  /** @param {import("../console_types.js").Item} item */
+  /** @param {Item} item */
   #step(item) {
     const id = item.call_id ?? "";
     const known = this.#calls.get(id);
@@ -167,7 +181,7 @@ export class FeedView {
     if (step) this.#steps.state(id, step.state);
   }
 
-  /** A question's place in the conversation. @param {import("../console_types.js").Item} item */
+  /** A question's place in the conversation. @param {Item} item */
   #prompt(item) {
     const id = item.prompt_id ?? "";
     const known = this.#cards.get(id);
@@ -185,8 +199,8 @@ export class FeedView {
     const card = this.#cards.get(id);
     if (!approval)
       return card?.outcome(this.feed.items.find((item) => item.prompt_id === id)?.outcome ?? null);
-    const call = approval.arguments && approval.call_id;
-    if (call) this.#calls.get(call)?.changed(call, approval.arguments);
+    const { call_id: call, arguments: given } = approval;
+    if (call && given) this.#calls.get(call)?.changed(call, given);
     if (card) return card.update(approval);
     if (approval.state !== "open") return;
     // The question is known before its place in the conversation is: shown at the end until then.
@@ -248,7 +262,7 @@ function setText(node, text) {
   else node.textContent = text;
 }
 
-/** What a run of tools has used so far. @param {import("../console_types.js").Loop | null} loop */
+/** What a run of tools has used so far. @param {Loop | null} loop */
 function counted(loop) {
   if (!loop) return "";
   const of = (/** @type {number | null} */ most) => (most === null ? "" : ` of ${most}`);

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { EventStream } from "./event_stream.js";
 
 export class HubEvents {
-  /** @type {Map<string, Set<(event: import("../console_types.js").HubEvent) => void>>} */ #listeners = new Map();
+  /** @type {Map<string, Set<(event: HubEvent) => void>>} */ #listeners = new Map();
   #greeted = false;
 
   /** @param {import("./connection.js").Connection} connection */
@@ -22,7 +22,7 @@ export class HubEvents {
 
   /**
    * `type` of the contract, or `refetch`: hints may have been missed.
-   * @param {string[]} types @param {(event: import("../console_types.js").HubEvent) => void} listener
+   * @param {string[]} types @param {(event: HubEvent) => void} listener
    * @returns {() => void} ends it
    */
   on(types, listener) {
@@ -37,7 +37,7 @@ export class HubEvents {
     this.stream.close();
   }
 
-  /** @param {import("../console_types.js").HubEvent} event */
+  /** @param {HubEvent} event */
   #tell(event) {
     if (event.type === "hello") {
       if (this.#greeted) this.#tell({ ...event, type: "refetch" });

@@ -3,7 +3,7 @@
 export class ListPages {
   /** @type {any[]} */ items = [];
   /** @type {"loading" | "ready" | "failed"} */ state = "loading";
-  error = "";
+  /** @type {any} */ error = null;
   query = "";
   onChange = () => {};
   /** Where the next page begins; null: there is none. @type {string | null} */ next = null;
@@ -71,7 +71,7 @@ export class ListPages {
       this.state = "ready";
     } catch (error) {
       if (signal.aborted) return;
-      this.error = /** @type {Error} */ (error).message;
+      this.error = error;
       this.state = "failed";
     }
     this.#asking = false;

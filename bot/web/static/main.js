@@ -22,10 +22,10 @@ const PAGES = {
 };
 
 class Console {
-  /** @type {import("../console_types.js").Page | null} */ #page = null;
+  /** @type {Page | null} */ #page = null;
   #name = "";
 
-  /** @param {import("../console_types.js").Me} me */
+  /** @param {Me} me */
   constructor(me) {
     const connection = new Connection();
     this.hub = new HubEvents(connection);
@@ -78,8 +78,8 @@ async function start() {
   try {
     running = new Console(await api.me());
   } catch (error) {
-    if (/** @type {api.ApiError} */ (error).status === 401) return;
-    document.body.replaceChildren(unreachableView(/** @type {Error} */ (error).message, start));
+    if (error.status === 401) return;
+    document.body.replaceChildren(unreachableView(error.message, start));
   }
 }
 

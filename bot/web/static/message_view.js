@@ -2,7 +2,8 @@
 
 import { codeView, saidView } from "./blocks.js";
 import { h, icon } from "./dom.js";
-import { clip, inFull, size, timeOfDay, toDate } from "./format.js";
+import { clip, size } from "./format.js";
+import { timeView } from "./parts.js";
 
 /** States of calls, steps and results, in words. */
 const STATE_WORDS = {
@@ -22,12 +23,7 @@ const STATE_WORDS = {
 const GOOD = new Set(["ended", "ok"]);
 const BAD = new Set(["error", "denied", "cancelled", "skipped", "unknown"]);
 
-/** @param {number} at */
-export function timeView(at) {
-  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, timeOfDay(at));
-}
-
-/** Who speaks. @param {import("../console_types.js").Item} item */
+/** Who speaks. @param {Item} item */
 function speaker(item) {
   switch (item.kind) {
     case "user":
@@ -43,7 +39,7 @@ function speaker(item) {
   }
 }
 
-/** @param {import("../console_types.js").Item} item */
+/** @param {Item} item */
 export function messageView(item) {
   const files = [...(item.attachments ?? []), ...(item.files ?? [])];
   const via =
@@ -57,7 +53,7 @@ export function messageView(item) {
   );
 }
 
-/** @param {import("../console_types.js").FileInfo} file */
+/** @param {FileInfo} file */
 function fileView(file) {
   const words = [
     icon("file"),
@@ -86,7 +82,7 @@ export class StepsView {
     this.element = h("details", { class: "steps" }, this.line, this.rows);
   }
 
-  /** @param {import("../console_types.js").Item} item */
+  /** @param {Item} item */
   call(item) {
     const row = this.#row(item.call_id ?? "", item.tool ?? "tool");
     row.given = codeView(argumentsText(item.arguments), "arguments");
@@ -103,7 +99,7 @@ export class StepsView {
     row.given = now;
   }
 
-  /** @param {string} id @param {import("../console_types.js").Item} item */
+  /** @param {string} id @param {Item} item */
   result(id, item) {
     const row = this.#row(id, item.tool ?? "tool");
     row.body.append(codeView(item.text ?? "", "result"));

@@ -1,10 +1,9 @@
 /** The times to come of all schedules, day by day. */
 
 import * as api from "./api.js";
-import { button, h, icon, settled } from "./dom.js";
-import { timeOfDay } from "./format.js";
+import { button, h, settled } from "./dom.js";
+import { failure, loading, note, pane, timeView } from "./parts.js";
 import { link } from "./router.js";
-import { timeAt } from "./routine_list.js";
 
 const WEEK = 7;
 const MONTH = 28;
@@ -18,25 +17,15 @@ const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "num
 export class RoutineCalendar {
   #days = WEEK;
 
-  /** @param {import("../console_types.js").Context} context */
+  /** @param {Context} context */
   constructor(context) {
     this.title = h("h2", { tabindex: "-1" }, "Times to come");
     this.about = h("p", { class: "muted about" });
     this.longer = button("Four weeks", () => this.#more(), { class: "button small" });
-    this.note = h("div", { class: "note", role: "status" }, h("p", { class: "muted" }, "Loading…"));
+    this.note = note(loading());
     this.list = h("ol", { class: "calendar" });
-    this.element = h(
-      "section",
-      { class: "pane conversation", "aria-label": "Times to come" },
-      h(
-        "header",
-        { class: "pane-head" },
-        backLink(),
-        h("div", { class: "titles" }, this.title, this.about),
-        this.longer,
-      ),
-      h("div", { class: "routine-body" }, this.note, this.list),
-    );
+    const body = h("div", { class: "routine-body" }, this.note, this.list);
+    this.element = pane("Times to come", link("routines"), [this.title, this.about], [body], this.longer);
     const renew = settled(() => this.#load(), HINTS_MS);
     this.end = context.hub.on(["routine_changed", "routine_run", "refetch"], renew);
     this.ready = this.#load();
@@ -67,18 +56,10 @@ export class RoutineCalendar {
       this.note.replaceChildren(h("p", { class: "muted" }, "No schedule comes round in this time."));
       this.note.hidden = page.days.length > 0;
     } catch (error) {
-      this.note.replaceChildren(
-        h("p", {}, /** @type {Error} */ (error).message),
-        button("Try again", () => this.#load()),
-      );
+      this.note.replaceChildren(...failure(error, () => this.#load()));
       this.note.hidden = false;
     }
   }
-}
-
-/** @param {string} [label] */
-export function backLink(label = "Back to the list") {
-  return h("a", { class: "icon-button back", href: link("routines"), "aria-label": label }, icon("back"));
 }
 
 /** @param {{date: string, routines: any[]}} day */
@@ -99,7 +80,7 @@ function dayView(day) {
 function slotsView(one) {
   const more = one.count - one.slots.length;
   const rest = more ? ` and ${one.count >= MOST_A_DAY ? "many" : more} more` : "";
-  const times = one.slots.flatMap((at, index) => [index ? ", " : "", timeAt(at, timeOfDay(at))]);
+  const times = one.slots.flatMap((at, index) => [index ? ", " : "", timeView(at)]);
   return h(
     "li",
     {},

@@ -3,8 +3,8 @@
 import * as api from "./api.js";
 import { announce, button, h, settled } from "./dom.js";
 import { inFull } from "./format.js";
+import { pane } from "./parts.js";
 import { link } from "./router.js";
-import { backLink } from "./routine_calendar.js";
 import { TRIGGERS, definitionOf, fieldsOf } from "./routine_fields.js";
 import { TrialField } from "./routine_trial.js";
 
@@ -16,8 +16,8 @@ export class RoutineEditor {
   #asked = new AbortController();
 
   /**
-   * @param {import("../console_types.js").Context} context
-   * @param {import("../console_types.js").Routine | null} routine null: a new one
+   * @param {Context} context
+   * @param {Routine | null} routine null: a new one
    * @param {() => void} [leave] where there is something to go back to
    */
   constructor(context, routine, leave = () => context.navigate(link("routines"))) {
@@ -35,12 +35,8 @@ export class RoutineEditor {
     this.form = h("form", { class: "routine-form", novalidate: true });
     this.form.addEventListener("submit", (event) => this.#save(event));
     this.form.addEventListener("input", settled(() => this.#judge(), TYPING_MS));
-    this.element = h(
-      "section",
-      { class: "pane conversation", "aria-label": routine ? "Edit routine" : "New routine" },
-      h("header", { class: "pane-head" }, backLink(), h("div", { class: "titles" }, this.title)),
-      h("div", { class: "routine-body" }, this.form),
-    );
+    const body = h("div", { class: "routine-body" }, this.form);
+    this.element = pane(routine ? "Edit routine" : "New routine", link("routines"), [this.title], [body]);
     this.#draw();
   }
 
@@ -112,11 +108,11 @@ export class RoutineEditor {
       const draft = await api.draftRoutine(this.#page(), this.trial.text || null, signal);
       if (!signal.aborted) this.#show(draft);
     } catch (error) {
-      if (!signal.aborted) this.problem.textContent = /** @type {Error} */ (error).message;
+      if (!signal.aborted) this.problem.textContent = error.message;
     }
   }
 
-  /** @param {import("../console_types.js").Draft} draft */
+  /** @param {Draft} draft */
   #show(draft) {
     this.#complain(draft.problems.filter(({ field }) => this.#met.has(field)));
     const next = draft.slots.length ? `. Next: ${draft.slots.slice(0, 3).map(inFull).join("; ")}` : "";
@@ -154,7 +150,7 @@ export class RoutineEditor {
       if (this.routine) this.leave();
       else this.context.navigate(link("routines", saved.id), { replace: true });
     } catch (error) {
-      const { field, message } = /** @type {api.ApiError} */ (error);
+      const { field, message } = error;
       this.#complain([{ field: field ?? "", message: field ? message.replace(`${field} `, "") : message }]);
       this.#lead([{ field: field ?? "" }]);
     }

@@ -2,8 +2,9 @@
 
 import * as api from "./api.js";
 import { h } from "./dom.js";
-import { inFull, shortTime, toDate } from "./format.js";
+import { shortTime } from "./format.js";
 import { ListPages } from "./list_pages.js";
+import { rowLink, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { SearchList } from "./search_list.js";
 
@@ -32,7 +33,7 @@ class RoutinePages extends ListPages {
   }
 }
 
-/** @param {import("../console_types.js").Context} context @param {Node[]} tools */
+/** @param {Context} context @param {Node[]} tools */
 export function routineList(context, tools) {
   return new SearchList(context, {
     label: "All routines",
@@ -48,32 +49,19 @@ export function routineList(context, tools) {
   });
 }
 
-/** @param {import("../console_types.js").Routine} routine @param {boolean} current */
+/** @param {Routine} routine @param {boolean} current */
 function row(routine, current) {
-  return h(
-    "a",
-    { href: link("routines", routine.id), "aria-current": current ? "page" : null },
-    h(
-      "span",
-      { class: "row-line" },
-      h("span", { class: "row-title", title: routine.name }, routine.name),
-      routine.next_at ? timeAt(routine.next_at) : null,
-    ),
-    h(
-      "span",
-      { class: "row-line" },
-      h("span", { class: "row-preview", title: routine.fires_on }, routine.fires_on),
-      statusBadge(routine.status),
-    ),
-  );
+  return rowLink({
+    href: link("routines", routine.id),
+    current,
+    title: routine.name,
+    time: routine.next_at ? timeView(routine.next_at, shortTime(routine.next_at)) : null,
+    about: routine.fires_on,
+    badge: statusBadge(routine.status),
+  });
 }
 
 /** @param {string} status */
 export function statusBadge(status) {
   return h("span", { class: `badge ${LOOKS[status] ?? ""}` }, status);
-}
-
-/** @param {number} at */
-export function timeAt(at, words = shortTime(at)) {
-  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, words);
 }

@@ -1,8 +1,9 @@
 /** What the last runs of a routine came to: a plot of how long they took, and a table. */
 
 import { h } from "./dom.js";
-import { clip } from "./format.js";
-import { statusBadge, timeAt } from "./routine_list.js";
+import { clip, shortTime } from "./format.js";
+import { timeView } from "./parts.js";
+import { statusBadge } from "./routine_list.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 64;
@@ -14,7 +15,7 @@ const SECOND_US = 1_000_000;
 const LOOKS = { attention: "good", ok: "good", running: "busy", waiting: "busy", skipped: "" };
 const TITLES = ["When", "Fired by", "Came to", "Took", "Tokens", "What it said"];
 
-/** @param {import("../console_types.js").RoutineRun[]} runs newest first */
+/** @param {RoutineRun[]} runs newest first */
 export function runsView(runs) {
   if (!runs.length) return h("p", { class: "muted" }, "It has not run yet.");
   const head = TITLES.map((word) => h("th", { scope: "col" }, word));
@@ -35,10 +36,10 @@ export function runsView(runs) {
   );
 }
 
-/** @param {import("../console_types.js").RoutineRun} run */
+/** @param {RoutineRun} run */
 function rowView(run) {
   const cells = [
-    timeAt(run.started_at ?? run.due_at),
+    timeView(run.started_at ?? run.due_at, shortTime(run.started_at ?? run.due_at)),
     run.kind.replace("_", " "),
     statusBadge(run.status),
     took(run),
@@ -48,10 +49,10 @@ function rowView(run) {
   return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
 }
 
-/** @param {import("../console_types.js").RoutineRun} run */
+/** @param {RoutineRun} run */
 const seconds = (run) => (run.started_at && run.ended_at ? (run.ended_at - run.started_at) / SECOND_US : 0);
 
-/** @param {import("../console_types.js").RoutineRun} run */
+/** @param {RoutineRun} run */
 function took(run) {
   if (!run.started_at || !run.ended_at) return "";
   const whole = seconds(run);
@@ -59,7 +60,7 @@ function took(run) {
   return whole < 120 ? `${Math.round(whole)} s` : `${Math.round(whole / 60)} min`;
 }
 
-/** One bar a run, the oldest first, as high as it took long. @param {import("../console_types.js").RoutineRun[]} runs */
+/** One bar a run, the oldest first, as high as it took long. @param {RoutineRun[]} runs */
 function plot(runs) {
   const longest = Math.max(...runs.map(seconds), 0.001);
   const width = runs.length * STEP;
@@ -80,7 +81,7 @@ function plot(runs) {
   return h("figure", { class: "plot-frame" }, h("div", { class: "plot-room" }, svg), words);
 }
 
-/** @param {import("../console_types.js").RoutineRun[]} runs @param {number} longest */
+/** @param {RoutineRun[]} runs @param {number} longest */
 function summary(runs, longest) {
   /** @type {Map<string, number>} */ const counts = new Map();
   for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);

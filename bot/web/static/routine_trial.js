@@ -9,7 +9,7 @@ export class TrialField {
   #asked = new AbortController();
 
   /**
-   * @param {(text: string, signal: AbortSignal) => Promise<import("../console_types.js").Trial | null>} ask
+   * @param {(text: string, signal: AbortSignal) => Promise<Trial | null>} ask
    *   null: nothing can be said
    */
   constructor(ask) {
@@ -53,19 +53,19 @@ export class TrialField {
       const trial = await this.ask(this.text, signal);
       if (!signal.aborted) this.show(trial);
     } catch (error) {
-      if (!signal.aborted) this.verdict.replaceChildren(h("p", {}, /** @type {Error} */ (error).message));
+      if (!signal.aborted) this.verdict.replaceChildren(h("p", {}, error.message));
     }
     return undefined;
   }
 
-  /** @param {import("../console_types.js").Trial | null} trial */
+  /** @param {Trial | null} trial */
   show(trial) {
     const open = this.verdict.querySelector("details")?.open ?? false;
     this.verdict.replaceChildren(...(trial ? verdict(trial, open) : []));
   }
 }
 
-/** @param {import("../console_types.js").Trial} trial @param {boolean} open */
+/** @param {Trial} trial @param {boolean} open */
 function verdict(trial, open) {
   const word = trial.fires ? "Fires" : "Does not fire";
   const said = h(

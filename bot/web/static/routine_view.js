@@ -4,10 +4,10 @@ import * as api from "./api.js";
 import { codeView } from "./blocks.js";
 import { announce, button, confirmButton, h, settled } from "./dom.js";
 import { fromNow } from "./format.js";
+import { complaint, failure, loading, note, pane, timeView } from "./parts.js";
 import { link } from "./router.js";
-import { backLink } from "./routine_calendar.js";
 import { RoutineEditor } from "./routine_editor.js";
-import { statusBadge, timeAt } from "./routine_list.js";
+import { statusBadge } from "./routine_list.js";
 import { runsView } from "./routine_runs.js";
 import { TrialField } from "./routine_trial.js";
 
@@ -18,7 +18,7 @@ export class RoutineView {
   #closed = false;
   /** @type {RoutineEditor | null} */ #editor = null;
 
-  /** @param {import("../console_types.js").Context} context @param {string} id */
+  /** @param {Context} context @param {string} id */
   constructor(context, id) {
     this.context = context;
     this.id = id;
@@ -27,28 +27,13 @@ export class RoutineView {
     this.status = h("span");
     this.facts = h("div", { class: "routine-facts" });
     this.actions = h("div", { class: "card-actions" });
-    this.problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    this.problem = complaint();
     this.trial = new TrialField((text, signal) => api.tryRoutine(id, text, signal));
     this.runs = h("div");
     this.what = h("div", { class: "routine-what" });
-    this.body = h(
-      "div",
-      { class: "routine-body" },
-      h("p", { class: "note muted", role: "status" }, "Loading…"),
-    );
-    this.head = h(
-      "header",
-      { class: "pane-head" },
-      backLink(),
-      h("div", { class: "titles" }, this.title, this.about),
-      this.status,
-    );
-    this.element = h(
-      "section",
-      { class: "pane conversation", "aria-label": "Routine" },
-      this.head,
-      this.body,
-    );
+    this.body = h("div", { class: "routine-body" }, note(loading()));
+    this.element = pane("Routine", link("routines"), [this.title, this.about], [this.body], this.status);
+    this.head = this.element.firstChild;
     const renew = settled(() => this.#load(), HINTS_MS);
     this.end = context.hub.on(["routine_run", "routine_changed", "refetch"], (event) => {
       if (!event.data?.routine_id || event.data.routine_id === id) renew();
@@ -72,7 +57,7 @@ export class RoutineView {
       const [routine, runs] = await Promise.all([api.routine(this.id), api.routineRuns(this.id, RUNS)]);
       if (!this.#closed) this.#show(routine, runs);
     } catch (error) {
-      if (!this.#closed) this.#failed(/** @type {api.ApiError} */ (error));
+      if (!this.#closed) this.#failed(error);
     }
   }
 
@@ -81,18 +66,13 @@ export class RoutineView {
     const gone = error.status === 404;
     this.title.textContent = gone ? "No such routine" : "…";
     this.status.replaceChildren();
-    const again = gone ? null : button("Try again", () => this.#load());
-    this.body.replaceChildren(
-      h(
-        "div",
-        { class: "note", role: "status" },
-        h("p", {}, gone ? "It was deleted." : error.message),
-        again ?? "",
-      ),
-    );
+    const words = gone
+      ? [h("p", {}, "It was deleted, or there never was one here.")]
+      : failure(error, () => this.#load());
+    this.body.replaceChildren(note(...words));
   }
 
-  /** @param {import("../console_types.js").Routine} routine @param {import("../console_types.js").RoutineRun[]} runs */
+  /** @param {Routine} routine @param {RoutineRun[]} runs */
   #show(routine, runs) {
     this.routine = routine;
     this.title.textContent = routine.name;
@@ -116,7 +96,7 @@ export class RoutineView {
     );
   }
 
-  /** The buttons stay where they are, so that the focus does. @param {import("../console_types.js").Routine} routine */
+  /** The buttons stay where they are, so that the focus does. @param {Routine} routine */
   #offer(routine) {
     if (!this.actions.childElementCount) {
       this.run = button("Run now", () => this.#do(() => api.fireRoutine(this.id), "It runs."), {
@@ -168,7 +148,7 @@ export class RoutineView {
       announce(done);
       return true;
     } catch (error) {
-      this.problem.textContent = /** @type {Error} */ (error).message;
+      this.problem.textContent = error.message;
       this.problem.hidden = false;
       return false;
     }
@@ -185,13 +165,13 @@ function section(heading, content) {
   );
 }
 
-/** @param {import("../console_types.js").Routine} routine */
+/** @param {Routine} routine */
 function facts(routine) {
   const said = routine.problem ?? routine.paused_because;
   const parts = [
-    routine.next_at ? h("span", {}, "next ", timeAt(routine.next_at, fromNow(routine.next_at))) : null,
+    routine.next_at ? h("span", {}, "next ", timeView(routine.next_at, fromNow(routine.next_at))) : null,
     routine.last_run_at
-      ? h("span", {}, "last ", timeAt(routine.last_run_at, fromNow(routine.last_run_at)))
+      ? h("span", {}, "last ", timeView(routine.last_run_at, fromNow(routine.last_run_at)))
       : null,
     h("span", {}, routine.run_count === 1 ? "1 run" : `${routine.run_count} runs`),
     routine.failures ? h("span", {}, `${routine.failures} failed in a row`) : null,
@@ -204,7 +184,7 @@ function facts(routine) {
   ];
 }
 
-/** @param {import("../console_types.js").Routine} routine */
+/** @param {Routine} routine */
 function whatItDoes(routine) {
   const { action } = routine.definition;
   const whole = JSON.stringify(routine.definition, null, 2);

@@ -1,7 +1,8 @@
 /** A list to search in, page by page, beside what is open of it: its states and rows. */
 
-import { announce, button, h, icon, settled } from "./dom.js";
+import { announce, h, icon, settled } from "./dom.js";
 import { clip } from "./format.js";
+import { failure, loading } from "./parts.js";
 import { VirtualList } from "./virtual_list.js";
 
 const TYPING_MS = 200;
@@ -11,7 +12,7 @@ export class SearchList {
   selected = "";
 
   /**
-   * @param {import("../console_types.js").Context} context
+   * @param {Context} context
    * @param {{label: string, pages: import("./list_pages.js").ListPages, row: (item: any, current: boolean) => HTMLElement,
    *   version: (item: any) => any, hints: string[], empty: () => Node[], tools?: Node[]}} options
    *   `version`: what a row shows; it is made again when that differs; `hints`: events
@@ -97,13 +98,11 @@ export class SearchList {
 
   *#words(state, count, query, error) {
     if (state === "failed") {
-      yield h("p", {}, error);
-      yield button("Try again", () => this.pages.search(query));
+      yield* failure(error, () => this.pages.search(query));
     } else if (state === "loading" && !count) {
-      yield h("p", { class: "muted" }, "Loading…");
+      yield loading();
     } else if (state === "ready" && !count && query) {
       yield h("p", {}, `Nothing found for “${clip(query, 60)}”.`);
     } else if (state === "ready" && !count) yield* this.options.empty();
   }
-
 }

@@ -15,7 +15,7 @@ const PAGES = /** @type {const} */ ([
 const THEMES = ["auto", "light", "dark"];
 
 export class Shell {
-  /** @param {import("../console_types.js").Context} context */
+  /** @param {Context} context */
   constructor(context) {
     this.links = new Map(PAGES.map(([page, label]) => [page, navLink(page, label)]));
     this.pending = h("span", { class: "nav-count", hidden: true });
@@ -74,7 +74,7 @@ export class Shell {
     document.title = `${this.waiting ? `(${this.waiting}) ` : ""}${this.page} · hubbub`;
   }
 
-  /** @param {import("../console_types.js").Context} context */
+  /** @param {Context} context */
   #banner(context) {
     const banner = h("div", { class: "banner", role: "status", hidden: true });
     context.connection.subscribe((up) => {
@@ -102,7 +102,7 @@ export class Shell {
       await api.logout();
       api.signedOut();
     } catch (error) {
-      announce(/** @type {Error} */ (error).message);
+      announce(error.message);
     }
   }
 }

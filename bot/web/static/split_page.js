@@ -9,7 +9,7 @@ export class SplitPage {
   #detail = "";
 
   /**
-   * @param {import("../console_types.js").Context} context
+   * @param {Context} context
    * @param {{page: string, heading: string, list: any, open: (detail: string) => any}} options
    *   `open` makes what stands beside the list, "" for nothing chosen
    */

@@ -1,13 +1,14 @@
 /** The list of conversations beside a conversation. */
 
 import { h } from "./dom.js";
-import { clip, inFull, shortTime, titleOf, toDate } from "./format.js";
+import { clip, shortTime, titleOf } from "./format.js";
+import { rowLink, timeView } from "./parts.js";
 import { link } from "./router.js";
 import { SearchList } from "./search_list.js";
 import { ThreadPages } from "./thread_pages.js";
 
 /**
- * @param {import("../console_types.js").Context} context
+ * @param {Context} context
  * @param {{page: string, label: string, filter: {channel?: string}, empty: () => Node[], tools?: Node[]}} options
  */
 export function threadList(context, { page, filter, ...options }) {
@@ -26,31 +27,21 @@ export function threadList(context, { page, filter, ...options }) {
   });
 }
 
-/** @param {import("../console_types.js").Thread} thread @param {boolean} current @param {string} page @param {string | undefined} channel */
+/** @param {Thread} thread @param {boolean} current @param {string} page @param {string | undefined} channel */
 function row(thread, current, page, channel) {
-  const title = titleOf(thread);
-  const time = h(
-    "time",
-    { datetime: toDate(thread.updated_at).toISOString(), title: inFull(thread.updated_at) },
-    shortTime(thread.updated_at),
-  );
-  const who = channel ? null : h("span", { class: "via" }, thread.channel);
   const name = channel ? "" : `${thread.group ? "Group" : thread.user.name} · `;
-  return h(
-    "a",
-    { href: link(page, thread.id), "aria-current": current ? "page" : null },
-    h("span", { class: "row-line" }, h("span", { class: "row-title", title }, title), time),
-    h(
-      "span",
-      { class: "row-line" },
-      who,
-      h("span", { class: "row-preview", title: name + thread.preview }, name + clip(thread.preview, 160)),
-      badge(thread),
-    ),
-  );
+  return rowLink({
+    href: link(page, thread.id),
+    current,
+    title: titleOf(thread),
+    time: timeView(thread.updated_at, shortTime(thread.updated_at)),
+    via: channel ? null : h("span", { class: "via" }, thread.channel),
+    about: name + clip(thread.preview, 160),
+    badge: badge(thread),
+  });
 }
 
-/** @param {import("../console_types.js").Thread} thread */
+/** @param {Thread} thread */
 export function badge(thread) {
   if (thread.waiting) return h("span", { class: "badge attention" }, "decide");
   if (thread.turn?.state === "running") return h("span", { class: "badge busy" }, "working");

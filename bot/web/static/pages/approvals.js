@@ -3,14 +3,14 @@
 import * as api from "../api.js";
 import { approvalCard } from "../approval_card.js";
 import { announce, button, confirmButton, h, icon, roving, settled } from "../dom.js";
-import { timeView } from "../message_view.js";
+import { failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 
 const PAGE = 50;
 const TABS = ["", "history", "grants"];
 const HINTS_MS = 150;
 
-/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
+/** @param {Context} context @returns {Page} */
 export function approvalsPage(context) {
   return new ApprovalsPage(context);
 }
@@ -20,10 +20,10 @@ class ApprovalsPage {
   #tab = "";
   /** @type {string | null} */ #next = null;
 
-  /** @param {import("../../console_types.js").Context} context */
+  /** @param {Context} context */
   constructor(context) {
     this.list = h("div", { class: "cards" });
-    this.note = h("div", { class: "note", role: "status" });
+    this.note = note();
     this.older = button("Show older", () => this.#load(true), { hidden: true });
     this.tabs = [tab("Pending", "approvals", ""), tab("History", "approvals", "history"), tab("Grants", "approvals", "grants")];
     this.element = h(
@@ -56,7 +56,7 @@ class ApprovalsPage {
     });
     this.#cards.clear();
     this.list.replaceChildren();
-    this.note.replaceChildren(h("p", { class: "muted" }, "Loading…"));
+    this.note.replaceChildren(loading());
     this.#load(false);
   }
 
@@ -64,7 +64,7 @@ class ApprovalsPage {
     this.end.forEach((end) => end());
   }
 
-  /** @param {import("../../console_types.js").Approval | undefined} approval @param {() => void} renew */
+  /** @param {Approval | undefined} approval @param {() => void} renew */
   #hint(approval, renew) {
     const card = this.#cards.get(approval?.prompt_id ?? "");
     if (card && approval?.choices) card.update(approval);
@@ -82,13 +82,12 @@ class ApprovalsPage {
       this.#next = page.next;
       this.#show(page.approvals, older);
     } catch (error) {
-      const again = button("Try again", () => this.#load(older));
-      this.note.replaceChildren(h("p", {}, /** @type {Error} */ (error).message), again);
+      this.note.replaceChildren(...failure(error, () => this.#load(older)));
       this.note.hidden = false;
     }
   }
 
-  /** @param {import("../../console_types.js").Approval[]} approvals @param {boolean} older */
+  /** @param {Approval[]} approvals @param {boolean} older */
   #show(approvals, older) {
     if (!older && this.#tab === "") this.#dropSettled(new Set(approvals.map((one) => one.prompt_id)));
     for (const approval of approvals) this.#card(approval);
@@ -98,7 +97,7 @@ class ApprovalsPage {
     if (!this.list.querySelector('[tabindex="0"]')) this.walk.refresh();
   }
 
-  /** @param {import("../../console_types.js").Grant[]} grants */
+  /** @param {Grant[]} grants */
   #grants(grants) {
     if (this.#tab !== "grants") return;
     const revoke = async (/** @type {string} */ id) => {
@@ -122,7 +121,7 @@ class ApprovalsPage {
     }
   }
 
-  /** @param {import("../../console_types.js").Approval} approval */
+  /** @param {Approval} approval */
   #card(approval) {
     const known = this.#cards.get(approval.prompt_id);
     if (known) return known.update(approval);
@@ -141,7 +140,7 @@ class ApprovalsPage {
   }
 }
 
-/** @param {import("../../console_types.js").Grant} grant @param {() => void} revoke */
+/** @param {Grant} grant @param {() => void} revoke */
 function grantCard({ tool, pattern, user_id, thread_id, created_at }, revoke) {
   const covers = `${tool}: ${pattern ?? "every call"}`;
   return h(
@@ -149,7 +148,7 @@ function grantCard({ tool, pattern, user_id, thread_id, created_at }, revoke) {
     { class: "card grant", tabindex: "-1" },
     h("header", {}, h("h3", {}, covers)),
     h("p", { class: "meta" }, `${user_id} · ${thread_id ? "one conversation" : "everywhere"}`, timeView(created_at)),
-    h("div", { class: "card-actions" }, confirmButton("Take back", `Take back ${covers}?`, revoke)),
+    h("div", { class: "card-actions" }, confirmButton("Take back", `Take back ${covers}?`, revoke, { class: "button small" })),
   );
 }
 
@@ -160,7 +159,7 @@ function tab(label, page, detail) {
 
 /**
  * How many questions wait: for the badge of the navigation.
- * @param {import("../../console_types.js").Context} context @param {(count: number) => void} tell
+ * @param {Context} context @param {(count: number) => void} tell
  */
 export function countPending(context, tell) {
   let before = -1;

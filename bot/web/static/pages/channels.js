@@ -2,18 +2,19 @@
 
 import * as api from "../api.js";
 import { announce, button, confirmButton, h, icon, settled } from "../dom.js";
-import { fromNow, inFull, shortTime, toDate } from "../format.js";
+import { fromNow, inFull, shortTime } from "../format.js";
+import { complaint, failure, loading, note, timeView } from "../parts.js";
 
 const HINTS_MS = 150;
 const PHASES = { running: "good", starting: "busy", "backing off": "attention", failed: "bad", stopped: "" };
 
-/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
+/** @param {Context} context @returns {Page} */
 export function channelsPage(context) {
   return new ChannelsPage(context);
 }
 
 class ChannelsPage {
-  /** @param {import("../../console_types.js").Context} context */
+  /** @param {Context} context */
   constructor(context) {
     this.channels = new Section("Channels", async () => (await api.channels()).channels, channelCard, [
       "No channel is configured.",
@@ -76,7 +77,7 @@ class ChannelsPage {
   #request(request) {
     const name = h("span", { class: "name" }, request.name || "No name");
     const handle = request.username ? h("span", { class: "muted" }, `@${request.username}`) : null;
-    const problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    const problem = complaint();
     const decide = (/** @type {() => Promise<any>} */ work) => this.#decide(work, problem);
     return h(
       "li",
@@ -88,7 +89,7 @@ class ChannelsPage {
         h("span", {}, request.channel),
         h("span", {}, `account ${request.platform_user_id}`),
         h("span", {}, "code ", h("code", {}, request.code)),
-        ago(request.expires_at, "expires "),
+        timeView(request.expires_at, `expires ${fromNow(request.expires_at)}`),
       ),
       problem,
       h(
@@ -111,7 +112,7 @@ class ChannelsPage {
       this.#people();
       this.requests.heading.focus();
     } catch (error) {
-      problem.textContent = /** @type {Error} */ (error).message;
+      problem.textContent = error.message;
       problem.hidden = false;
     }
   }
@@ -131,7 +132,7 @@ class ChannelsPage {
 
   #account(account) {
     const words = `${account.channel} ${account.platform_user_id}`;
-    const problem = h("p", { class: "problem bad", role: "alert", hidden: true });
+    const problem = complaint();
     const mayRevoke = account.via === "paired" || account.via === "linked";
     const revoke = () => this.#decide(() => api.revoke(account.channel, account.platform_user_id), problem);
     return h(
@@ -163,7 +164,7 @@ class Section {
     this.heading = h("h2", { tabindex: "-1" }, heading);
     this.count = h("span", { class: "count" });
     this.list = h("ul", { class: "cards" });
-    this.note = h("div", { class: "note", role: "status" }, h("p", { class: "muted" }, "Loading…"));
+    this.note = note(loading());
     this.element = h(
       "section",
       { class: "section", "aria-label": heading },
@@ -181,10 +182,7 @@ class Section {
       this.note.replaceChildren(...this.empty.map((line) => h("p", { class: "muted" }, line)));
       this.note.hidden = entries.length > 0;
     } catch (error) {
-      this.note.replaceChildren(
-        h("p", {}, /** @type {Error} */ (error).message),
-        button("Try again", () => this.load()),
-      );
+      this.note.replaceChildren(...failure(error, () => this.load()));
       this.note.hidden = false;
     }
   }
@@ -218,9 +216,4 @@ function channelCard(channel) {
     ),
     reason,
   );
-}
-
-/** @param {number} at @param {string} before */
-function ago(at, before) {
-  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, before + fromNow(at));
 }

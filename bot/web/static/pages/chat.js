@@ -3,7 +3,8 @@
 import * as api from "../api.js";
 import { Composer } from "../composer.js";
 import { ConversationView, retried } from "../conversation.js";
-import { announce, button, h, icon } from "../dom.js";
+import { announce, button, h } from "../dom.js";
+import { newLink, pane } from "../parts.js";
 import { link } from "../router.js";
 import { SplitPage } from "../split_page.js";
 import { threadList } from "../thread_list.js";
@@ -12,20 +13,14 @@ const CHANNEL = "web";
 const HINT = "Enter sends, Shift+Enter begins a new line. /help lists the commands.";
 const IDEAS = ["run: ls", "What time is it?", "/help"];
 
-/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
+/** @param {Context} context @returns {Page} */
 export function chatPage(context) {
   const fresh = () => context.navigate(link("chat", "new"));
-  const newLink = h(
-    "a",
-    { class: "button primary", href: link("chat", "new") },
-    icon("plus"),
-    h("span", {}, "New"),
-  );
   const list = threadList(context, {
     page: "chat",
     label: "Conversations",
     filter: { channel: CHANNEL },
-    tools: [newLink],
+    tools: [newLink(link("chat", "new"))],
     empty: () => [
       h("p", {}, "No conversation yet."),
       button("Start one", fresh, { class: "button only-narrow" }),
@@ -38,8 +33,8 @@ export function chatPage(context) {
   return new SplitPage(context, { page: "chat", heading: "Chat", list, open });
 }
 
-/** @param {import("../../console_types.js").Thread} thread */
-function speak(thread) {
+/** In a conversation of one's own. @param {Thread} thread */
+export function speak(thread) {
   return {
     label: "Message",
     placeholder: "Write to the assistant",
@@ -52,7 +47,7 @@ function speak(thread) {
 
 /** A conversation that has not begun. */
 class Beginning {
-  /** @param {import("../../console_types.js").Context} context */
+  /** @param {Context} context */
   constructor(context) {
     this.context = context;
     this.composer = new Composer({
@@ -71,36 +66,14 @@ class Beginning {
         button(idea, () => this.#take(idea), { class: "button idea" }),
       ),
     );
-    const back = h(
-      "a",
-      { class: "icon-button back", href: link("chat"), "aria-label": "Back to the list" },
-      icon("back"),
+    const welcome = h(
+      "div",
+      { class: "welcome" },
+      h("p", {}, "Write to the assistant. Before it does something that needs your consent, it asks you here."),
+      h("ul", { class: "ideas", "aria-label": "Things to try" }, ...ideas),
     );
-    this.element = h(
-      "section",
-      { class: "pane conversation", "aria-label": "New conversation" },
-      h(
-        "header",
-        { class: "pane-head" },
-        back,
-        h("div", { class: "titles" }, h("h2", {}, "New conversation")),
-      ),
-      h(
-        "div",
-        { class: "conversation-body" },
-        h(
-          "div",
-          { class: "welcome" },
-          h(
-            "p",
-            {},
-            "Write to the assistant. Before it does something that needs your consent, it asks you here.",
-          ),
-          h("ul", { class: "ideas", "aria-label": "Things to try" }, ...ideas),
-        ),
-        this.composer.element,
-      ),
-    );
+    const body = h("div", { class: "conversation-body" }, welcome, this.composer.element);
+    this.element = pane("New conversation", link("chat"), [h("h2", {}, "New conversation")], [body]);
     this.#takeDrops();
   }
 

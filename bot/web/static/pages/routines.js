@@ -1,6 +1,7 @@
 /** Routines: what the hub does by itself; one of them open, a new one, or the times to come. */
 
 import { h, icon } from "../dom.js";
+import { newLink } from "../parts.js";
 import { link } from "../router.js";
 import { RoutineCalendar } from "../routine_calendar.js";
 import { RoutineEditor } from "../routine_editor.js";
@@ -8,7 +9,7 @@ import { routineList } from "../routine_list.js";
 import { RoutineView } from "../routine_view.js";
 import { SplitPage } from "../split_page.js";
 
-/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
+/** @param {Context} context @returns {Page} */
 export function routinesPage(context) {
   const tools = [
     h(
@@ -21,7 +22,7 @@ export function routinesPage(context) {
       },
       icon("routines"),
     ),
-    h("a", { class: "button primary", href: link("routines", "new") }, icon("plus"), h("span", {}, "New")),
+    newLink(link("routines", "new")),
   ];
   return new SplitPage(context, {
     page: "routines",

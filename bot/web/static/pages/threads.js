@@ -7,8 +7,9 @@ import { clip } from "../format.js";
 import { link } from "../router.js";
 import { SplitPage } from "../split_page.js";
 import { threadList } from "../thread_list.js";
+import { speak as speakHere } from "./chat.js";
 
-/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
+/** @param {Context} context @returns {Page} */
 export function threadsPage(context) {
   const list = threadList(context, {
     page: "threads",
@@ -27,17 +28,9 @@ export function threadsPage(context) {
   });
 }
 
-/** One's own conversation goes on; in other people's the owner speaks as the owner. @param {import("../../console_types.js").Thread} thread */
+/** One's own conversation goes on; in other people's the owner speaks as the owner. @param {Thread} thread */
 function speak(thread) {
-  if (thread.own && thread.channel === "web") {
-    return {
-      label: "Message",
-      placeholder: "Write to the assistant",
-      files: true,
-      send: (text, attachments, key) =>
-        api.send({ text, thread_id: thread.id, client_key: key, attachments }),
-    };
-  }
+  if (thread.own && thread.channel === "web") return speakHere(thread);
   return {
     label: "Answer as the owner",
     placeholder: `Answer on ${thread.channel} as the owner`,

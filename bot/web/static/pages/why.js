@@ -1,13 +1,14 @@
 /** Why: what became of a message, for every message that reached the hub. */
 
 import * as api from "../api.js";
-import { button, composing, h } from "../dom.js";
-import { clip, inFull, shortTime, toDate } from "../format.js";
+import { composing, h } from "../dom.js";
+import { clip, shortTime } from "../format.js";
+import { failure, loading, note, timeView } from "../parts.js";
 import { link } from "../router.js";
 
 const LIMIT = 100;
 
-/** @param {import("../../console_types.js").Context} context @returns {import("../../console_types.js").Page} */
+/** @param {Context} context @returns {Page} */
 export function whyPage(context) {
   return new WhyPage(context);
 }
@@ -15,7 +16,7 @@ export function whyPage(context) {
 class WhyPage {
   /** @type {AbortController} */ #asked = new AbortController();
 
-  /** @param {import("../../console_types.js").Context} context */
+  /** @param {Context} context */
   constructor(context) {
     this.context = context;
     this.field = h("input", {
@@ -67,28 +68,25 @@ class WhyPage {
     this.#asked.abort();
     this.#asked = new AbortController();
     const { signal } = this.#asked;
-    this.#say("Loading…");
+    this.#say(loading());
     try {
       const page = await api.why({ query, limit: LIMIT, signal });
       if (!signal.aborted) this.#show(page, query);
     } catch (error) {
       if (signal.aborted) return;
-      this.#say(
-        /** @type {Error} */ (error).message,
-        button("Try again", () => this.#load(query)),
-      );
+      this.#say(...failure(error, () => this.#load(query)));
     }
   }
 
-  #say(words, ...more) {
-    this.results.replaceChildren(h("div", { class: "note", role: "status" }, h("p", {}, words), ...more));
+  /** @param {...Node} words */
+  #say(...words) {
+    this.results.replaceChildren(note(...words));
   }
 
   #show({ events, noise }, query) {
     if (!events.length && !noise.length) {
-      return this.#say(
-        query ? `The hub knows no message with “${clip(query, 60)}”.` : "No message has reached the hub yet.",
-      );
+      const none = query ? `The hub knows no message with “${clip(query, 60)}”.` : "No message has reached the hub yet.";
+      return this.#say(h("p", {}, none));
     }
     const found = events.length === 1 ? "1 message" : `${events.length} messages`;
     const heading = query ? `${found} found` : "Latest messages";
@@ -107,11 +105,6 @@ class WhyPage {
 
 /** @param {any} event */
 function eventView(event) {
-  const time = h(
-    "time",
-    { datetime: toDate(event.at).toISOString(), title: inFull(event.at) },
-    shortTime(event.at),
-  );
   const sender = typeof event.sender === "string" ? event.sender : (event.sender?.name ?? "");
   const thread = event.turn?.thread_id ?? event.thread_id;
   const page = event.channel === "web" ? "chat" : "threads";
@@ -123,7 +116,7 @@ function eventView(event) {
       { class: "event-head" },
       h("span", { class: "via" }, event.channel),
       h("span", { class: "name", title: sender }, sender || "nobody"),
-      time,
+      timeView(event.at, shortTime(event.at)),
     ),
     h("p", { class: "event-text" }, clip(event.text || "(no text)", 280)),
     h(

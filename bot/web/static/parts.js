@@ -1,0 +1,41 @@
+/** Small parts that several pages are made of. */
+
+import { button, h, icon } from "./dom.js";
+import { inFull, timeOfDay, toDate } from "./format.js";
+
+/** A moment, of which the whole can be asked for. @param {number} at */
+export function timeView(at, words = timeOfDay(at)) {
+  return h("time", { datetime: toDate(at).toISOString(), title: inFull(at) }, words);
+}
+
+/** What is opened beside a list. @param {string} label @param {string} back where the list is
+ * @param {Node[]} titles @param {Node[]} rest @param {...Node} beside the titles */
+export function pane(label, back, titles, rest, ...beside) {
+  const list = h("a", { class: "icon-button back", href: back, "aria-label": "Back to the list" }, icon("back"));
+  const head = h("header", { class: "pane-head" }, list, h("div", { class: "titles" }, ...titles), ...beside);
+  return h("section", { class: "pane conversation", "aria-label": label }, head, ...rest);
+}
+
+/** What is said in the place of something. @param {...Node} words */
+export const note = (...words) => h("div", { class: "note", role: "status" }, ...words);
+
+export const loading = () => h("p", { class: "muted" }, "Loading…");
+
+/** @param {Error} error @param {() => void} again */
+export const failure = (error, again) => [h("p", {}, error.message), button("Try again", again)];
+
+/** Says what went wrong, once something has. */
+export const complaint = () => h("p", { class: "problem bad", role: "alert", hidden: true });
+
+/** Another one, made beside a list. @param {string} href */
+export const newLink = (href) =>
+  h("a", { class: "button primary", href }, icon("plus"), h("span", {}, "New"));
+
+/** A row of a list. @param {{href: string, current: boolean, title: string, time: Node | null, via?: Node | null,
+ * about: string, badge: Node | null}} row */
+export function rowLink({ href, current, title, time, via, about, badge }) {
+  const line = (...parts) => h("span", { class: "row-line" }, ...parts);
+  const words = (name, text) => h("span", { class: name, title: text }, text);
+  const props = { href, "aria-current": current ? "page" : null };
+  return h("a", props, line(words("row-title", title), time), line(via, words("row-preview", about), badge));
+}

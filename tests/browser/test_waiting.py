@@ -1,0 +1,119 @@
+"""Questions that nobody answers for a while, as the console shows them while time passes: the reminder, who
+is asked, too, and the end. The hub looks after them faster here, and hours pass at a word."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from core.users import Role
+from tests.browser.chromium import Complaints, tab
+from tests.browser.console import Console
+from tests.scenarios.house import House, open_house
+from tests.scenarios.team import BEN, BEN_ID
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.timeout(180),
+]
+
+RUN = "please run: touch made"
+SPEED = 20
+HOUR_S = 3_600
+PASSES = "[approvals]\nexpires_after_s = 40_000"
+ESCALATES = """
+[approvals]
+expires_after_s = 86400
+[roles.member]
+tools = ["shell"]
+[[approvals.rules]]
+role = "member"
+approvers = "team:ops"
+escalate_after_s = 40_000
+escalate_to = "owner"
+[teams.ops]
+users = ["{ben}"]
+"""
+
+
+@contextlib.asynccontextmanager
+async def at_the_console(browser: Browser, house: House) -> AsyncIterator[Console]:
+    """The console of a hub in this process; nothing is complained of."""
+    assert house.app is not None
+    complaints = Complaints()
+    async with tab(browser, complaints) as page:
+        console = Console(page, house.app.url)
+        await console.log_in(house.app.login_url())
+        yield console
+    assert complaints.lines == []
+
+
+async def test_nobody_answering_is_reminded_once_and_means_no(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        open_house(tmp_path, extra=PASSES, speed=SPEED) as house,
+        at_the_console(browser, house) as console,
+    ):
+        page = console.page
+        await console.say_in_a_new_thread(RUN)
+        await expect(console.card()).to_contain_text("touch made")
+        house.clock.skip(10.5 * HOUR_S)
+        await console.sees("Still waiting for you: May I run shell?", "notice")
+        await expect(console.card()).to_have_count(1)
+        house.clock.skip(HOUR_S)
+        await expect(console.outcome()).to_contain_text("Nobody answered in time: not approved.")
+        await expect(console.card()).to_have_count(0)
+        settled = page.locator("article.approval.closed")
+        for name in ("Approve", "Deny", "Always", "Edit…"):
+            await expect(settled.get_by_role("button", name=name)).to_have_count(0)
+        await console.sees("Done:")
+        await expect(console.messages("notice").filter(has_text="Still waiting")).to_have_count(1)
+        await expect(page.locator(".nav-count")).to_be_hidden()
+        await console.open("approvals/history")
+        await expect(settled.first).to_contain_text("Nobody answered in time: not approved.")
+        assert not (house.workspace / "made").exists()
+
+
+async def test_what_runs_out_among_all_that_waits_is_seen_to_do_so(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        open_house(tmp_path, extra=PASSES, speed=SPEED) as house,
+        at_the_console(browser, house) as console,
+    ):
+        page = console.page
+        await console.say_in_a_new_thread(RUN)
+        await expect(console.card()).to_be_visible()
+        await console.open("approvals")
+        await expect(console.card()).to_contain_text("expires in")
+        house.clock.skip(12 * HOUR_S)
+        await expect(console.outcome()).to_contain_text("Nobody answered in time: not approved.")
+        await expect(page.locator("article.approval").get_by_role("button", name="Approve")).to_have_count(0)
+
+
+async def test_what_a_member_is_not_answered_is_put_to_the_owner_here(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        open_house(tmp_path, extra=ESCALATES.format(ben=BEN_ID), speed=SPEED) as house,
+        at_the_console(browser, house) as console,
+    ):
+        page = console.page
+        assert house.app is not None
+        house.telegram.add_user(BEN, first_name="Ben")
+        await house.app.store.ensure_user(BEN_ID, Role.MEMBER, "Ben")
+        await house.app.store.link_account(BEN_ID, "telegram", str(BEN), "Ben")
+        await console.open("approvals")
+        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+        house.telegram.user_sends_text(BEN, RUN)
+        await expect(console.card()).to_contain_text("Asked by Ben on telegram")
+        await expect(console.card()).to_contain_text("Somebody else has to decide this.")
+        await expect(console.card().get_by_role("button", name="Approve")).to_have_count(0)
+        house.clock.skip(12 * HOUR_S)
+        await house.telegram.wait_text(BEN, "I have asked owner, too.")
+        await console.decide("Approve")
+        await expect(console.outcome()).to_contain_text("Approved by owner")
+        await house.telegram.wait_text(BEN, "Done:")
+        assert (house.workspace / "made").exists()
