@@ -3,9 +3,11 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from tests.bot.program import RunningHub
 from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console
 from tests.browser.hub import STRANGER, Hub, running_hub
@@ -13,11 +15,19 @@ from tests.scenarios.house import OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """A running browser."""
     async with chromium() as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def newcomers_hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
+    """A hub where nobody has configured anything, for tests that keep to conversations of their own."""
+    directory = tmp_path_factory.mktemp("hub")
+    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}) as process:
+        yield Hub(directory, process)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -5,11 +5,9 @@ import os
 import re
 import signal
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from bot.app import App, Seams, serve
@@ -29,13 +27,10 @@ pytestmark = [
 ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
-    """One hub for all, as it is where nobody has configured anything: each test has a tab and conversations
-    of its own."""
-    directory = tmp_path_factory.mktemp("hub")
-    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}) as process:
-        yield Hub(directory, process)
+@pytest.fixture
+def hub(newcomers_hub: Hub) -> Hub:
+    """One for all."""
+    return newcomers_hub
 
 
 FIRST_TOOL_LIMIT_S = 60.0

@@ -1,14 +1,11 @@
 """Whatever a chat user or a tool controls is text on the screen, never markup and never a script."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
-from tests.browser.hub import Hub, running_hub
+from tests.browser.hub import Hub
 
 pytestmark = [
     pytest.mark.chromium,
@@ -18,11 +15,10 @@ pytestmark = [
 ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hub]:
-    """One hub for all: each test has a tab and conversations of its own."""
-    async with running_hub(tmp_path_factory.mktemp("hub")) as running:
-        yield running
+@pytest.fixture
+def hub(newcomers_hub: Hub) -> Hub:
+    """One for all."""
+    return newcomers_hub
 
 
 MARKUP = '<img src=x class=planted onerror="window.planted=1"><script class=planted>planted=1</script>'
