@@ -46,8 +46,8 @@ async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
     telegram.user_sends_text(STRANGER, "what time is it")
     await telegram.wait_text(STRANGER, "It is", timeout_s=LIMIT_S)
     await tab_to(page, "Channels", back=True)
-    await page.keyboard.press("ArrowUp")
-    await page.keyboard.press("ArrowUp")
+    for _ in ("Routines", "Approvals", "Threads"):
+        await page.keyboard.press("ArrowUp")
     await page.keyboard.press("Enter")
     await expect(page.locator(".row").first).to_contain_text("what time is it")
     await tab_to(page, "Search all threads")
