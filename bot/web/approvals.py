@@ -3,7 +3,7 @@
 from typing import Any, Literal, assert_never
 
 from bot.web.blocks import Page
-from core import texts
+from core.consent import card_texts
 from core.consent.cards import in_full, labels
 from core.consent.voting import may_decide
 from core.prompts import AskedCall, Options, Prompt, PromptState, Replies
@@ -91,7 +91,7 @@ def approval_page(
         kind=prompt.kind.value,
         thread_id=prompt.thread_id,
         channel=glance.thread.channel,
-        title=f"{prompt.title}\n{texts.SEND_CREDENTIAL}" if secret and is_open else prompt.title,
+        title=f"{prompt.title}\n{card_texts.SEND_CREDENTIAL}" if secret and is_open else prompt.title,
         tool=prompt.tool,
         arguments=arguments,
         details=lines_of(prompt),
