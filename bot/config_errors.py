@@ -120,9 +120,6 @@ def _platform(error: ErrorDetails) -> str:
     shown = _literal(found) if isinstance(found, str) else "this"
     choices = list(cast("OneOf", annotation_at(("channels", ""))).sections)
     listed = " or ".join(_literal(choice) for choice in choices)
-    for later in PLANNED_VALUES[("channels", "platform")]:
-        if found == later:
-            return f"{shown} is not supported by this version; use {listed}"
     near = difflib.get_close_matches(str(found), choices, n=1)
     advice = f"did you mean {_literal(near[0])}?" if near else f"use {listed}"
     return f"{shown} is not one of the choices; {advice}"

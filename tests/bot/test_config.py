@@ -447,6 +447,14 @@ ONE_LINE_EACH = [
         '1: channels.work.platform: missing; for example platform = "telegram"',
     ),
     (
+        "[channels.work]\nplatform = 'telegramm'\ntoken = '1:a'",
+        '2: channels.work.platform: "telegramm" is not one of the choices; did you mean "telegram"?',
+    ),
+    (
+        "[channels.work]\nplatform = 0\ntoken = '1:a'",
+        '2: channels.work.platform: this is not one of the choices; use "telegram" or "slack" or "discord"',
+    ),
+    (
         "[channels.Work]\nplatform = 'telegram'\ntoken = '1:a'",
         '1: channels.Work: "Work" is not a name; use small letters, digits, - and single _, beginning with a '
         "letter",
