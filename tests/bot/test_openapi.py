@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.core.result import Ok
-from schemathesis.generation import GenerationMode
 
 from tests.bot.api_client import client
 from tests.bot.program import RunningHub
@@ -97,6 +94,11 @@ UNUSABLE = "422"
 def test_what_is_served_is_what_is_said(
     place: Place, role: str, profile: Profile, proof_record: ProofRecord
 ) -> None:
+    # Half a second for every process of a run: the longer runs alone need it.
+    import schemathesis
+    from schemathesis.core.result import Ok
+    from schemathesis.generation import GenerationMode
+
     document = json.loads(json.dumps(place.document))
     del document["paths"][ENDLESS]
     schema = schemathesis.openapi.from_dict(document)
