@@ -76,13 +76,15 @@ class Forked:
             transport.close()
 
 
-async def fork(directory: Path, words: tuple[str, ...], env: Mapping[str, str]) -> Forked:
-    """Run `hubbub WORDS` in `directory`; its standard input is empty."""
+async def fork(directory: Path, words: tuple[str, ...], env: Mapping[str, str], stdin: bytes) -> Forked:
+    """Run `hubbub WORDS` in `directory`; `stdin` is all it reads, and less than a pipe holds."""
     order = json.dumps({"words": words, "directory": str(directory), "env": dict(env)}).encode()
     pipes = [os.pipe() for _ in range(STREAMS - 1)]
     out, err, told = [await _listen(source) for source, _ in pipes]
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    theirs = [nothing, *(target for _, target in pipes)]
+    given, giving = os.pipe()
+    os.write(giving, stdin)
+    os.close(giving)
+    theirs = [given, *(target for _, target in pipes)]
     try:
         socket.send_fds(_server(), [order], theirs)
     finally:

@@ -15,7 +15,7 @@ import aiohttp
 from tests.bot.forking import Forked, fork
 from tests.tree import ROOT
 
-START_LIMIT_S = 20.0
+START_LIMIT_S = 45.0
 STOP_LIMIT_S = 3.0
 """How long Ctrl-C may take, whatever is going on."""
 
@@ -41,10 +41,15 @@ def environment(**more: str) -> dict[str, str]:
 
 
 async def hubbub(
-    directory: Path, *words: str, env: Mapping[str, str] | None = None, fresh: bool = False
+    directory: Path,
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    fresh: bool = False,
 ) -> Ended:
-    """Run a command that ends by itself, in `directory`. `fresh`: in an interpreter of its own."""
-    process = await _start(directory, *words, env=environment(**(env or {})), fresh=fresh)
+    """Run a command that ends by itself, in `directory`. `fresh`: in an interpreter of its own, with nothing
+    to read."""
+    process = await _start(directory, *words, env=environment(**(env or {})), stdin=stdin, fresh=fresh)
     try:
         async with asyncio.timeout(START_LIMIT_S):
             out, err = await process.communicate()
@@ -130,10 +135,10 @@ class RunningHub:
 
 
 async def _start(
-    directory: Path, *words: str, env: Mapping[str, str], fresh: bool
+    directory: Path, *words: str, env: Mapping[str, str], stdin: bytes = b"", fresh: bool
 ) -> asyncio.subprocess.Process | Forked:
     if not fresh:
-        return await fork(directory, words, env)
+        return await fork(directory, words, env, stdin)
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

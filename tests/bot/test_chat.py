@@ -17,19 +17,7 @@ LIMIT_S = 45.0
 
 async def piped(directory: Path, text: str, *words: str) -> Ended:
     """`echo TEXT | hubbub chat`."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot", "chat", *words, cwd=directory, env=environment(),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(LIMIT_S):
-            out, err = await process.communicate(text.encode())
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+    return await hubbub(directory, "chat", *words, stdin=text.encode())
 
 
 async def test_a_piped_message_is_answered_and_what_waits_is_told(tmp_path: Path) -> None:
