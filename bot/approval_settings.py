@@ -70,6 +70,7 @@ class Approvals(Section):
         "job_status",
         "job_events",
         "message",
+        "read_attachment",
     )
     max_rounds: Count = 5
     max_tools: Count = 20

@@ -71,7 +71,7 @@ class Calling:
         self._ground = ground
         self._manager = speaking.manager
         self.halt = halt
-        tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup)
+        tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(config, tools, clock, ground.leaks, halt, ground.hooks)
         self.editing = CallEditing(store, self.pipeline, build_approvals(config))

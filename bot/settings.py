@@ -103,7 +103,14 @@ class Policy(Section):
 class MemberRole(Section):
     """What a person let in by pairing or a list may use."""
 
-    tools: tuple[ToolName, ...] = ("time", "json", "ask_user", "memory_write", "memory_search")
+    tools: tuple[ToolName, ...] = (
+        "time",
+        "json",
+        "ask_user",
+        "memory_write",
+        "memory_search",
+        "read_attachment",
+    )
     ask_owner: bool = False
 
 

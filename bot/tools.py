@@ -21,13 +21,14 @@ from core.safety.network import Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.tool import Requirement, Tool, use_limits
 from core.tools.builtin.ask import ask_user_tool
+from core.tools.builtin.attachments import Conversations, Fetching, attachment_tools
 from core.tools.builtin.clock import time_tool
 from core.tools.builtin.documents import Documents, document_tools
 from core.tools.builtin.file_writing import writing_tools
 from core.tools.builtin.files import reading_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.memory import Notes, memory_tools
-from core.tools.builtin.message import Telling, Threads, message_tool
+from core.tools.builtin.message import Telling, message_tool
 from core.tools.builtin.routines import Told, routine_tools
 from core.tools.builtin.searching import searching_tools
 from core.tools.builtin.secret_names import Secrets, secret_name_tools
@@ -39,7 +40,7 @@ from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
 
 
-class ToolStore(Notes, Documents, Threads, Secrets, Protocol):
+class ToolStore(Notes, Documents, Conversations, Secrets, Protocol):
     """The part of the store that tools need."""
 
 
@@ -55,9 +56,11 @@ def build_tools(
     telling: Callable[[], Telling] | None = None,
     routines: Callable[[], Told] = no_routines,
     lookup: Lookup | None = None,
+    fetching: Callable[[], Fetching] | None = None,
 ) -> ToolRegistry:
     """All of them, in the order models are told. `store` None: they are named here, not run; `lookup`: what
-    names of hosts stand for, if it is not the system that is to be asked."""
+    names of hosts stand for, if it is not the system that is to be asked; `fetching`: what has the files that
+    people attach."""
     config = configured.config
     kept = store if store is not None else cast("ToolStore", None)
     guard = _path_guard(configured)
@@ -78,6 +81,7 @@ def build_tools(
             *reading_tools(guard),
             *searching_tools(guard),
             *writing_tools(guard),
+            *attachment_tools(guard, kept, fetching, telling),
             http_tool(network_guard(config, lookup), authorities),
             shell_tool(
                 configured.environment,

@@ -12,7 +12,7 @@ from channels.reception import Reception
 from channels.supervisor import ChannelState, Phase, Supervisor
 from core.clock import Clock
 from core.errors import AuthRejected, Unavailable
-from core.messages import Address, Message, MessageRef
+from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, OutboundGate, Outbox, OutboxRow, Preview, SendState
 
 logger = logging.getLogger(__name__)
@@ -161,6 +161,13 @@ class ChannelManager:
         if slot is None or not isinstance(slot.channel, Threaded):
             return None
         return await slot.channel.open_thread(at, title, nonce)
+
+    async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
+        """A file that somebody attached there. Raises AttachmentTooLarge or another ChannelError."""
+        slot = self._slots.get(channel)
+        if slot is None:
+            raise Unavailable(f"{channel} is not configured any more")
+        return await slot.channel.fetch(attachment, limit_bytes)
 
     def acknowledge(self, channel: str, ref: MessageRef) -> None:
         """See Acknowledger."""

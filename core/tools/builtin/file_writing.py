@@ -52,8 +52,8 @@ def _write_tool(guard: PathGuard) -> Tool:
         Directories that are missing are made.
         """
         data = _encoded(content)
-        draft = _draft_of(call)
-        return await _to_its_end(lambda given_up: _write(guard, path, data, draft, given_up))
+        draft = draft_of(call)
+        return await to_its_end(lambda given_up: _write(guard, path, data, draft, given_up))
 
     return write_file
 
@@ -81,8 +81,8 @@ def _patch_tool(guard: PathGuard) -> Tool:
         """
         _encoded(old)
         _encoded(new)
-        draft, passage = _draft_of(call), (old, new)
-        return await _to_its_end(lambda given_up: _patch(guard, path, passage, everywhere, draft, given_up))
+        draft, passage = draft_of(call), (old, new)
+        return await to_its_end(lambda given_up: _patch(guard, path, passage, everywhere, draft, given_up))
 
     return apply_patch
 
@@ -147,12 +147,12 @@ def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threa
         old = _replaceable(guard, path, place)
         mode = stat.S_IMODE(old.st_mode) & 0o777 if old else None
         try:
-            _write_draft(place.directory, draft, data, mode)
+            write_draft(place.directory, draft, data, mode)
             if given_up.is_set():
                 raise ToolFailed("The call was given up before anything was written.")
             os.replace(draft, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
         except BaseException:
-            _discard(draft, place.directory)
+            discard(draft, place.directory)
             raise
         os.fsync(place.directory)
     done = f"replaced, it had {old.st_size}" if old else "new"
@@ -170,8 +170,9 @@ def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | 
     return found
 
 
-def _write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> None:
-    _discard(draft, directory)  # of an earlier start of the same call, cut short
+def write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> None:
+    """A new file of that name, on disk when this returns. Raises OSError."""
+    discard(draft, directory)  # of an earlier start of the same call, cut short
     descriptor = os.open(draft, _NEW_FILE, 0o666, dir_fd=directory)
     with open(descriptor, "wb") as file:
         if mode is not None:
@@ -181,15 +182,16 @@ def _write_draft(directory: int, draft: str, data: bytes, mode: int | None) -> N
         os.fsync(descriptor)
 
 
-def _discard(name: str, directory: int) -> None:
+def discard(name: str, directory: int) -> None:
+    """Delete a file, if it is there."""
     try:
         os.unlink(name, dir_fd=directory)
     except FileNotFoundError:
         pass  # there is none: as it should be
 
 
-async def _to_its_end(work: Callable[[threading.Event], T]) -> T:
-    """Blocking work in a thread. Cancelled, it is told to give up and waited for: nothing of a call goes
+async def to_its_end(work: Callable[[threading.Event], T]) -> T:
+    """Do blocking work in a thread. Cancelled, it is told to give up and waited for: nothing of a call goes
     on after it."""
     given_up = threading.Event()
     working = asyncio.ensure_future(asyncio.to_thread(work, given_up))
@@ -201,7 +203,8 @@ async def _to_its_end(work: Callable[[threading.Event], T]) -> T:
         raise
 
 
-def _draft_of(call: CallContext) -> str:
+def draft_of(call: CallContext) -> str:
+    """What the draft of a call's file is called: the same whenever the call is run."""
     return f".hubbub-{hashlib.sha256(call.idempotency_key.encode()).hexdigest()[:16]}.tmp"
 
 

@@ -1,0 +1,226 @@
+"""`read_attachment`, `save_attachment`, `send_file`: files from people, and files for them.
+
+What people attach stays with their platform until it is asked for: the model is told its name, type and size.
+"""
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from pydantic import Field
+
+from core.errors import AttachmentTooLarge, ChannelError, NobodyToTell, ToolDenied, ToolFailed
+from core.messages import Attachment, File, Markdown, Message
+from core.safety.paths import PathGuard, Place
+from core.tool import CallContext, Data, Effect, Requirement, Tool
+from core.tools.builtin.file_writing import discard, draft_of, to_its_end, write_draft
+from core.tools.builtin.files import READ_LIMIT_BYTES, rating, text_of
+from core.tools.builtin.message import TEXT_LIMIT_CHARS, Telling
+from core.tools.definition import tool
+from core.transcript import UserSaid
+
+if TYPE_CHECKING:
+    from core.store.rows import ThreadRow
+    from core.transcript import Entry
+
+FOLDER = "attachments"
+"""Of the workspace. A model chooses neither place nor name, and nothing there is replaced."""
+SAVE_LIMIT_BYTES = 20 * 1024 * 1024
+ENTRIES_LOOKED_AT = 500
+MOST_OF_ONE_NAME = 100
+
+_NOT_IN_NAMES = re.compile(r"[^\w.,()+@ -]")
+_NAME_LIMIT_CHARS = 100
+
+
+class Conversations(Protocol):
+    """Where conversations are kept (the part of `core.store.base.Store` these tools need)."""
+
+    async def thread(self, thread_id: str) -> "ThreadRow | None":
+        """One of them."""
+        ...
+
+    async def entries(self, thread_id: str, limit: int) -> "Sequence[Entry]":
+        """What was said in it last."""
+        ...
+
+
+class Fetching(Protocol):
+    """What has the files that people attach (see channels.manager.ChannelManager)."""
+
+    async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
+        """Download one. Raises AttachmentTooLarge or another ChannelError."""
+        ...
+
+
+def attachment_tools(
+    guard: PathGuard,
+    conversations: Conversations,
+    fetching: Callable[[], Fetching] | None,
+    telling: Callable[[], Telling] | None,
+) -> tuple[Tool, Tool, Tool]:
+    """The three. `fetching` and `telling` are asked for when they are needed; None where there are none."""
+    attached = _Attached(conversations, fetching)
+    return _read_tool(attached), _save_tool(attached, guard), _send_tool(guard, telling)
+
+
+_Name = Annotated[str | None, "its name; left out: the newest file", Field(min_length=1, max_length=200)]
+
+
+def _read_tool(attached: "_Attached") -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
+    async def read_attachment(call: CallContext, name: _Name = None) -> str:
+        """Read a text file that was attached in this conversation."""
+        found, content = await attached.content(call.thread_id, name, READ_LIMIT_BYTES)
+        text, whole = text_of(BytesIO(content), found.name)
+        if not text:
+            return "[The file is empty.]"
+        return text if whole else f"{text}\n[Bytes that are no UTF-8 are shown as \N{REPLACEMENT CHARACTER}.]"
+
+    return read_attachment
+
+
+def _save_tool(attached: "_Attached", guard: PathGuard) -> Tool:
+    # Idempotent: a file that is there already with the same content is the one.
+    @tool(requirement=Requirement.ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
+    async def save_attachment(call: CallContext, name: _Name = None) -> str:
+        """Put a file that was attached in this conversation into the workspace."""
+        found, content = await attached.content(call.thread_id, name, SAVE_LIMIT_BYTES)
+        draft, wanted = draft_of(call), file_name(found.name)
+        path = await to_its_end(lambda given_up: _save(guard, wanted, content, draft, given_up))
+        return f"It is {path} of the workspace, {len(content)} bytes."
+
+    return save_attachment
+
+
+def _send_tool(guard: PathGuard, telling: Callable[[], Telling] | None) -> Tool:
+    # Idempotent: what was told under a call's key is not told again.
+    @tool(
+        requirement=Requirement.ASK,
+        effect=Effect.IDEMPOTENT,
+        data=Data.SHARED,
+        rate=rating(guard, Requirement.ASK),
+    )
+    async def send_file(
+        call: CallContext,
+        path: Annotated[str, "the file, from the workspace: notes/today.txt"],
+        text: Annotated[str, "said with it, in Markdown", Field(max_length=TEXT_LIMIT_CHARS)] = "",
+    ) -> str:
+        """Send a file of the workspace to the person you are talking to, in this conversation."""
+        from core.notices import ToThread  # a hub that only answers does not need it
+
+        if telling is None:
+            raise ToolFailed("Nothing can be sent now.")
+        file = await asyncio.to_thread(_sendable, guard, path)
+        message = Message((Markdown(text),) if text.strip() else (), files=(file,))
+        try:
+            await telling().send(f"call:{call.idempotency_key}", ToThread(call.thread_id), message)
+        except NobodyToTell as error:
+            raise ToolFailed(f"No file can be sent from here: {error}") from error
+        return "It goes out."
+
+    return send_file
+
+
+# --- what people attached --------------------------------------------------------------------------------
+
+
+class _Attached:
+    """The files of conversations."""
+
+    def __init__(self, conversations: Conversations, fetching: Callable[[], Fetching] | None) -> None:
+        self._conversations = conversations
+        self._fetching = fetching
+
+    async def content(self, thread_id: str, name: str | None, limit_bytes: int) -> tuple[Attachment, bytes]:
+        """The newest file, or the newest of that name, and what is in it. Raises ToolFailed."""
+        thread = await self._conversations.thread(thread_id)
+        if thread is None or self._fetching is None:
+            raise ToolFailed("No files can be attached here.")
+        found = await self._find(thread_id, name)
+        try:
+            return found, await self._fetching().fetch(thread.channel, found, limit_bytes)
+        except AttachmentTooLarge as error:
+            raise ToolFailed(
+                f"{found.name} is larger than the {limit_bytes} bytes this tool takes."
+            ) from error
+        except ChannelError as error:
+            raise ToolFailed(f"{found.name} cannot be fetched: {error}") from error
+
+    async def _find(self, thread_id: str, name: str | None) -> Attachment:
+        entries = await self._conversations.entries(thread_id, ENTRIES_LOOKED_AT)
+        files = [
+            file
+            for entry in reversed(entries)
+            if isinstance(entry.said, UserSaid)
+            for file in reversed(entry.said.attachments)
+        ]
+        if not files:
+            raise ToolFailed("No file was attached in this conversation.")
+        found = next((file for file in files if name in {None, file.name}), None)
+        if found is None:
+            names = ", ".join(dict.fromkeys(file.name for file in files[:20]))
+            raise ToolFailed(f"No file of that name was attached here; there are: {names}")
+        return found
+
+
+def file_name(name: str) -> str:
+    """A person's name for a file as it may be called on disk: no path, nothing hidden, not too long."""
+    last = _NOT_IN_NAMES.sub("_", re.split(r"[/\\]", name)[-1]).strip(". ")
+    stem, dot, ending = last.rpartition(".")
+    if len(last) > _NAME_LIMIT_CHARS and 0 < len(ending) <= 10:
+        return f"{stem[: _NAME_LIMIT_CHARS - len(ending) - 1]}{dot}{ending}"
+    return last[:_NAME_LIMIT_CHARS] or "file"
+
+
+def _save(guard: PathGuard, name: str, content: bytes, draft: str, given_up: threading.Event) -> str:
+    """Beside what is there: under a name of its own, unless it is there already."""
+    with guard.place(f"{FOLDER}/{name}", make_parents=True) as place:
+        try:
+            write_draft(place.directory, draft, content, 0o600)
+            if given_up.is_set():
+                raise ToolFailed("The call was given up before anything was written.")
+            taken = next((one for one in _names(name) if _takes(guard, place, one, draft, content)), None)
+        finally:
+            discard(draft, place.directory)
+        os.fsync(place.directory)
+    if taken is None:
+        raise ToolFailed(f"There are {MOST_OF_ONE_NAME} files called {name} in {FOLDER}; delete some first.")
+    return f"{FOLDER}/{taken}"
+
+
+def _names(name: str) -> Sequence[str]:
+    stem, dot, ending = name.rpartition(".")
+    stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
+    return [name, *(f"{stem}-{number}{ending}" for number in range(2, MOST_OF_ONE_NAME + 1))]
+
+
+def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes) -> bool:
+    """Whether the draft has got that name, or what has it is the same."""
+    try:
+        os.link(draft, name, src_dir_fd=place.directory, dst_dir_fd=place.directory, follow_symlinks=False)
+    except FileExistsError:
+        try:
+            with guard.reading(f"{FOLDER}/{name}") as file:
+                return file.read(len(content) + 1) == content
+        except (ToolFailed, ToolDenied):
+            return False
+    return True
+
+
+# --- what is sent ----------------------------------------------------------------------------------------
+
+
+def _sendable(guard: PathGuard, path: str) -> File:
+    from mimetypes import guess_type  # reads the system's tables
+
+    with guard.reading(path) as file:
+        empty = not file.read(1)
+    name = guard.name(path)
+    if empty:
+        raise ToolFailed(f"{name} is empty.")
+    return File(name, name.rpartition("/")[2], guess_type(name)[0] or "application/octet-stream")
