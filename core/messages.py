@@ -54,6 +54,7 @@ class InboundMessage:
     one message; the first may be the only one that is addressed. `edits`: the key of the message whose
     text this is from now on. `continues`: in a conversation with a place of its own, such as a thread below a
     message; whoever was heard there once is meant to be heard without naming the bot again.
+    `not_understood`: what it is, if it is neither words nor files.
     """
 
     key: str
@@ -72,6 +73,7 @@ class InboundMessage:
     album: str | None = None
     edits: str | None = None
     continues: bool = False
+    not_understood: str | None = None
 
 
 EDIT = -1

@@ -34,6 +34,7 @@ WELCOME = (
 NEW_THREAD = "A new conversation. What was said before stays in the old one."
 NOTHING_TO_STOP = "Nothing is running here."
 TOO_MANY_MESSAGES = "You are writing faster than I may answer. I did not take this message; try in a minute."
+NOT_UNDERSTOOD = "I can make nothing of this ({kind}). Write to me in words, or send it as a file."
 NOT_NOW = "I cannot take this right now. Please try again in a moment."
 COMMAND_TAKEN = "Understood."
 EDIT_LABEL = "Edit…"

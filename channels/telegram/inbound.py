@@ -70,7 +70,9 @@ def read_update(payload: object, account: Account, channel: str, now: int) -> In
     event = _read_message(message, message.sender, key, account, channel)
     if update.message is None:
         return None if event is None else _as_edit(event, message)
-    return event or _not_understood(payload, key, channel, now)
+    if event is None and (kind := _kind_of(payload)) is not None:
+        return _read_message(message, message.sender, key, account, channel, not_understood=kind)
+    return event
 
 
 def moved(old_chat_id: int, chat_id: int, account: Account, channel: str, sent_at: int) -> Moved:
@@ -112,11 +114,17 @@ def _as_edit(event: InboundMessage, message: Message) -> InboundMessage:
 
 
 def _read_message(
-    message: Message, sender: User, key: str, account: Account, channel: str
+    message: Message,
+    sender: User,
+    key: str,
+    account: Account,
+    channel: str,
+    *,
+    not_understood: str | None = None,
 ) -> InboundMessage | None:
     attachments = _attachments(message)
     text = message.text if message.text is not None else message.caption
-    if text is None and not attachments:
+    if text is None and not attachments and not_understood is None:
         return None
     entities = message.entities or message.caption_entities
     direct = message.chat.type == "private"
@@ -141,6 +149,7 @@ def _read_message(
         reply_to=ref_of(message.chat.id, reply.message_id) if reply is not None else None,
         ref=ref_of(message.chat.id, message.message_id),
         album=f"tg:{account.id}:g:{_clean(message.media_group_id)}" if message.media_group_id else None,
+        not_understood=not_understood,
     )
 
 
@@ -228,10 +237,11 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
 # ---------------------------------------------------------------- what cannot be read
 
 
-def _not_understood(payload: object, key: str, channel: str, now: int) -> Unreadable | None:
-    message = _field(payload, "message") or _field(payload, "edited_message")
+def _kind_of(payload: object) -> str | None:
+    """What a message is whose sender said nothing in words; None: a message of the platform's own."""
+    message = _field(payload, "message")
     kind = next((kind for kind in _NOT_UNDERSTOOD if _field(message, kind) is not None), None)
-    return Unreadable(key, channel, f"not understood: {kind}", now) if kind is not None else None
+    return kind.replace("_", " ") if kind is not None else None
 
 
 def _update_key(payload: object, account: Account) -> str:

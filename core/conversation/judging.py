@@ -136,6 +136,9 @@ class EventJudge:
                 return self._press(event, view)
             case InboundMessage(edits=str()):
                 return Verdict(EDITED_UNKNOWN)
+            case InboundMessage(not_understood=str(kind)):
+                word = texts.NOT_UNDERSTOOD.format(kind=kind)
+                return self._too_fast(event, view) or refused(f"not understood: {kind}", word)
             case InboundMessage():
                 if view.open_prompts and (confided := self._confided(event, view)) is not None:
                     return confided

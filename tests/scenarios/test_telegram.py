@@ -232,3 +232,20 @@ async def test_an_edit_of_a_message_nobody_knows_starts_nothing(house: House) ->
 async def test_a_link_with_a_code_is_a_start(house: House) -> None:
     house.telegram.user_sends_text(BEN, "/start from-the-website")
     await house.telegram.wait_text(BEN, texts.WELCOME)
+
+
+async def test_what_is_neither_words_nor_a_file_is_answered_so(house: House) -> None:
+    place = {"latitude": 31.2, "longitude": 121.5}
+    sent = house.telegram.user_sends(OWNER, {"location": place})
+    await house.telegram.wait_text(OWNER, "I can make nothing of this (location).")
+    assert house.app is not None
+    explained = await house.app.store.explain(f"tg:123456:m:{OWNER}:{sent.id}")
+    assert explained is not None
+    assert explained.outcome == "refused: not understood: location"
+    chat = group(house)
+    hear_all(house)
+    house.telegram.user_sends(OWNER, {"location": place}, chat_id=chat.id)
+    house.telegram.user_sends_text(OWNER, f"@{name_of_bot(house)} hello", chat_id=chat.id)
+    await house.telegram.wait_text(chat.id, "hello")
+    assert len(house.says(chat.id)) == 1  # it was not meant for the bot
+    assert house.model.log.taken == 1

@@ -168,7 +168,10 @@ def test_a_press_on_a_button_of_another_program_is_recorded() -> None:
 
 
 def test_what_cannot_be_understood_is_recorded_with_its_kind() -> None:
-    assert read(payload("sticker")) == Unreadable("tg:123456:m:1001:44", "tg", "not understood: sticker", NOW)
+    sticker = read(payload("sticker"))
+    assert isinstance(sticker, InboundMessage)
+    assert (sticker.key, sticker.text) == ("tg:123456:m:1001:44", "")
+    assert (sticker.not_understood, sticker.attachments) == ("sticker", ())
 
 
 @pytest.mark.parametrize(
