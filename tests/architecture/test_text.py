@@ -29,6 +29,15 @@ def texts(*roots: str, suffixes: tuple[str, ...] = ()) -> list[Path]:
     ]
 
 
+def test_simulators_know_nothing_of_the_product() -> None:
+    """A simulator made of what it judges would be wrong where that is wrong."""
+    imports = re.compile(r"^\s*(?:from|import)\s+(?:bot|channels|core)\b")
+    simulators = [path for path in texts("tests") if path.parts[1] == "simulators" and path.suffix == ".py"]
+    assert len(simulators) > 50
+    assert findings(imports, simulators) == []
+    assert imports.search("    from core.messages import Address")
+
+
 def findings(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
     found: list[str] = []
     for path in paths:

@@ -96,7 +96,7 @@ async def press_and_type(town: Town, number: int, rng: random.Random) -> bool:
 async def test_opposite_buttons_of_one_card(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=40)
+    rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=200)
     async with open_town(nursery, tmp_path, ONE_BOT) as town:
         town.telegram.add_user(OTHER_ACCOUNT)
         group = town.telegram.create_group("both of us", [OWNER, OTHER_ACCOUNT])
@@ -111,7 +111,7 @@ async def test_a_button_and_the_opposite_words_to_another_bot(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     """Two bots are polled beside each other: no platform and no lane puts these answers in order."""
-    rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=40)
+    rng, rounds = random.Random(profile.seed), profile.pick(test=10, ci=20, proof=200)
     async with open_town(nursery, tmp_path, TWO_BOTS) as town:
         town.telegram.add_user(OTHER_ACCOUNT)
         await town.start()

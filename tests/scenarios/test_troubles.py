@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from bot.cli.commands import app
 from core import texts
+from tests.plugins.proof import ProofRecord
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house, write_config
 from tests.simulators.model import (
     Drop,
@@ -152,6 +153,38 @@ async def test_a_rate_limit_of_the_whole_bot_loses_nothing_and_keeps_order(house
         places = [answered.index(f"{person} says {n}.") for n in range(3)]
         assert places == sorted(places)
         assert all(answered.count(f"{person} says {n}.") == 1 for n in range(3))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_a_minute_of_outage_and_half_a_minute_of_429_as_long_as_they_are(
+    tmp_path: Path, proof_record: ProofRecord
+) -> None:
+    """The same as above by the clock on the wall, where connections have their own limits, too."""
+    async with open_house(tmp_path) as house:
+        house.telegram.fail("rate_limit", method="sendMessage", duration_s=30)
+        for said in ("one", "two"):
+            house.telegram.user_sends_text(OWNER, said)
+            await house.telegram.wait_confirmed()
+        await house.telegram.wait_text(OWNER, "two", timeout_s=90)
+        answered = "\n".join(house.says(OWNER))
+        assert (answered.count("one"), answered.count("two")) == (1, 1)
+        assert answered.index("one") < answered.index("two")
+        limited = len(house.telegram.requests("sendMessage", ok=False))
+        assert limited <= 3, "who is told to wait does not ask all the time"
+        await house.telegram.go_down()
+        await house.channel_becomes("backing off")
+        house.telegram.user_sends_text(OWNER, "three")
+        await asyncio.sleep(60)
+        _, body = await house.readyz()
+        assert body["channels"]["telegram"]["state"] == "backing off"
+        await house.telegram.come_up()
+        began = asyncio.get_running_loop().time()
+        await house.telegram.wait_text(OWNER, "three", timeout_s=90)
+        back_s = round(asyncio.get_running_loop().time() - began, 1)
+        await house.channel_becomes("running")
+        assert "\n".join(house.says(OWNER)).count("three") == 1
+    proof_record("outages", outage_s=60, answered_again_s=back_s, limited_s=30, refused_requests=limited)
 
 
 DAMAGED: list[dict[str, Any]] = [

@@ -20,7 +20,7 @@ from tests.simulators.terminal import HELP, Terminal
 def parse(arguments: list[str] | None = None) -> tuple[Settings, bool]:
     """The settings, and whether to start a hub."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulators", description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path("data/simulators"), help="the hub's data directory")
+    parser.add_argument("--data", type=Path, default=Path("data/simulators"), help="where everything is kept")
     parser.add_argument("--config", type=Path, help="the file to write; default: hubbub.toml in the data")
     parser.add_argument("--telegram-port", type=int, default=8081, help="0 takes a free one")
     parser.add_argument("--model-port", type=int, default=8082, help="0 takes a free one")

@@ -80,7 +80,7 @@ def config_text(settings: Settings, model_base_url: str, desks: Sequence[Desk], 
     owner = [f"{desk.name}:{desk.identities[OWNER.name]}" for desk in desks]
     return f"""{MARK}
 [hub]
-data_dir = {quoted(str(settings.data.resolve()))}
+data_dir = {quoted(str(settings.data.resolve() / "hub"))}
 owner_identities = {quoted(owner)}
 
 [http]
