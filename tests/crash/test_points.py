@@ -64,6 +64,7 @@ async def strike_all(nursery: Nursery, directory: Path, points: Sequence[Point],
     return [failure for task in strikes if (failure := task.result()) is not None]
 
 
+@pytest.mark.timeout(300)
 async def test_every_point_is_struck_and_every_promise_kept(
     nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
 ) -> None:
@@ -76,6 +77,7 @@ async def test_every_point_is_struck_and_every_promise_kept(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
