@@ -180,6 +180,9 @@ class HubDesk:
 
     async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
         """See Desk."""
+        if channel not in self._pairing.channels:
+            known = ", ".join(self._pairing.channels) or "none yet"
+            raise DeskRefused("refused", f"no channel is called {channel}; configured: {known}")
         try:
             user = await self._pairing.link(user_id, channel, platform_user_id)
         except StoreUnavailable as error:

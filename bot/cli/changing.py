@@ -1,6 +1,7 @@
 """Commands that change something: in this process when no hub runs, else through the running hub's API."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -161,12 +162,20 @@ def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool
     """Make a member, and give them their first account."""
     if not name.strip():
         raise CommandFailed("a user needs a name", USAGE)
+    if account is None and _ACCOUNT.fullmatch(name.strip()):
+        raise CommandFailed(
+            f"{printable(name)} is an account; write users add NAME --account {printable(name)}", USAGE
+        )
     where = None if account is None else account_of(account)
 
     async def add(desk: Desk) -> str:
         user = await desk.add_user(name.strip())
         if where is not None:
-            await desk.link(user.id, *where)
+            try:
+                await desk.link(user.id, *where)
+            except DeskRefused as error:
+                without = f"{printable(name)} is added as {user.id}, but without that account: {error}"
+                raise DeskRefused(error.code, without) from error
         return user.id
 
     user_id = at_desk(path, add)
@@ -180,6 +189,10 @@ def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> Non
     """Give an account to a user."""
     channel, person = account_of(account)
     tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
+
+
+_ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
+"""What nobody is called, but an account may be."""
 
 
 def account_of(text: str) -> tuple[str, str]:

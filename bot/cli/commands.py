@@ -77,7 +77,9 @@ for command in (init, login, logs):
 
 @app.command()
 def why(
-    key: Annotated[str | None, typer.Argument(help="An event's key; default: the newest events.")] = None,
+    key: Annotated[
+        str | None, typer.Argument(metavar="KEY", help="An event's key; default: the newest events.")
+    ] = None,
     limit: LimitOption = 20,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -163,7 +165,9 @@ def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> 
 @approvals_commands.command("decide")
 def approvals_decide(
     prompt: Annotated[str, typer.Argument(metavar="ID", help="What `approvals list` names.")],
-    answer: Annotated[str, typer.Argument(help="approve, always or deny; or what else it offers.")],
+    answer: Annotated[
+        str, typer.Argument(metavar="ANSWER", help="approve, always or deny; or what else it offers.")
+    ],
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -224,7 +228,7 @@ def pair_revoke(account: AccountArgument, config: ConfigOption = None, as_json: 
 
 @users_commands.command("add")
 def users_add(
-    name: Annotated[str, typer.Argument(help="What the person is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the person is called.")],
     account: Annotated[
         str | None, typer.Option("--account", metavar="ACCOUNT", help="Such as telegram:12345.")
     ] = None,

@@ -51,10 +51,12 @@ def permissions_list(
 
 @permissions_commands.command("set")
 def permissions_set(
-    tool: Annotated[str, typer.Argument(help="The tool's name, such as shell.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name, such as shell.")],
     setting: Annotated[
         str,
-        typer.Argument(help="always_allow, ask_each_time or disabled; default: as configured."),
+        typer.Argument(
+            metavar="SETTING", help="always_allow, ask_each_time or disabled; default: as configured."
+        ),
     ],
     user: UserOption = None,
     config: ConfigOption = None,

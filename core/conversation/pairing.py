@@ -130,6 +130,11 @@ class PairingDesk:
         on. False if it is neither: configured accounts leave with the configuration."""
         return await self._store.revoke_account(channel, platform_user_id)
 
+    @property
+    def channels(self) -> Sequence[str]:
+        """Those where accounts can be let in."""
+        return sorted(self._rules.access.channels)
+
     async def link(
         self, user_id: str, channel: str, platform_user_id: str, name: str = ""
     ) -> Principal | None:

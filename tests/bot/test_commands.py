@@ -344,6 +344,10 @@ async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, run
         (["pair", "revoke", "telegram"], "telegram is no account; write channel:id, such as telegram:12345"),
         (["users", "link", "x", ":1"], ":1 is no account; write channel:id, such as telegram:12345"),
         (["users", "add", " "], "a user needs a name"),
+        (
+            ["users", "add", "telegram:12345"],
+            "telegram:12345 is an account; write users add NAME --account telegram:12345",
+        ),
     ],
 )
 async def test_wrong_words_are_usage_errors(tmp_path: Path, words: list[str], complaint: str) -> None:

@@ -187,6 +187,16 @@ def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
     assert "is up to date" in command(tmp_path, "db", "upgrade").out
 
 
+def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Path) -> None:
+    stored(tmp_path, CURRENT)
+    nowhere = command(tmp_path, "users", "add", "Di", "--account", "nowhere:9")
+    assert nowhere.code == 1
+    wanted = (
+        r"Di is added as \S+, but without that account: no channel is called nowhere; configured: none yet"
+    )
+    assert re.fullmatch(wanted, nowhere.complaint)
+
+
 def test_no_upgrade_under_a_running_hub(tmp_path: Path) -> None:
     stored(tmp_path, 1)
     with DataDirectoryLock(tmp_path / "data"):
