@@ -103,6 +103,7 @@ def _banner(url: str, login_url: str, loaded: Loaded) -> str:
             "To write to it from a chat app run `hubbub init`, or:",
             f"  1. copy config.example.toml to {loaded.source or 'hubbub.toml'} and keep what you need,",
             "  2. put a bot token under [channels.telegram] and your account under [hub] owner_identities,",
-            "  3. start again. To try everything without an account: python -m tests.simulators",
+            "  3. start again.",
+            "Or try a chat app without any account: make install-dev; .venv/bin/python -m tests.simulators",
         ]
     return "\n".join(lines)

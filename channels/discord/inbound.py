@@ -81,7 +81,7 @@ def read_change(payload: object, account: Account, channel: str, where: Where) -
     except ValidationError:  # some updates name but a few fields
         return None
     read = read_message(message, account, channel, where)
-    if read is None or message.edited_timestamp is None:
+    if read is None or read.not_understood is not None or message.edited_timestamp is None:
         return None
     return replace(read, key=f"{read.key}:e{message.edited_timestamp[:64]}", edits=read.key)
 
@@ -95,8 +95,11 @@ def read_message(
         return None
     attachments = tuple(_attachment(message, file) for file in message.attachments)
     text, _ = plain_text(message.content, message.mentions, account)
+    not_understood = None
     if not text and not attachments:
-        return None
+        not_understood = "sticker" if message.sticker_items else "poll" if message.poll else None
+        if not_understood is None:
+            return None
     answered = message.referenced_message
     answers_us = answered is not None and answered.author.id == account.user_id
     named = any(user.id == account.user_id for user in message.mentions)
@@ -115,6 +118,7 @@ def read_message(
         reply_to=_answered(message),
         ref=ref_of(message.channel_id, message.id),
         continues=where.thread,
+        not_understood=not_understood,
     )
 
 

@@ -58,7 +58,7 @@ class Author(_Part):
 
 
 class Message(_Part):
-    """A message; only events name its guild."""
+    """A message; only events name its guild. `poll` and `sticker_items` matter as far as they are there."""
 
     id: Snowflake
     channel_id: Snowflake
@@ -73,6 +73,8 @@ class Message(_Part):
     attachments: tuple[File, ...] = ()
     message_reference: Reference | None = None
     referenced_message: Author | None = None
+    poll: object = None
+    sticker_items: tuple[object, ...] = ()
 
 
 class Channel(_Part):

@@ -108,6 +108,18 @@ def test_a_file_is_named_by_its_message() -> None:
     assert (attachment.handle, attachment.name, attachment.size_bytes) == (f"5:{ID}:11", "a.txt", 12)
 
 
+@pytest.mark.parametrize(
+    "fields, kind",
+    [
+        ({"sticker_items": [{"id": "1", "name": "hi", "format_type": 1}]}, "sticker"),
+        ({"poll": {"question": {"text": "?"}}}, "poll"),
+    ],
+)
+def test_what_is_neither_words_nor_a_file_is_named(fields: dict[str, Any], kind: str) -> None:
+    assert read(content="", **fields).not_understood == kind
+    assert read(content="hello", **fields).not_understood is None
+
+
 def test_a_reply_names_what_it_answers() -> None:
     assert read(type=19, message_reference={"message_id": "77", "channel_id": "5"}).reply_to == "5:77"
     assert read(message_reference={"type": 1, "message_id": "77"}).reply_to is None
