@@ -37,7 +37,11 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
     if not config.channels:
         fix = "hubbub init makes a configuration; or add a [channels.NAME] section"
-        findings.append(warning("configuration", "no channel: nobody can write to the hub", fix))
+        findings.append(
+            warning(
+                "configuration", "no channel: nobody writes to the hub but in its console and terminal", fix
+            )
+        )
     findings.append(_network(config.network.allow_private))
     findings += _hooks(config)
     findings += _policy(config.policy.file)

@@ -49,4 +49,6 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
     failing = sum(finding.health is Health.BROKEN for finding in findings)
     if failing:
         of_all = f"{failing} of {len(findings)} findings"
-        raise CommandFailed(f"{of_all} are broken; do what the last column says.")
+        raise CommandFailed(
+            f"{of_all} {'is' if failing == 1 else 'are'} broken; do what the last column says."
+        )
