@@ -5,6 +5,7 @@ import heapq
 import itertools
 
 from core.clock import SECOND_US
+from tests.patience import PATIENCE_S
 
 START = 1_700_000_000 * SECOND_US
 
@@ -50,7 +51,7 @@ class ManualClock:
         heapq.heapify(self._sleepers)
         return sorted((until - self._now) / SECOND_US for until, _, _ in self._sleepers)
 
-    async def someone_waits(self, limit_s: float = 5.0) -> float:
+    async def someone_waits(self, limit_s: float = PATIENCE_S) -> float:
         """Until somebody sleeps; returns how long the first one still waits."""
         async with asyncio.timeout(limit_s):
             while not self.waits_s:

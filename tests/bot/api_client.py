@@ -10,7 +10,9 @@ from typing import Any
 
 import aiohttp
 
-LIMIT_S = 10.0
+from tests.patience import PATIENCE_S
+
+LIMIT_S = PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)

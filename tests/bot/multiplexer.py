@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from tests.bot.program import environment
+from tests.patience import PATIENCE_S
 
 LOOK_AGAIN_S = 0.05
-LIMIT_S = 45.0
+LIMIT_S = PATIENCE_S
 ENDED = "the command exited with"
 
 

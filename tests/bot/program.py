@@ -13,11 +13,12 @@ from typing import Self
 import aiohttp
 
 from tests.bot.forking import Forked, fork
+from tests.patience import PATIENCE_S
 from tests.tree import ROOT
 
-START_LIMIT_S = 45.0
-STOP_LIMIT_S = 3.0
-"""How long Ctrl-C may take, whatever is going on."""
+START_LIMIT_S = PATIENCE_S
+STOP_LIMIT_S = 30.0
+"""How long Ctrl-C may take, whatever is going on: less than anything a hub could wait for instead."""
 
 
 @dataclass(frozen=True, slots=True)

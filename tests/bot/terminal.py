@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Self
 
 from tests.bot.program import environment
+from tests.patience import PATIENCE_S
 
-LIMIT_S = 20.0
+LIMIT_S = PATIENCE_S
 
 
 class Terminal:

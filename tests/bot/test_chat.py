@@ -11,8 +11,9 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.program import Ended, environment, hubbub
+from tests.patience import PATIENCE_S
 
-LIMIT_S = 45.0
+LIMIT_S = PATIENCE_S
 
 
 async def piped(directory: Path, text: str, *words: str) -> Ended:

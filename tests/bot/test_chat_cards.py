@@ -7,7 +7,7 @@ import pytest
 
 from tests.bot.multiplexer import ENDED, terminal
 
-pytestmark = [pytest.mark.tmux, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.tmux, pytest.mark.slow]
 READY = "^hubbub · demo"
 CARD = r"^┃ a Approve"
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9\d|10\d)[;\d]*m")

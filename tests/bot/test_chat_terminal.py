@@ -14,7 +14,7 @@ from tests.plugins.profile import Profile
 from tests.simulators.model import Hold, ModelSimulator
 from tests.tree import ROOT
 
-pytestmark = [pytest.mark.tmux, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.tmux]
 READY = "^hubbub · demo"
 CARD = r"^┃ a Approve"
 WAITING = "^waiting for you:"

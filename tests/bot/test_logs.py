@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.logs import Redactor, configure, fields
+from tests.patience import PATIENCE_S
 
 TOKEN = "123456:ABC-def_ghi"
 KEY = 'sk-"quoted"\nand two lines'
@@ -152,7 +153,7 @@ async def test_fields_follow_the_task_that_bound_them() -> None:
             await both_bound.wait()
             logging.getLogger("core").info("working")
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
         group.create_task(turn("a"))
         group.create_task(turn("b"))
     logging.getLogger("core").info("idle")

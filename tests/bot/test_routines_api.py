@@ -8,6 +8,7 @@ from typing import Any
 import pytest_asyncio
 
 from tests.bot.api_client import Client, client
+from tests.patience import PATIENCE_S
 from tests.scenarios.house import open_house
 
 WATCH: dict[str, Any] = {
@@ -59,7 +60,7 @@ async def test_a_list_tells_the_newest_run_of_each_that_has_one(api: Client) -> 
     async def listed() -> dict[str, Any]:
         return {one["name"]: one for one in await api.get("/api/routines")}
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (found := await listed())["busy"]["run_count"] == 0:  # noqa: ASYNC110 - read as a page reads it
             await asyncio.sleep(0.05)
     assert found["busy"]["last_run_at"] is not None
@@ -98,7 +99,7 @@ async def test_runs_are_told_to_their_owner_alone(api: Client) -> None:
         assert events[-1]["data"] == {"routine_id": row["id"]}
         await api.ask("POST", "/api/routines/watch/fire")
         told: list[Any] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not told or told[-1]["status"] != "attention":
                 told.append((await stream.until("routine_run"))[-1]["data"])
         assert {one["routine_id"] for one in told} == {row["id"]}

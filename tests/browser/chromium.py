@@ -17,6 +17,8 @@ from playwright.async_api import (
     expect,
 )
 
+from tests.patience import PATIENCE_S
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--no-sandbox",
@@ -27,7 +29,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-LIMIT_MS = 10_000.0
+LIMIT_MS = PATIENCE_S * 1000
 """How long anything may take to be seen."""
 
 

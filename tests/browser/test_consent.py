@@ -12,6 +12,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.hub import Hub, running_hub
+from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 
 pytestmark = [
@@ -19,7 +20,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.timeout(180),
 ]
 
 TWO = "please run: echo one >> out\nplease run: echo two >> out"
@@ -28,7 +28,7 @@ model = "sim-1"
 base_url = "{url}"
 api_key = "k"
 """
-LIMIT_S = 10.0
+LIMIT_S = PATIENCE_S
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.timeout(180),
 ]
 
 MODEL = 'provider = "openai"\nmodel = "sim-1"\nbase_url = "{url}"\napi_key = "key"'

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.timeout(240),
 ]
 
 COUNT = 10_000

@@ -13,6 +13,7 @@ from channels.channel import Payload, Route
 from core.errors import HubError, MessageRejected, StoreUnavailable
 from core.messages import Address, Attachment, InboundEvent, InboundMessage, Message, MessageRef, Plain
 from core.ports import Acceptance, Inbox, OutboxListener, OutboxRow, Posted, Seen, SendState, Surroundings
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ class Watched:
         """Whoever waits looks again."""
         self._condition.set()
 
-    async def until(self, predicate: Callable[[], T], limit_s: float = 10.0) -> T:
+    async def until(self, predicate: Callable[[], T], limit_s: float = PATIENCE_S) -> T:
         """The predicate's first true value. Raises TimeoutError."""
         async with asyncio.timeout(limit_s):
             while not (value := predicate()):
@@ -179,11 +180,11 @@ class MemoryOutbox(Watched):
         """Whether nothing is left to do; previews are for others to settle."""
         return all(kept.settled or kept.row.state in PREVIEWS for kept in self._rows.values())
 
-    async def settled(self, limit_s: float = 10.0) -> None:
+    async def settled(self, limit_s: float = PATIENCE_S) -> None:
         """Until nothing is left to do."""
         await self.until(lambda: self.all_settled, limit_s)
 
-    async def reaches(self, row_id: int, state: SendState, limit_s: float = 10.0) -> OutboxRow:
+    async def reaches(self, row_id: int, state: SendState, limit_s: float = PATIENCE_S) -> OutboxRow:
         """Until a row is in this state."""
         await self.until(lambda: self.row(row_id).state is state, limit_s)
         return self.row(row_id)

@@ -46,7 +46,6 @@ def check(source: str, limit_units: int) -> None:
     assert_same(seen_in_tokens(PARSER.parse(whole(source))), seen_in_messages(messages))
 
 
-@pytest.mark.timeout(240)
 def test_any_markdown_is_shown_whole_and_safe() -> None:
     """A failure is reported as it was found: to shrink one takes minutes, which the longer run spends. That
     run judges the shares, too: so few documents say nothing about them."""

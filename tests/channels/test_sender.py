@@ -27,6 +27,7 @@ from core.messages import Address, Message, Plain
 from core.ports import OutboxRow, Posted, SendState
 from tests.channels.memory import LoopbackChannel, MemoryOutbox
 from tests.clock import ManualClock
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -479,7 +480,7 @@ async def test_a_row_that_is_claimed_at_the_end_is_sent() -> None:
 async def test_a_request_that_never_ends_is_given_up_after_the_grace() -> None:
     outbox, channel = MemoryOutbox(), LoopbackChannel()
     channel.hold.add("a")
-    async with asyncio.timeout(5), line(outbox, channel, grace_s=0.05):
+    async with asyncio.timeout(PATIENCE_S), line(outbox, channel, grace_s=0.05):
         outbox.enqueue("a", "hello")
         await channel.until(lambda: "a" in channel.held)
     assert outbox.row(1).state is SendState.SENDING
@@ -541,7 +542,7 @@ async def _survives(
             parts = [f"r{number:04d}-{part:04d}" for part in range(parts_wanted)]
             to.outbox.enqueue(address, "".join(parts), state=state)
             expected[address] += parts
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not to.outbox.all_settled:
                 await to.outbox.until(lambda: to.outbox.all_settled or bool(to.clock.waits_s))
                 if to.clock.waits_s:

@@ -4,7 +4,7 @@ tests/controls/NAME/fault.patch    unified diff against the repository, few line
 tests/controls/NAME/control.toml   promise = "what the fault breaks, in a sentence"
                                    must_fail = ["tests/…/test_x.py::test_y", …]  (each must turn red)
                                    profile = "proof"   # optional: for tests marked slow
-                                   timeout_s = 300     # optional: for the whole run of the tests
+                                   timeout_s = 600     # optional: for the whole run of the tests
 """
 
 import re
@@ -30,7 +30,7 @@ class Control:
     must_fail: tuple[str, ...]
     patch: Path
     profile: str = "test"
-    timeout_s: float = 300
+    timeout_s: float = 600
 
 
 def read_controls(folder: Path) -> list[Control]:

@@ -20,6 +20,8 @@ from tests.controls.trial import PatchRefused, Trial, copy_project, copy_tried, 
 from tests.tree import ROOT
 
 BASELINE_TIMEOUT_S = 900
+FAULTY_PATIENCE_S = 15.0
+"""A fault is often seen by what never comes: there is no sense in waiting for it as long as for what does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,13 @@ def _try(control: Control, pristine: Path, copy: Path, baseline: dict[str, Trial
         except PatchRefused as refused:
             why = f"the patch does not apply: {refused}"
         else:
-            trial = run_tests(copy, control.must_fail, profile=control.profile, timeout_s=control.timeout_s)
+            trial = run_tests(
+                copy,
+                control.must_fail,
+                profile=control.profile,
+                timeout_s=control.timeout_s,
+                patience_s=FAULTY_PATIENCE_S,
+            )
             why, output = _red_after(trial), trial.output
         shutil.rmtree(copy)
     return Verdict(control.name, control.promise, time.monotonic() - started, why, output if why else "")

@@ -12,8 +12,6 @@ from tests.controls.run import choose, main
 from tests.controls.trial import covers
 from tests.tree import ROOT
 
-pytestmark = pytest.mark.timeout(240)  # whole runs of pytest, several a test
-
 PRODUCT = "def double(number):\n    return number * 2\n"
 FAULT = """\
 --- a/core/sums.py

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.controls.control import Control, patched_files
+from tests.patience import PATIENCE_S
 from tests.tree import project_files
 
 SHOWN_LINES = 40
@@ -62,7 +63,13 @@ def plant(control: Control, copy: Path) -> None:
 
 
 def run_tests(
-    copy: Path, node_ids: Sequence[str], *, profile: str, timeout_s: float, workers: int = 0
+    copy: Path,
+    node_ids: Sequence[str],
+    *,
+    profile: str,
+    timeout_s: float,
+    workers: int = 0,
+    patience_s: float = PATIENCE_S,
 ) -> Trial:
     """Run the tests named, in the copy and on the copy's code, in a process group of their own."""
     verdicts = copy / VERDICTS
@@ -82,6 +89,8 @@ def run_tests(
         name: value for name, value in os.environ.items() if name not in ("HUBBUB_REQUIRE", "HUBBUB_SHARD")
     }
     environ |= {"PYTHONPATH": str(copy), "HUBBUB_PROFILE": profile}
+    # The same seed each time: whether a fault is found is not left to chance.
+    environ |= {"HUBBUB_SEED": "0", "HUBBUB_PATIENCE_S": f"{patience_s:g}"}
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
     log = copy / LOG
     with log.open("wb") as output:

@@ -8,8 +8,9 @@ from core.actors import ThreadActors
 from core.messages import Address
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Principal, Role
+from tests.patience import PATIENCE_S
 
-LIMIT_S = 5
+LIMIT_S = PATIENCE_S
 ANN = Principal("ann", Role.MEMBER, "Ann")
 
 

@@ -20,13 +20,14 @@ from tests.crash.accounts import Accounts
 from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.world import Message
 from tests.simulators.model import ModelSimulator
 
 BOT, OWNER, KEY = 900_000_000_000_000_001, 100_000_000_000_000_007, "k"
 TOKEN = base64.b64encode(str(BOT).encode()).decode().rstrip("=") + ".Gabcde.secret-of-the-bot"
-LIMIT_S = 40.0
+LIMIT_S = PATIENCE_S
 LOOK_AGAIN_S = 1.0
 GREETING = "You said: hello"
 UNKNOWN = "I was interrupted while running"

@@ -16,12 +16,13 @@ from tests.crash.accounts import Accounts
 from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
+from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.slack.world import Message
 
 BOT_TOKEN, APP_TOKEN, KEY, OWNER = "xoxb-1", "xapp-1", "k", "U0OLIVIA"
-LIMIT_S = 40.0
+LIMIT_S = PATIENCE_S
 LOOK_AGAIN_S = 1.0
 UNKNOWN = "I was interrupted while running"
 ANSWER = "Done:"

@@ -28,7 +28,6 @@ async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
     return f"{point}: {'; '.join(said)} (in {directory})" if said else None
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.slow
 async def test_on_discord_every_promise_is_kept_and_nothing_is_shown_twice(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from core.consent import card_texts
 from tests.crash.asking import APPROVED, DENIED, answer_to, cards, data_of, done, lines
 from tests.crash.nursery import Nursery
@@ -92,7 +90,6 @@ async def press_and_type(town: Town, number: int, rng: random.Random) -> bool:
     return judge(town, name, card, told, typed[-1].text)
 
 
-@pytest.mark.timeout(300)
 async def test_opposite_buttons_of_one_card(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
@@ -106,7 +103,6 @@ async def test_opposite_buttons_of_one_card(
     proof_record("crash", opposite_presses=rounds, approved=won[True], denied=won[False])
 
 
-@pytest.mark.timeout(300)
 async def test_a_button_and_the_opposite_words_to_another_bot(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:

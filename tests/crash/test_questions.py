@@ -42,7 +42,6 @@ async def test_killed_at_this_point_the_question_is_answered_once(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_killed_at_any_point_the_question_is_answered_once(nursery: Nursery, tmp_path: Path) -> None:
     (tmp_path / "dry").mkdir()
     async with open_town(nursery, tmp_path / "dry") as town:

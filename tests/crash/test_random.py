@@ -118,7 +118,6 @@ async def run(nursery: Nursery, directory: Path, seeds: Sequence[int], proof_rec
     assert struck >= len(seeds) // 2, "most kills came too late to show anything"
 
 
-@pytest.mark.timeout(180)
 async def test_twenty_messages_in_flight_survive_random_kills(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:

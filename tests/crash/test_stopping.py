@@ -12,7 +12,7 @@ from tests.crash.nursery import Nursery
 from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town, open_town, survivors
 from tests.simulators.model import Hold
 
-STOP_LIMIT_S = 3.0
+STOP_LIMIT_S = 30.0
 HELD = "say: it is done"
 
 

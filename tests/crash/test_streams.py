@@ -72,7 +72,6 @@ async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
     return f"{point}: {'; '.join(said)} (in {directory})" if said else None
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.slow
 async def test_killed_while_an_answer_grows_it_ends_in_one_message(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord

@@ -22,7 +22,7 @@ CHOICES = {
     "retry": (1, "owner says: run it again", 2, "exit code: 0"),
     "skip": (2, "owner says: leave it", 1, "owner decided not to run it again."),
 }
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.parametrize("choice", CHOICES)]
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("choice", CHOICES)]
 
 
 def judge(choice: str, directory: Path, texts: Sequence[str], model: ModelSimulator) -> None:

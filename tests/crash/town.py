@@ -19,13 +19,14 @@ from tests.crash.ledger import Ledger
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit
 from tests.databases import lay_database
+from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.world import Message
 
 TOKEN, KEY, OWNER = "123456:AAA", "k", 7
-LIMIT_S = 30.0
+LIMIT_S = PATIENCE_S
 UNKNOWN = "I was interrupted while running"
 LEAVE_IT, APPROVE, DENY = 2, 0, 1
 

@@ -79,7 +79,7 @@ async def converse(town: Town, name: str) -> Held:
     card = await person.sees("May I run shell?")
     await person.presses("Approve")
     await person.sees("Built.")
-    await person.says(f"slow 60: too late on {name}")
+    await person.says(f"slow 600: too late on {name}")
     await town.model.wait_requests(match=f"too late on {name}", timeout_s=LIMIT_S)
     await person.stops()
     await person.sees("Stopped.")

@@ -5,12 +5,13 @@ from typing import Any, Protocol
 
 from tests.bot.api_client import Client
 from tests.everywhere.seen import BOT, Seen, in_console, in_discord, in_slack, in_telegram
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.slack.world import Message
 from tests.simulators.telegram import TelegramSimulator
 
-LIMIT_S = 45.0
+LIMIT_S = PATIENCE_S
 """Four conversations and their platforms share one event loop, on machines that do other things as well."""
 LOOK_AGAIN_S = 0.1
 

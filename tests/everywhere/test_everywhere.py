@@ -13,8 +13,6 @@ from tests.everywhere.conversation import CODE, CODE_CHARS, Held, converse, rehe
 from tests.everywhere.seen import Seen
 from tests.everywhere.town import OWNER, PLATFORMS, Town, open_town
 
-pytestmark = pytest.mark.timeout(120)
-
 JOINER = "\u2060"
 """Not seen; keeps apart what a platform would read as one."""
 

@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.timeout(300),
 ]
 
 PAGE = Path(__file__).with_name("page.html")

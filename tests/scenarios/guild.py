@@ -15,6 +15,7 @@ import aiohttp
 from bot.app import App, Seams, serve
 from bot.config import load
 from tests.databases import lay_database
+from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.interactions import Interaction
@@ -25,7 +26,7 @@ BOT = 900_000_000_000_000_001
 TOKEN = base64.b64encode(str(BOT).encode()).decode().rstrip("=") + ".Gabcde.secret-of-the-bot"
 KEY = "model-key"
 OWNER = 100_000_000_000_000_007
-LIMIT_S = 15.0
+LIMIT_S = PATIENCE_S
 
 
 @dataclass(slots=True)

@@ -20,13 +20,14 @@ from bot.config import load
 from core.clock import SECOND_US
 from core.safety.network import Lookup
 from tests.databases import lay_database
+from tests.patience import PATIENCE_S
 from tests.scenarios.answers import unanswered
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
 
 TOKEN, KEY = "123456:AAE-a-token-of-the-usual-length-0123456", "model-key"
 OWNER = 7
-LIMIT_S = 10.0
+LIMIT_S = PATIENCE_S
 
 
 class HastyClock:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from tests.bot.in_process import command
 from tests.bot.program import Ended, RunningHub
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.telegram import TelegramSimulator
 
 KEY = "model-key"
-LIMIT_S = 15.0
+LIMIT_S = PATIENCE_S
 ON_TELEGRAM, ON_SLACK, ON_DISCORD = 7, "U0OLIVIA", 100_000_000_000_000_007
 BOT_ON_DISCORD = 900_000_000_000_000_001
 

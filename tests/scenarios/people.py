@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.telegram import TelegramSimulator
 
-LIMIT_S = 15.0
+LIMIT_S = PATIENCE_S
 EDIT = "Edit…"
 
 

@@ -13,9 +13,10 @@ from bot.app import App, Seams, serve
 from bot.config import load
 from core.store.base import Store
 from tests.databases import lay_database
+from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
 
-LIMIT_S = 15.0
+LIMIT_S = PATIENCE_S
 
 
 @dataclass(slots=True)

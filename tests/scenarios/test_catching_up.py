@@ -14,7 +14,6 @@ from tests.scenarios.workspace import Workspace, open_workspace
 from tests.simulators.discord.world import Message as DiscordMessage
 from tests.simulators.slack.world import Message as SlackMessage
 
-pytestmark = pytest.mark.timeout(120)  # the SDK itself lets some seconds pass before a new session
 GROUPS = 'groups = "addressed"'
 BROKEN = [pytest.param(False, id="away"), pytest.param(True, id="broken", marks=pytest.mark.slow)]
 

@@ -116,7 +116,7 @@ async def test_commands_are_in_the_menu_and_set_only_when_they_changed(tmp_path:
 
 async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path) -> None:
     async with open_server(tmp_path) as place:
-        place.discord.user_sends_text(OWNER, "slow 60: first")
+        place.discord.user_sends_text(OWNER, "slow 600: first")
         await place.model.wait_requests(1)
         second = place.discord.user_sends_text(OWNER, "secnd")
         gone = place.discord.user_sends_text(OWNER, "third")

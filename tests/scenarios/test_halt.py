@@ -31,7 +31,7 @@ async def says(house: House, text: str, answer: str, person: int = OWNER) -> Non
 
 async def sleeping(house: House) -> int:
     """The process of a command that the owner let run, and that would go on for long."""
-    house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid; exec sleep 100")
+    house.telegram.user_sends_text(OWNER, "please run: echo $$ > pid; exec sleep 1000")
     card = await house.card(OWNER)
     await house.pressed(OWNER, card, 0)
     pid = house.workspace / "pid"

@@ -100,7 +100,7 @@ async def test_the_twenty_first_tool_of_a_turn_is_not_run(tmp_path: Path) -> Non
 
 
 async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: Path) -> None:
-    extra = f"{FREE}loop_timeout_s = 1"
+    extra = f"{FREE}loop_timeout_s = 3"
     async with place(tmp_path, extra) as (house, _, _, stream):
         # A command is stopped when nine tenths of its time are over: then there is none for another.
         house.model.enqueue(tools(SLEEP, SLEEP, SLEEP, LOOK))
@@ -109,12 +109,12 @@ async def test_the_seconds_of_a_turn_end_the_call_that_outlasts_them(tmp_path: P
         kind, tool, depth, _, reason = told[-1]
         assert (kind, tool, depth, reason) == ("cancelled", "shell", 1, "loop_timeout")
         card = await house.card(OWNER)
-        assert "I have worked on this for 1 s." in card.text
+        assert "I have worked on this for 3 s." in card.text
         await house.pressed(OWNER, card, 1)
         await house.telegram.wait_for(lambda: len(house.model.log) == 3, LIMIT_S)
         results = [one["content"] for one in house.model.log[-1].body["messages"] if one["role"] == "tool"]
         assert "was stopped after" in results[0] or "ran out of time" in results[0]
-        assert results[-1].endswith("the call was not run: I have worked on this for 1 s.")
+        assert results[-1].endswith("the call was not run: I have worked on this for 3 s.")
 
 
 async def test_one_tool_that_takes_too_long_ends_and_the_turn_goes_on(tmp_path: Path) -> None:

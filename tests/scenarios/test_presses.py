@@ -5,8 +5,6 @@ import random
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.scenarios import guild, workspace
@@ -16,7 +14,6 @@ from tests.scenarios.workspace import Workspace, open_workspace
 APPROVE, DENY = 0, 1
 ROUNDS = 25
 """The shell runs 30 times a minute."""
-pytestmark = pytest.mark.timeout(300)
 
 
 def judge(files: Path, name: str, card: str) -> bool:

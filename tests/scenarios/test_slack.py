@@ -136,7 +136,7 @@ async def test_a_slash_command_is_a_command_or_a_message(tmp_path: Path) -> None
 
 async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path) -> None:
     async with open_workspace(tmp_path) as place:
-        place.slack.user_sends_text(OWNER, "slow 60: first")
+        place.slack.user_sends_text(OWNER, "slow 600: first")
         await place.model.wait_requests(1)
         second = place.slack.user_sends_text(OWNER, "secnd")
         gone = place.slack.user_sends_text(OWNER, "third")

@@ -6,8 +6,6 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import cast
 
-import pytest
-
 from tests.bot.api_client import client
 from tests.bot.program import RunningHub
 from tests.scenarios.neighbours import Neighbour, Street, open_street
@@ -49,7 +47,6 @@ async def gets_a_new_one(street: Street, hub: RunningHub, struck: Neighbour) -> 
     await talks(struck, "once more")
 
 
-@pytest.mark.timeout(60)
 async def test_a_revoked_token_is_replaced_while_everybody_else_goes_on(tmp_path: Path) -> None:
     async with open_street(tmp_path) as street, RunningHub(tmp_path) as hub:
         for neighbour in street.neighbours:

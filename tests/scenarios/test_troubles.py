@@ -244,7 +244,6 @@ async def another_process_polls(house: House) -> AsyncIterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 async def test_a_poll_on_a_connection_gone_silent_is_given_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -255,7 +254,7 @@ async def test_a_poll_on_a_connection_gone_silent_is_given_up(
         await house.start()
         await house.telegram.wait_requests("getUpdates", outcome="silent")
         house.telegram.user_sends_text(OWNER, "hello")
-        await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=60)
+        await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
         assert "a poll of telegram was lost: no answer from Telegram" in caplog.text
         await house.channel_becomes("running")
 

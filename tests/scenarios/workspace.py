@@ -14,6 +14,7 @@ import aiohttp
 from bot.app import App, Seams, serve
 from bot.config import load
 from tests.databases import lay_database
+from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
@@ -21,7 +22,7 @@ from tests.simulators.slack import SlackSimulator
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-1", "xapp-1", "8f742231b10e8888abcd99yyyzzz85a5"
 KEY = "model-key"
 OWNER = "U0OLIVIA"
-LIMIT_S = 15.0
+LIMIT_S = PATIENCE_S
 
 
 @dataclass(slots=True)

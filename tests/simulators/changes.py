@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
+from tests.patience import PATIENCE_S
+
 T = TypeVar("T")
 
 
@@ -19,7 +21,7 @@ class Changes:
             self._changed.set_result(None)
 
     async def wait_for(
-        self, predicate: Callable[[], T | Literal[False] | None], timeout_s: float = 10.0
+        self, predicate: Callable[[], T | Literal[False] | None], timeout_s: float = PATIENCE_S
     ) -> T:
         """Returns the predicate's first true value, looked at now and after every change.
 

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import aiohttp
 
+from tests.patience import PATIENCE_S
+
 
 class ControlError(Exception):
     """The simulator refused an operation; the text says why."""
@@ -65,7 +67,7 @@ async def simulator_process(module: str, *options: str) -> AsyncIterator[tuple[s
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             ready = json.loads(await process.stdout.readline())
         async with SimulatorControl(ready["control_url"]) as control:
             yield ready["url"], control

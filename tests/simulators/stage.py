@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
 
+from tests.patience import PATIENCE_S
 from tests.simulators.desks import Desk, DiscordDesk, SlackDesk, TelegramDesk
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.model import ModelSimulator
@@ -25,8 +26,8 @@ SLACK_BOT_TOKEN, SLACK_APP_TOKEN = "xoxb-simulated", "xapp-simulated"
 DISCORD_BOT = 900_000_000_000_000_001
 DISCORD_TOKEN = f"{base64.b64encode(str(DISCORD_BOT).encode()).decode()}.simulated.token"
 API_KEY = "simulated-key"
-READY_LIMIT_S = 30.0
-STOP_LIMIT_S = 10.0
+READY_LIMIT_S = PATIENCE_S
+STOP_LIMIT_S = 30.0
 LOG_TAIL_LINES = 15
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.simulators.stage import MEMBER, OWNER, ROOT, TOKEN, HubFailed, Settings, Stage
 from tests.simulators.terminal import Terminal
 
@@ -53,13 +54,13 @@ class Screen:
 
     async def until(self, *pieces: str) -> None:
         """Until a line holds all of them."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not any(all(piece in line for piece in pieces) for line in self.lines):
                 self._changed.clear()
                 await self._changed.wait()
 
     async def wait(self, count: int) -> list[str]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.lines) < count:
                 self._changed.clear()
                 await self._changed.wait()
@@ -129,7 +130,7 @@ async def test_a_hub_answers_on_the_stage(stage: Stage) -> None:
     stage.write_config()
     await stage.start_hub()
     stage.telegram.user_sends_text(OWNER.id, "hello there")
-    await stage.telegram.wait_text(OWNER.id, "You said: hello there", timeout_s=20)
+    await stage.telegram.wait_text(OWNER.id, "You said: hello there", timeout_s=PATIENCE_S)
     assert [exchange.state for exchange in stage.model.log.all()] == ["answered"]
 
 
@@ -174,7 +175,7 @@ async def test_the_command_runs_until_it_is_interrupted(tmp_path: Path) -> None:
     )
     assert running.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             lines = [(await running.stdout.readline()).decode().split() for _ in range(3)]
             model_url = lines[1][1]
             async with httpx.AsyncClient(headers={"Authorization": "Bearer simulated-key"}) as http:

@@ -35,8 +35,9 @@ from bot.chat.talk import (
 from bot.chat.terminal import ChatTerminal
 from channels.markdown import parse
 from tests.bot.chat.test_view import APPROVAL
+from tests.patience import PATIENCE_S
 
-LIMIT_S = 20.0
+LIMIT_S = PATIENCE_S
 ROWS, COLUMNS = 40, 60
 ESC, BACKSPACE = "\x1b", "\x7f"
 COLOUR = re.compile(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9\d|10\d)[0-9;]*m")

@@ -19,6 +19,7 @@ from channels.telegram.channel import TelegramChannel
 from channels.telegram.client import Timeouts
 from core.clock import SECOND_US
 from tests.channels.memory import MemoryInbox, MemoryOutbox, Watched
+from tests.patience import PATIENCE_S
 from tests.simulators.telegram import TelegramSimulator
 
 TOKEN = "123456:AAE-a-token-of-the-usual-length-0123456"
@@ -84,7 +85,7 @@ class House:
     def reason(self) -> str | None:
         return self.manager.states()["tg"].reason
 
-    async def reaches(self, phase: Phase, limit_s: float = 5.0) -> None:
+    async def reaches(self, phase: Phase, limit_s: float = PATIENCE_S) -> None:
         """Until the channel is in this phase."""
         await self.log.until(lambda: self.phase() is phase, limit_s)
 

@@ -6,6 +6,7 @@ for the owner. What the console shows of it on the screen is shown in tests/brow
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from core.messages import Attachment
 from tests.bot.api_client import Client, client
 from tests.contracts.channel.stage import Shown
 from tests.scenarios.house import LIMIT_S, House, open_house
+
+logger = logging.getLogger(__name__)
 
 ABSENT: Mapping[str, str] = {
     "limits": "a line of a thread holds whatever is said",
@@ -98,6 +101,8 @@ class ConsoleStage:
     async def _handed_in(self, body: dict[str, Any]) -> int:
         status, page = await self.api.ask("POST", "/api/chat/send", body)
         assert status in (202, 503), page
+        if status == 503:
+            logger.warning("not taken: %s", page["error"]["message"])
         return status
 
     async def _upload(self, body: dict[str, Any], content: bytes) -> None:

@@ -17,6 +17,7 @@ from bot.app import App
 from core.messages import Attachment
 from tests.bot.program import environment
 from tests.contracts.channel.stage import Shown
+from tests.patience import PATIENCE_S
 from tests.scenarios.house import House, open_house
 
 ABSENT: Mapping[str, str] = {
@@ -31,7 +32,7 @@ ABSENT: Mapping[str, str] = {
     "connection": "the hub connects to nothing; how the command goes on after a cut: tests/bot/chat",
     "token": "the hub proves nothing to anybody: the command proves to it who it is",
 }
-START_LIMIT_S = 45.0
+START_LIMIT_S = PATIENCE_S
 
 
 class TerminalStage:

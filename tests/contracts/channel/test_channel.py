@@ -7,8 +7,12 @@ import pytest
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Message, plain
 from tests.contracts.channel.stage import Stage
+from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
 from tests.simulators.model import Reply
+
+SHUT = "the hub is starting or stopping"
+"""What a hub logs, or says, that takes nothing."""
 
 
 async def test_what_a_person_says_is_answered_and_the_bot_never_answers_itself(stage: Stage) -> None:
@@ -40,10 +44,18 @@ async def test_what_somebody_else_delivers_is_refused(stage: Stage) -> None:
 
 
 @pytest.mark.point("acknowledgement")
-async def test_nothing_is_acknowledged_that_was_not_accepted(stage: Stage) -> None:
+async def test_nothing_is_acknowledged_that_was_not_accepted(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
     stage.app.hub.shut()
     stage.says("keep this")
-    await asyncio.sleep(0.3)  # long enough to be acknowledged by mistake; nothing is waited for
+    async with asyncio.timeout(PATIENCE_S):
+        while SHUT not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
+            await asyncio.sleep(0.005)
+    # It came to the hub and was refused. An answer to the platform would be on its way: both ends, which
+    # run in this loop, have more turns than it takes.
+    for _ in range(100):
+        await asyncio.sleep(0.002)
     assert not stage.is_acknowledged()
     stage.app.hub.open()
     await stage.hears("You said: keep this")
@@ -162,17 +174,17 @@ async def test_a_lost_connection_comes_back_by_itself(stage: Stage, profile: Pro
 
 
 async def test_a_turn_that_is_stopped_ends_at_once(stage: Stage) -> None:
-    stage.says("slow 60: never")
+    stage.says("slow 600: never")
     await stage.model.wait_requests(1)
-    async with asyncio.timeout(2.0):
+    async with asyncio.timeout(PATIENCE_S):
         stage.says("/stop")
         await stage.hears("topped")
 
 
 async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> None:
-    stage.says("slow 60: never")
+    stage.says("slow 600: never")
     await stage.model.wait_requests(1)
-    async with asyncio.timeout(3.0):
+    async with asyncio.timeout(PATIENCE_S):
         await stage.stop()
 
 
@@ -180,7 +192,7 @@ async def test_a_hub_in_the_middle_of_everything_stops_at_once(stage: Stage) -> 
 async def test_a_refused_token_is_that_channels_state_alone(stage: Stage) -> None:
     stage.says("before")
     await stage.hears("You said: before")
-    stage.says("slow 60: after")
+    stage.says("slow 600: after")
     await stage.model.wait_requests(2)
     stage.revoke()
     stage.model.release()

@@ -28,6 +28,7 @@ from core.transcript import (
     ToolResult,
     UserSaid,
 )
+from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -247,7 +248,7 @@ async def test_a_call_that_is_cancelled_ends_as_cancelled(subject: Subject) -> N
             await asyncio.Event().wait()
 
     task = asyncio.create_task(read())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -15,9 +15,10 @@ from core.store.changes import Changes
 from core.users import Role
 from tests.contracts.store.world import World
 from tests.core.audit.chain import Office
+from tests.patience import PATIENCE_S
 from tests.tree import ROOT
 
-LIMIT_S = 30.0
+LIMIT_S = PATIENCE_S
 
 DIES = """
 import asyncio, os, signal, sys

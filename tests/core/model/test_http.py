@@ -19,6 +19,7 @@ from core.model.http import model_client
 from core.model.openai import OpenAIModel
 from tests.core.model.recorded_server import RecordedServer, answer, read_request, serving
 from tests.core.model.support import TestClock, asking, collect, recorded
+from tests.patience import PATIENCE_S
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 plain_client = functools.partial(model_client, tls=NO_TLS)
@@ -79,7 +80,7 @@ async def test_hundreds_of_calls_are_in_flight_together() -> None:
     text = answer(recorded("text.sse"))
     async with RecordedServer(lambda _: text, gather=300) as server, plain_client() as client:
         asked = model(client, server.base_url)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             replies = await asyncio.gather(*(collect(asked, asking(f"{n}")) for n in range(300)))
         assert [reply.text for _, reply in replies] == [TEXT] * 300
         assert server.connections == 300, "some waited for others"

@@ -24,6 +24,7 @@ from core.model.retry import RetryingModel
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import TestClock, asking, collect, recorded
+from tests.patience import PATIENCE_S
 from tests.simulators.model import (
     CutArguments,
     Drop,
@@ -96,7 +97,7 @@ async def test_text_arrives_while_the_provider_is_still_writing(
 ) -> None:
     provider.enqueue(text("one two three", chunk_chars=4), fault=Hold(at="mid_stream", after_events=3))
     pieces = openai(client, provider.openai_base_url).reply(asking("Hi"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         seen = ""
         while seen != "one two ":
             piece = await anext(pieces)
@@ -364,7 +365,7 @@ async def test_the_reply_does_not_wait_for_a_server_that_never_ends_its_body(
     client: httpx.AsyncClient,
 ) -> None:
     unended = answer(recorded("text.sse")).removesuffix(b"0\r\n\r\n")
-    async with RecordedServer(lambda _: unended) as server, asyncio.timeout(5):
+    async with RecordedServer(lambda _: unended) as server, asyncio.timeout(PATIENCE_S):
         _, reply = await collect(openai(client, server.base_url), asking("Hi"))
     assert reply.text == "Grüße aus 部署 🚀"
 

@@ -15,7 +15,7 @@ from core.ids import RandomIds
 from core.store.sqlite.transaction import Policy, Transaction, Unit
 from core.store.sqlite.writer import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
 
-WAIT_S = 20
+WAIT_S = 60
 
 
 @dataclass

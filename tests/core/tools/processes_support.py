@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.tools.processes import MARKER, started_ticks
-
-PATIENCE_S = 10
+from tests.patience import PATIENCE_S
 
 
 async def until(true: Callable[[], bool], what: str) -> None:

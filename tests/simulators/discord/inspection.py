@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from tests.simulators.control import operation
 from tests.simulators.discord.interactions import Interaction
 from tests.simulators.discord.log import EventRecord, GatewayRecord, RequestRecord
@@ -118,7 +119,7 @@ class Inspection(InteractionActions):
 
     @operation
     async def wait_bot_messages(
-        self, channel_id: Id, count: int = 1, timeout_s: float = 10.0
+        self, channel_id: Id, count: int = 1, timeout_s: float = PATIENCE_S
     ) -> list[Message]:
         """Waits until bots have put at least ``count`` messages into a channel."""
 
@@ -129,7 +130,7 @@ class Inspection(InteractionActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_text(self, channel_id: Id, contains: str, timeout_s: float = 10.0) -> Message:
+    async def wait_text(self, channel_id: Id, contains: str, timeout_s: float = PATIENCE_S) -> Message:
         """Waits until a bot's message in a channel shows this text (after edits)."""
 
         def shown() -> Message | None:
@@ -147,7 +148,7 @@ class Inspection(InteractionActions):
         outcome: str | None = None,
         ok: bool | None = None,
         since: int = 0,
-        timeout_s: float = 10.0,
+        timeout_s: float = PATIENCE_S,
     ) -> list[RequestRecord]:
         """Waits until at least ``count`` requests match."""
 
@@ -158,27 +159,29 @@ class Inspection(InteractionActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_number(self, number: int, timeout_s: float = 10.0) -> int:
+    async def wait_number(self, number: int, timeout_s: float = PATIENCE_S) -> int:
         """Waits until the log has reached this request number."""
         return await self.wait_for(lambda: self.log.last_number >= number and self.log.last_number, timeout_s)
 
     @operation
-    async def wait_held(self, count: int = 1, timeout_s: float = 10.0) -> list[RequestRecord]:
+    async def wait_held(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[RequestRecord]:
         """Waits until at least ``count`` requests are being held."""
         return await self.wait_requests(outcome="held", count=count, timeout_s=timeout_s)
 
     @operation
-    async def wait_connected(self, bot: BotName = None, timeout_s: float = 10.0) -> bool:
+    async def wait_connected(self, bot: BotName = None, timeout_s: float = PATIENCE_S) -> bool:
         """Waits until a session of this bot has a live connection."""
         return await self.wait_for(lambda: self.is_connected(bot), timeout_s)
 
     @operation
-    async def wait_disconnected(self, bot: BotName = None, timeout_s: float = 10.0) -> bool:
+    async def wait_disconnected(self, bot: BotName = None, timeout_s: float = PATIENCE_S) -> bool:
         """Waits until no session of this bot has a live connection."""
         return await self.wait_for(lambda: not self.is_connected(bot), timeout_s)
 
     @operation
-    async def wait_gateway(self, what: str, count: int = 1, timeout_s: float = 10.0) -> list[GatewayRecord]:
+    async def wait_gateway(
+        self, what: str, count: int = 1, timeout_s: float = PATIENCE_S
+    ) -> list[GatewayRecord]:
         """Waits until something has happened on the gateway at least ``count`` times."""
 
         def enough() -> list[GatewayRecord]:
@@ -188,7 +191,7 @@ class Inspection(InteractionActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_interaction(self, interaction_id: Id, timeout_s: float = 10.0) -> Interaction:
+    async def wait_interaction(self, interaction_id: Id, timeout_s: float = PATIENCE_S) -> Interaction:
         """Waits until an interaction is answered or has failed."""
         wanted = self.interactions[int(interaction_id)]
         return await self.wait_for(

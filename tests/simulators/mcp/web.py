@@ -12,6 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.patience import PATIENCE_S
 from tests.simulators.mcp.raw import TOOLS, text, tool
 
 SESSION = "mcp-session-id"
@@ -111,7 +112,7 @@ class WebServer:
 
     async def standing(self) -> None:
         """Until a client listens to what is said unasked."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await self._listens.wait()
 
     def say_unasked(self, event: bytes) -> None:

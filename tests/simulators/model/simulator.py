@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 from aiohttp import web
 
+from tests.patience import PATIENCE_S
 from tests.simulators.model import openai_errors
 from tests.simulators.model.anthropic_wire import AnthropicWire
 from tests.simulators.model.control import control_routes
@@ -133,7 +134,7 @@ class ModelSimulator:
     # -------------------------------------------------------------- observing
 
     async def wait_for(
-        self, predicate: Callable[[Journal], Found], timeout_s: float = 5.0, *, what: str = ""
+        self, predicate: Callable[[Journal], Found], timeout_s: float = PATIENCE_S, *, what: str = ""
     ) -> Found:
         """The predicate's value over the log as soon as it is true; TimeoutError tells what was there."""
         return await self.log.wait_for(predicate, timeout_s, what=what)
@@ -145,7 +146,7 @@ class ModelSimulator:
         state: str | None = None,
         match: str | None = None,
         after: int = 0,
-        timeout_s: float = 5.0,
+        timeout_s: float = PATIENCE_S,
     ) -> list[Exchange]:
         """At least `count` exchanges in `state`, matching `match`, later than number `after`."""
 

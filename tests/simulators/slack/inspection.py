@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from tests.simulators.control import operation
 from tests.simulators.slack.ids import ts_key
 from tests.simulators.slack.log import DeliveryRecord, RequestRecord
@@ -132,7 +133,7 @@ class Inspection(InteractiveActions):
 
     @operation
     async def wait_bot_messages(
-        self, channel: str, count: int = 1, thread_ts: str | None = None, timeout_s: float = 10.0
+        self, channel: str, count: int = 1, thread_ts: str | None = None, timeout_s: float = PATIENCE_S
     ) -> list[Message]:
         """Waits until apps have put at least ``count`` messages into a conversation."""
 
@@ -143,7 +144,7 @@ class Inspection(InteractiveActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_text(self, channel: str, contains: str, timeout_s: float = 10.0) -> Message:
+    async def wait_text(self, channel: str, contains: str, timeout_s: float = PATIENCE_S) -> Message:
         """Waits until an app's message in a conversation shows this text (after edits)."""
 
         def shown() -> Message | None:
@@ -154,7 +155,7 @@ class Inspection(InteractiveActions):
 
     @operation
     async def wait_ephemeral(
-        self, user_id: str, contains: str = "", channel: str | None = None, timeout_s: float = 10.0
+        self, user_id: str, contains: str = "", channel: str | None = None, timeout_s: float = PATIENCE_S
     ) -> Ephemeral:
         """Waits until an app has shown this text to one person alone."""
 
@@ -165,7 +166,7 @@ class Inspection(InteractiveActions):
         return await self.wait_for(shown, timeout_s)
 
     @operation
-    async def wait_view(self, user_id: str, timeout_s: float = 10.0) -> View:
+    async def wait_view(self, user_id: str, timeout_s: float = PATIENCE_S) -> View:
         """Waits until a person has a modal before them."""
         return await self.wait_for(lambda: next(iter(self.open_views(user_id)), None), timeout_s)
 
@@ -178,7 +179,7 @@ class Inspection(InteractiveActions):
         outcome: str | None = None,
         ok: bool | None = None,
         since: int = 0,
-        timeout_s: float = 10.0,
+        timeout_s: float = PATIENCE_S,
     ) -> list[RequestRecord]:
         """Waits until at least ``count`` requests match."""
 
@@ -189,18 +190,18 @@ class Inspection(InteractiveActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_number(self, number: int, timeout_s: float = 10.0) -> int:
+    async def wait_number(self, number: int, timeout_s: float = PATIENCE_S) -> int:
         """Waits until the log has reached this request number."""
         return await self.wait_for(lambda: self.log.last_number >= number and self.log.last_number, timeout_s)
 
     @operation
-    async def wait_held(self, count: int = 1, timeout_s: float = 10.0) -> list[RequestRecord]:
+    async def wait_held(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[RequestRecord]:
         """Waits until at least ``count`` requests are being held."""
         return await self.wait_requests(outcome="held", count=count, timeout_s=timeout_s)
 
     @operation
     async def wait_connected(
-        self, count: int = 1, app: str | None = None, timeout_s: float = 10.0
+        self, count: int = 1, app: str | None = None, timeout_s: float = PATIENCE_S
     ) -> list[Json]:
         """Waits until at least ``count`` sockets of an app take envelopes."""
 
@@ -211,7 +212,7 @@ class Inspection(InteractiveActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_settled(self, delivery_id: str, timeout_s: float = 10.0) -> DeliveryRecord:
+    async def wait_settled(self, delivery_id: str, timeout_s: float = PATIENCE_S) -> DeliveryRecord:
         """Waits until one delivery is acknowledged or given up."""
 
         def settled() -> DeliveryRecord | None:
@@ -223,7 +224,7 @@ class Inspection(InteractiveActions):
         return await self.wait_for(settled, timeout_s)
 
     @operation
-    async def wait_acked(self, app: str | None = None, timeout_s: float = 10.0) -> bool:
+    async def wait_acked(self, app: str | None = None, timeout_s: float = PATIENCE_S) -> bool:
         """Waits until an app has acknowledged everything that is meant for it."""
         return await self.wait_for(
             lambda: all(d.state == "acked" for d in self.deliveries(app=app)), timeout_s

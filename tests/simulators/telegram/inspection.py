@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from tests.simulators.control import operation
 from tests.simulators.telegram.log import RequestRecord, UpdateRecord
 from tests.simulators.telegram.people import PeopleActions
@@ -116,7 +117,7 @@ class Inspection(PeopleActions):
 
     @operation
     async def wait_bot_messages(
-        self, chat_id: int, count: int = 1, bot: int | str | None = None, timeout_s: float = 10.0
+        self, chat_id: int, count: int = 1, bot: int | str | None = None, timeout_s: float = PATIENCE_S
     ) -> list[Message]:
         """Waits until bots have put at least ``count`` messages into a chat."""
 
@@ -128,7 +129,7 @@ class Inspection(PeopleActions):
 
     @operation
     async def wait_text(
-        self, chat_id: int, contains: str, bot: int | str | None = None, timeout_s: float = 10.0
+        self, chat_id: int, contains: str, bot: int | str | None = None, timeout_s: float = PATIENCE_S
     ) -> Message:
         """Waits until a bot's message in a chat shows this text (after edits)."""
 
@@ -147,7 +148,7 @@ class Inspection(PeopleActions):
         outcome: str | None = None,
         ok: bool | None = None,
         since: int = 0,
-        timeout_s: float = 10.0,
+        timeout_s: float = PATIENCE_S,
     ) -> list[RequestRecord]:
         """Waits until at least ``count`` requests match."""
 
@@ -158,27 +159,27 @@ class Inspection(PeopleActions):
         return await self.wait_for(enough, timeout_s)
 
     @operation
-    async def wait_number(self, number: int, timeout_s: float = 10.0) -> int:
+    async def wait_number(self, number: int, timeout_s: float = PATIENCE_S) -> int:
         """Waits until the log has reached this request number."""
         return await self.wait_for(lambda: self.log.last_number >= number and self.log.last_number, timeout_s)
 
     @operation
-    async def wait_held(self, count: int = 1, timeout_s: float = 10.0) -> list[RequestRecord]:
+    async def wait_held(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[RequestRecord]:
         """Waits until at least ``count`` requests are being held."""
         return await self.wait_requests(outcome="held", count=count, timeout_s=timeout_s)
 
     @operation
-    async def wait_polling(self, bot: int | str | None = None, timeout_s: float = 10.0) -> bool:
+    async def wait_polling(self, bot: int | str | None = None, timeout_s: float = PATIENCE_S) -> bool:
         """Waits until a long poll of this bot is open."""
         return await self.wait_for(lambda: self.is_polling(bot), timeout_s)
 
     @operation
-    async def wait_confirmed(self, bot: int | str | None = None, timeout_s: float = 10.0) -> bool:
+    async def wait_confirmed(self, bot: int | str | None = None, timeout_s: float = PATIENCE_S) -> bool:
         """Waits until every update of this bot is confirmed."""
         return await self.wait_for(lambda: self.all_confirmed(bot), timeout_s)
 
     @operation
-    async def wait_callback_answer(self, query_id: str, timeout_s: float = 10.0) -> CallbackQuery:
+    async def wait_callback_answer(self, query_id: str, timeout_s: float = PATIENCE_S) -> CallbackQuery:
         """Waits until the bot has answered a pressed button."""
         return await self.wait_for(
             lambda: self.callbacks[query_id] if self.callbacks[query_id].answers else None, timeout_s

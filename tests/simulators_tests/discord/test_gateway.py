@@ -7,6 +7,7 @@ import aiohttp
 import hikari
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.intents import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
 from tests.simulators.discord.permissions import VIEW_CHANNEL
@@ -14,7 +15,7 @@ from tests.simulators.discord.world import Channel, Guild
 from tests.simulators_tests.discord.conftest import ANN, BOB, BOT_ID, INTENTS, gateway_bot
 from tests.simulators_tests.discord.wire import Wire
 
-LIMIT_S = 10.0
+LIMIT_S = PATIENCE_S
 
 
 async def test_a_bot_connects_and_hears_what_people_write(

@@ -10,12 +10,13 @@ import pytest
 from hikari.api import RESTClient
 from hikari.impl import MessageActionRowBuilder, ModalActionRowBuilder
 
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.interactions import FAILED, NO_RESPONSE, Interaction
 from tests.simulators.discord.world import Channel
 from tests.simulators_tests.discord.conftest import ANN, BOB, BOT_ID
 
-LIMIT_S = 10.0
+LIMIT_S = PATIENCE_S
 T = TypeVar("T", bound=hikari.PartialInteraction)
 
 

@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import aiohttp
 
+from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators_tests.discord.conftest import INTENTS, TOKEN
 
 Json = dict[str, Any]
-LIMIT_S = 10.0
+LIMIT_S = PATIENCE_S
 
 
 class Wire:

@@ -8,9 +8,10 @@ import httpx
 import openai
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 
-TIMEOUT_S = 20
+TIMEOUT_S = PATIENCE_S
 
 
 @pytest.fixture(scope="session")

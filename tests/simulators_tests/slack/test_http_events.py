@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from slack_sdk.signature import SignatureVerifier
 
+from tests.patience import PATIENCE_S
 from tests.simulators.slack import SlackSimulator
 from tests.simulators_tests.slack.conftest import ANN, SECRET, Slack
 
@@ -36,7 +37,7 @@ class Receiver:
 
     async def wait_count(self, count: int) -> list[tuple[str, dict[str, str], bytes]]:
         """Waits for this many requests."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.received) < count:
                 self.changed.clear()
                 await self.changed.wait()

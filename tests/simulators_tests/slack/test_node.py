@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.plugins.groups import required_groups
 from tests.simulators.slack import SlackSimulator
 from tests.simulators_tests.slack.conftest import ANN, APP_TOKEN, BOT_TOKEN
@@ -71,7 +72,7 @@ class EchoBot:
     async def told(self, what: str) -> Json:
         """Waits for the next line of a kind."""
         assert self._process.stdout is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while line := await self._process.stdout.readline():
                 found: Json = json.loads(line)
                 if found["what"] == what:

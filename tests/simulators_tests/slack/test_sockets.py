@@ -14,6 +14,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from tests.patience import PATIENCE_S
 from tests.simulators.slack import SlackSimulator
 from tests.simulators_tests.slack.conftest import ANN, APP_TOKEN, BOB, BOT_TOKEN, Slack
 
@@ -41,7 +42,7 @@ class Hearing:
 
     async def hear(self, count: int) -> list[SocketModeRequest]:
         """Waits for this many envelopes."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.heard) < count:
                 self.changed.clear()
                 await self.changed.wait()

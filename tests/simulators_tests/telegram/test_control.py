@@ -27,7 +27,7 @@ async def test_a_process_is_driven_and_judged_over_http() -> None:
 
         await control.call("fail", kind="hold", method="sendMessage", count=1)
         sending = asyncio.create_task(bot.send_message(ANN, "held"))
-        (held,) = await control.call("wait_held", timeout_s=5)
+        (held,) = await control.call("wait_held", timeout_s=30)
         assert (held["taken"], held["params"]["text"]) == (True, "held")
         await control.call("release")
         await sending

@@ -10,6 +10,7 @@ from aiogram.exceptions import TelegramBadRequest, TelegramConflictError
 from aiogram.types import Update
 from aiohttp import web
 
+from tests.patience import PATIENCE_S
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators_tests.telegram.conftest import ANN
 
@@ -39,7 +40,7 @@ class Receiver:
 
     async def wait_count(self, count: int) -> list[str | None]:
         """Waits for this many deliveries; their texts."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.received) < count:
                 self.changed.clear()
                 await self.changed.wait()

@@ -11,10 +11,11 @@ import pytest
 
 from core.tools.mcp.child import ServerChild
 from core.tools.mcp.connection import ServerFailed
+from tests.patience import PATIENCE_S
 from tests.tree import ROOT
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-LIMIT_S = 30.0
+LIMIT_S = PATIENCE_S
 
 
 @contextlib.asynccontextmanager

@@ -15,6 +15,7 @@ from core.tools.mcp.listing import Listed, Terms
 from core.tools.mcp.server import LONGEST_PAUSE_S, McpServer, Phase
 from tests.clock import ManualClock
 from tests.core.tools.support import Call, run
+from tests.patience import PATIENCE_S
 
 SHAPE: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 ACT = Listed("act", "Acts.", {"type": "object", "properties": {}})
@@ -93,7 +94,7 @@ class Bench:
         self.offered = {tool.name: tool for tool in tools}
 
     async def becomes(self, phase: Phase) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while self.server.state.phase is not phase:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.001)
 
@@ -143,7 +144,7 @@ async def test_it_is_tried_again_and_again_with_longer_pauses() -> None:
             with pytest.raises(ToolFailed, match="srv cannot be reached: it cannot be reached"):
                 await run(bench.offered["srv__act"], {})
             bench.clock.advance(pauses[-1])
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 while bench.fake.opened <= len(pauses):  # noqa: ASYNC110
                     await asyncio.sleep(0)
         assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, LONGEST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
