@@ -18,6 +18,15 @@ SPEC: Mapping[str, Any] = json.loads(
 EXAMPLES: list[str] = [example["markdown"] for example in SPEC["examples"]]
 LEAST_SHARE = 0.05
 
+ALWAYS = (
+    "a few words that come one after the other " * 12,
+    "```python\n" + "print('a line of code')\n" * 20 + "```\n\nand after it",
+    "ping @everyone, @here, @nobody, <@100000000000000007>, <@U0OLIVIA>, <!channel>, /start and a\\@bcdefgh",
+    "🙂 and **🙂 bold 🙂** and *👩‍👩‍👧 🙂* and `🙂`, " * 6,
+)
+"""What every run checks, whatever the others are made from: cuts, code that is cut, what notifies people, and
+what has more units than characters."""
+
 Check = Callable[[str, int], None]
 """Renders a document within a message's limit, in the platform's units, and judges what came out."""
 
@@ -30,8 +39,12 @@ def whole(source: str) -> str:
 def check_documents(
     check: Check, limit: int, few: tuple[int, int], count: int, *phases: Phase, the_same: bool = False
 ) -> dict[str, float]:
-    """Check so many documents (`the_same` in every run), each within `limit` and within a number of units
-    between those of `few`; the share of them that held each construct."""
+    """Check ALWAYS and so many other documents (`the_same` in every run of the same program), each within
+    `limit` and within a number of units between those of `few`; the share of the others that held each
+    construct."""
+    for source in ALWAYS:
+        for units in (limit, *few):
+            check(source, units)
     held: Counter[str] = Counter()
     cases = 0
     always = settings(derandomize=True, database=None) if the_same else settings()
