@@ -3,9 +3,16 @@
 import asyncio
 import heapq
 import itertools
+from datetime import UTC, datetime
 
 from core.clock import SECOND_US
 from tests.patience import PATIENCE_S
+
+
+def zone_at_noon() -> str:
+    """A time zone whose day is far from its end: what is counted by the day is not counted anew meanwhile."""
+    return f"Etc/GMT{datetime.now(UTC).hour - 12:+d}"
+
 
 START = 1_700_000_000 * SECOND_US
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,10 @@ class Server:
     guild: int = 0
     task: asyncio.Task[None] | None = None
     app: App | None = None
+    clock: HastyClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = HastyClock(self.speed)
 
     @property
     def files(self) -> Path:
@@ -52,7 +56,7 @@ class Server:
         self._write_config()
         lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=HastyClock(self.speed))
+        seams = Seams(clock=self.clock)
         loaded = load(self.directory / "hubbub.toml", environ={})
         self.task = asyncio.create_task(serve(loaded, seams, serving.set_result))
         async with asyncio.timeout(LIMIT_S):

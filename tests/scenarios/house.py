@@ -31,12 +31,14 @@ LIMIT_S = PATIENCE_S
 
 
 class HastyClock:
-    """See core.clock.Clock; `speed` seconds pass in one."""
+    """See core.clock.Clock; `speed` seconds pass in one, and as many at once as a test says."""
 
     def __init__(self, speed: float) -> None:
         self._speed = speed
         self._began_us = time.time_ns() // 1_000
         self._began_s = time.monotonic()
+        self._skipped_s = 0.0
+        self._sleepers: set[asyncio.Future[None]] = set()
 
     def skip(self, seconds: float) -> None:
         """So much of the day passes at once, as while a machine sleeps."""
@@ -46,10 +48,25 @@ class HastyClock:
         return self._began_us + int(self.monotonic_s() * SECOND_US)
 
     def monotonic_s(self) -> float:
-        return (time.monotonic() - self._began_s) * self._speed
+        return (time.monotonic() - self._began_s) * self._speed + self._skipped_s
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds / self._speed)
+        until_s = self.monotonic_s() + seconds
+        await asyncio.sleep(0)
+        while (left_s := until_s - self.monotonic_s()) > 0:
+            skipped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._sleepers.add(skipped)
+            try:
+                await asyncio.wait([skipped], timeout=left_s / self._speed)
+            finally:
+                self._sleepers.discard(skipped)
+
+    def pass_by(self, seconds: float) -> None:
+        """So much time is over now: whoever sleeps less goes on."""
+        self._skipped_s += seconds
+        for sleeper in self._sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +202,7 @@ async def open_house(
     speed: float = 1,
     start: bool = True,
     http: str = "port = 0",
+    timezone: str = "UTC",
 ) -> AsyncIterator[House]:
     """A hub with one Telegram bot and one model; person 7 is its owner.
 
@@ -195,7 +213,7 @@ async def open_house(
         telegram.add_user(OWNER, first_name="Olivia")
         house = House(telegram, model, directory, speed)
         house.workspace.mkdir()
-        write_config(house, direct=direct, extra=extra, http=http)
+        write_config(house, direct=direct, extra=extra, http=http, timezone=timezone)
         if start:
             await house.start()
             await telegram.wait_polling(TOKEN, LIMIT_S)
@@ -209,7 +227,13 @@ async def open_house(
 
 
 def write_config(
-    house: House, *, direct: str = "open", extra: str = "", token: str = TOKEN, http: str = "port = 0"
+    house: House,
+    *,
+    direct: str = "open",
+    extra: str = "",
+    token: str = TOKEN,
+    http: str = "port = 0",
+    timezone: str = "UTC",
 ) -> None:
     """The hub's configuration; `extra` comes last, in the channel's section unless it opens another."""
     (house.directory / "hubbub.toml").write_text(
@@ -217,6 +241,7 @@ def write_config(
 [hub]
 data_dir = "{house.directory}/data"
 owner_identities = ["telegram:{OWNER}"]
+timezone = "{timezone}"
 [http]
 {http}
 [workspace]

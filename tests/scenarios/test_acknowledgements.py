@@ -72,7 +72,7 @@ async def test_a_sign_that_cannot_be_given_delays_nothing(house: House, fault: d
 
 
 async def test_what_is_taken_up_soon_gets_no_sign(tmp_path: Path) -> None:
-    async with open_house(tmp_path) as house:
+    async with open_house(tmp_path, speed=1 / 60) as house:  # the hub's second is a minute: enough for any
         await busy(house)
         quick = house.telegram.user_sends_text(OWNER, "quick")
         await house.telegram.wait_confirmed()
@@ -81,6 +81,8 @@ async def test_what_is_taken_up_soon_gets_no_sign(tmp_path: Path) -> None:
         # One that waits longer, queued after it: by the time that has its sign, the other would have had one.
         await busy(house)
         slow = house.telegram.user_sends_text(OWNER, "slow")
+        await house.telegram.wait_confirmed()
+        house.clock.pass_by(2)
         await house.telegram.wait_requests("setMessageReaction")
         assert list(signs(house)) == [slow.id]
         assert quick.id not in signs(house)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.clock import zone_at_noon
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import ToolCall, tools
 
@@ -117,7 +118,7 @@ async def test_a_guest_cannot_reach_the_shell(house: House) -> None:
 
 async def test_a_guest_has_so_many_model_calls_a_day_and_a_restart_brings_none(tmp_path: Path) -> None:
     limit = "[roles.guest]\ndaily_model_calls = 2"
-    async with open_house(tmp_path, extra=limit) as house:
+    async with open_house(tmp_path, extra=limit, timezone=zone_at_noon()) as house:
         house.telegram.add_user(GUEST, first_name="Gus")
         for number in range(2):
             house.telegram.user_sends_text(GUEST, f"hello {number}")

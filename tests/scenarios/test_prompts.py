@@ -131,11 +131,13 @@ async def test_a_stale_copy_of_a_changed_call_tells_that_it_was_changed(
 @pytest.mark.slow  # in the usual profile beside teams
 async def test_nobody_answering_is_reminded_once_and_means_no(tmp_path: Path, platform: str) -> None:
     extra = "[approvals]\nexpires_after_s = 400"
-    async with open_scene(platform, tmp_path, extra=extra, speed=200) as scene:
+    async with open_scene(platform, tmp_path, extra=extra) as scene:
         me = scene.owner
         me.say(TWO)
         stale = await card(me, "Approve all")
+        scene.place.clock.pass_by(310)
         await hears(me, "Still waiting for you: May I run these 2 calls?")
+        scene.place.clock.pass_by(100)
         await hears(me, "Nobody answered in time: not approved.")
         await hears(me, "Done:")
         assert sum("Still waiting" in one.text for one in me.shown()) == 1

@@ -9,6 +9,7 @@ import pytest_asyncio
 from core.routine_run import RunStatus
 from core.routines.desk import RoutineRefused
 from core.transcript import ResultStatus, ToolResult
+from tests.clock import zone_at_noon
 from tests.scenarios.house import OWNER, House, open_house
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, fired, greeted
 from tests.simulators.model.replies import Reply, ToolCall, text, tools
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
     """One hub for all of them: each has a routine of its own."""
-    async with open_house(tmp_path_factory.mktemp("routines"), speed=20) as opened:
+    async with open_house(tmp_path_factory.mktemp("routines"), speed=20, timezone=zone_at_noon()) as opened:
         await greeted(opened)
         yield opened
 

@@ -125,12 +125,13 @@ async def test_a_call_can_be_put_to_another_conversation(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("cast", CASTS, ids=str)
 async def test_what_nobody_decides_is_put_to_others_also_across_a_restart(tmp_path: Path, cast: Cast) -> None:
-    async with open_team(tmp_path, ESCALATES, cast=cast, speed=100) as team:
+    async with open_team(tmp_path, ESCALATES, cast=cast) as team:
         team.ben.say(RUN)
         own = await card(team.ben)
         assert not count(team.lea, "May I run")
         await team.hub.stop()
         await team.starts()
+        team.hub.clock.pass_by(70)
         leas = await card(team.lea)
         await hears(team.ben, "I have asked Lea, too.")
         await team.lea.change(leas, "echo changed >> out.txt")
@@ -144,12 +145,14 @@ async def test_what_nobody_decides_is_put_to_others_also_across_a_restart(tmp_pa
 @ALL
 async def test_people_are_reminded_once_before_it_expires(tmp_path: Path, cast: Cast) -> None:
     rules = f"[approvals]\nexpires_after_s = 400\n{ONE_OF_OPS}"
-    async with open_team(tmp_path, rules, cast=cast, speed=200) as team:
+    async with open_team(tmp_path, rules, cast=cast) as team:
         team.ben.say(RUN)
         owners, leas = await card(team.owner), await card(team.lea)
+        team.hub.clock.pass_by(310)
         for person in (team.owner, team.lea, team.ben):
             await hears(person, "Still waiting for you: May I run shell?")
             await hears(person, "it counts as not approved")
+        team.hub.clock.pass_by(100)
         for person, copy in ((team.owner, owners), (team.lea, leas)):
             await sees(person, copy, "Nobody answered in time: not approved.")
             await person.press(copy, "Approve")

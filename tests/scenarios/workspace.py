@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,10 @@ class Workspace:
     port: int = 0
     task: asyncio.Task[None] | None = None
     app: App | None = None
+    clock: HastyClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = HastyClock(self.speed)
 
     @property
     def files(self) -> Path:
@@ -49,7 +53,7 @@ class Workspace:
         self._write_config()
         lay_database(self.directory / "data" / "hub.db")
         serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=HastyClock(self.speed))
+        seams = Seams(clock=self.clock)
         loaded = load(self.directory / "hubbub.toml", environ={})
         self.task = asyncio.create_task(serve(loaded, seams, serving.set_result))
         async with asyncio.timeout(LIMIT_S):
