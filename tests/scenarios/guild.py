@@ -156,6 +156,7 @@ async def open_server(
 ) -> AsyncIterator[Server]:
     """A hub with one Discord bot and one model."""
     async with DiscordSimulator() as discord, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
+        discord.configure(interaction_limit_s=PATIENCE_S)  # a busy machine is no reason to fail a press
         discord.add_bot(TOKEN)
         discord.add_user(OWNER, "olivia", global_name="Olivia")
         place = Server(discord, model, directory, speed, extra)

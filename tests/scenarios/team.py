@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from core.users import Role
+from tests.patience import PATIENCE_S
 from tests.scenarios import guild, house, workspace
 from tests.scenarios.people import OnDiscord, OnSlack, OnTelegram, Person, card, hears, sees
 from tests.scenarios.serving import ServedHub
@@ -172,11 +173,13 @@ async def _opened(cast: Cast, stack: contextlib.AsyncExitStack) -> Platforms:
             telegram.add_user(int(cast.account(name)), first_name=name)
     if "slack" in here:
         platforms.slack = slack = await stack.enter_async_context(SlackSimulator())
+        slack.configure(trigger_ttl_s=PATIENCE_S)  # a busy machine is no reason for a form not to open
         slack.add_app(workspace.BOT_TOKEN, workspace.APP_TOKEN)
         for name in here["slack"]:
             slack.add_user(cast.account(name), name=name.lower())
     if "discord" in here:
         platforms.discord = discord = await stack.enter_async_context(DiscordSimulator())
+        discord.configure(interaction_limit_s=PATIENCE_S)  # a busy machine is no reason to fail a press
         discord.add_bot(guild.TOKEN)
         for name in here["discord"]:
             discord.add_user(int(cast.account(name)), name.lower(), global_name=name)

@@ -241,7 +241,9 @@ async def test_a_press_fails_while_the_hub_is_away_and_works_when_it_is_back(tmp
         card = await place.card(place.direct())
         await place.stop()
         place.discord.forget_sessions()
+        place.discord.configure(interaction_limit_s=0.5)
         assert (await place.presses(OWNER, card, 0)).failure is not None
+        place.discord.configure(interaction_limit_s=LIMIT_S)
         await place.start()
         await place.becomes("running")
         assert (await place.presses(OWNER, card, 0)).failure is None

@@ -144,6 +144,7 @@ async def open_workspace(
     """A hub with one Slack bot and one model."""
     async with SlackSimulator() as slack, ModelSimulator(api_key=KEY, models=("sim-1",)) as model:
         slack.add_app(BOT_TOKEN, APP_TOKEN, signing_secret=SECRET, mode=mode, commands=["/hubbub"])
+        slack.configure(trigger_ttl_s=PATIENCE_S)  # a busy machine is no reason for a form not to open
         slack.add_user(OWNER, name="olivia")
         place = Workspace(slack, model, directory, mode, speed, extra)
         place.files.mkdir()

@@ -436,7 +436,7 @@ def test_a_hundred_thousand_calls_are_judged_in_far_less_than_a_minute() -> None
     started = time.process_time()
     for _ in range(10_000):
         decide(call, OWNER, mode, policy)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
 
 
 def test_a_dangerous_operation_never_lowers_what_is_required() -> None:

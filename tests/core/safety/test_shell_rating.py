@@ -153,7 +153,7 @@ def test_commands_are_found_at_any_depth_or_refused(nesting: int) -> None:
 )
 def test_hostile_lines_are_judged_in_bounded_time(piece: str) -> None:
     """However long the line: past a limit it is refused unread. The bound is far above what is needed."""
-    started = time.monotonic()
+    started = time.process_time()
     for length in (1_000, 4_000, 16_000, 1_000_000):
         rate_command_line(piece * (length // len(piece)))
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
