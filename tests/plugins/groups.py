@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-PROBE_TIMEOUT_S = 20
+PROBE_TIMEOUT_S = 60
 
 
 def _answers(*command: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-RUN_LIMIT_S = 120
+RUN_LIMIT_S = 240
 pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 10)
 
 SUITE = """
