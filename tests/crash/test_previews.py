@@ -26,7 +26,9 @@ from tests.simulators.model import Hold, Prompt, Reply, ToolCall
 
 AT_ONCE = 4
 POLLS_STRUCK = 2
-TIMES = 10
+TIMES = 20
+AS_TIME_ALLOWS = {"sendChatAction", "editMessageText", "begin_preview", "record_preview"}
+"""How often these come depends on how long the answer takes: not every story passes each of their points."""
 
 WORDS = "I will have a look at that. " * 8
 ANSWER = "\n\n".join(f"Paragraph {number} of what I found." for number in range(200)) + "\n\nThe end."
@@ -72,7 +74,27 @@ async def play(town: Town, point: Point | None) -> None:
 
 
 async def struck(town: Town, point: Point) -> None:
-    """Until the hub is at the point."""
+    """Until the hub is at the point, or the story is over without it where that can be."""
+    ways = {asyncio.create_task(_reached(town, point))}
+    if isinstance(point, InTelegram | AtCommit) and _name(point) in AS_TIME_ALLOWS:
+        ways.add(asyncio.create_task(_over(town)))
+    try:
+        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        done.pop().result()
+    finally:
+        for way in ways:
+            way.cancel()
+
+
+def _name(point: InTelegram | AtCommit) -> str:
+    return point.method if isinstance(point, InTelegram) else point.unit
+
+
+async def _over(town: Town) -> None:
+    await town.telegram.wait_for(lambda: finished(town), LIMIT_S)
+
+
+async def _reached(town: Town, point: Point) -> None:
     match point:
         case InTelegram():
             await town.telegram.wait_held(timeout_s=LIMIT_S)
@@ -146,7 +168,7 @@ async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point
         await judge(town, None)
         commits: list[Point] = [parse_commit_point(line) for line in town.trace()]
         methods = Counter(request.method for request in town.telegram.requests())
-        assert methods["editMessageText"] >= 6
+        assert methods["editMessageText"] >= 3
         assert methods["deleteMessage"] == 1
         limits = {"getUpdates": POLLS_STRUCK, "editMessageText": methods["editMessageText"] - 2}
     requests: list[Point] = [
