@@ -87,7 +87,7 @@ class HubDesk:
         options = prompt.offer.options
         if option not in options:
             raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
-        return await self.answer(prompt, options.index(option), self._owner)
+        return await self.answer(prompt, prompt.first_choice + options.index(option), self._owner)
 
     async def open_prompt(self, prompt_id: str) -> Prompt:
         """What waits under this id. Raises DeskRefused, also where it was settled already."""

@@ -90,7 +90,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceAnswer:
-    """A person pressed a choice shown with a prompt. `choice` is its position in the message's choices, or
+    """A person pressed a choice shown with a prompt. `choice` is its position, see `Message`, or
     `EDIT`; `opens_form`: a form can be shown for that at once, otherwise it is asked for in a message.
 
     `ref`: the message it was pressed on; it may be a copy whose sending was never answered. `form`: what was
@@ -166,7 +166,7 @@ Block = Markdown | Plain | Code
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer offered with a prompt; its position in `Message.choices` is its identity."""
+    """One answer offered with a prompt; its position is its identity, see `Message.first_choice`."""
 
     label: str
 
@@ -187,6 +187,8 @@ class Message:
     `reply_to`: the message it answers, quoted where others write in between.
 
     `choices` belong to `prompt_id`; `editable`: the arguments of the call they are about can be changed.
+    `first_choice`: the position of the first of them. What a prompt asks can change, and then its choices
+    have positions that none had before: a press of what is no longer shown is known as such.
     `outcome` is set when a prompt is settled: the choices disappear and
     the outcome line is shown instead.
     """
@@ -198,6 +200,7 @@ class Message:
     files: tuple[File, ...] = field(default=())
     reply_to: MessageRef | None = None
     editable: bool = False
+    first_choice: int = 0
 
 
 def plain(text: str) -> Message:

@@ -141,7 +141,8 @@ class Prompt:
     `tool` or `detail` of its own. `binding` is the keyed hash of exactly what is asked (see consent.binding),
     for a joint prompt `joint_binding`; `pattern` is what a grant by "always" would cover (None: the whole
     tool). Times are microseconds UTC; `remind_at`: when people are reminded of it, `escalate_at`: when others
-    are asked, too; None: never, or done.
+    are asked, too; None: never, or done. `first_choice`: the position of the first of its answers, see
+    Message; `changed_at`: when somebody last changed what is asked; None: nobody has.
     """
 
     id: str
@@ -165,9 +166,12 @@ class Prompt:
     remind_at: int | None = None
     escalate_at: int | None = None
     calls: tuple[AskedCall, ...] = ()
+    first_choice: int = 0
+    changed_at: int | None = None
 
-    def answer_at(self, index: int) -> Answer | None:
-        """The answer shown at that position, from 0; None if there is none."""
+    def answer_at(self, position: int) -> Answer | None:
+        """The answer shown at that position; None if there is none."""
+        index = position - self.first_choice
         match self.offer:
             case Options(options):
                 return options[index] if 0 <= index < len(options) else None
@@ -175,6 +179,14 @@ class Prompt:
                 return Chose(index, labels[index]) if 0 <= index < len(labels) else None
             case _:
                 assert_never(self.offer)
+
+    def asked_something_else(self, position: int) -> bool:
+        """Whether that is the position of an answer to what was asked before it was changed."""
+        return 0 <= position < self.first_choice
+
+    def was_asked_at(self, at: int) -> bool:
+        """Whether what is asked now was asked then already, so that words from then can be about it."""
+        return self.changed_at is None or at > self.changed_at
 
     def takes(self, answer: Answer) -> bool:
         """Whether this is one of the answers it offers."""

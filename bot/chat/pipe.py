@@ -123,9 +123,9 @@ class PipeTalk:
             raise TalkFailed(f"nothing that waits here has the id {prompt_id}")
         offered = _answers(card)
         if isinstance(choice, int) and 0 <= choice < len(offered):
-            return choice
+            return card.first_choice + choice
         if choice in offered:
-            return offered.index(str(choice))
+            return card.first_choice + offered.index(str(choice))
         raise TalkFailed(f"{choice} is no answer to this; it takes {', '.join(offered)}")
 
 

@@ -73,7 +73,8 @@ class CardChoice:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Something that waits for a person. The place of a choice in `choices` is its identity.
+    """Something that waits for a person. The place of a choice in `choices`, counted from `first_choice`, is
+    its identity: choices of a call that is changed get places that none had before.
 
     `arguments`: of the call that is asked about, where they can be edited; `free_text`: the next message is
     an answer, too; `secret`: that is a credential.
@@ -85,6 +86,7 @@ class Card:
     arguments: Mapping[str, Any] | None = None
     free_text: bool = False
     secret: bool = False
+    first_choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class ChatTerminal:
     def _pressed(self, card: Card, choice: int | None) -> None:
         """A card's key was pressed; None: its arguments are to be edited."""
         if choice is not None:
-            self._ask(self._talk.decide(card.prompt_id, choice))
+            self._ask(self._talk.decide(card.prompt_id, card.first_choice + choice))
         elif card.arguments is not None:
             self._editing = card.prompt_id
             self._write_on_the_line(json.dumps(dict(card.arguments), indent=2, ensure_ascii=False))

@@ -85,6 +85,7 @@ def card_in(approval: ApprovalPage) -> Card:
         arguments=approval.arguments if mine and approval.editable else None,
         free_text=mine and approval.free_text,
         secret=mine and approval.secret,
+        first_choice=approval.choices[0].index if approval.choices else 0,
     )
 
 

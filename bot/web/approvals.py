@@ -13,7 +13,8 @@ from core.users import Principal
 
 
 class ChoiceView(Page):
-    """One answer offered; `option` is what `action` says for it."""
+    """One answer offered; `option` is what `action` says for it. `index` says it, too, and stops being taken
+    once the call is changed."""
 
     index: int
     label: str
@@ -134,5 +135,6 @@ def _choices(prompt: Prompt) -> tuple[ChoiceView, ...]:
             assert_never(prompt.offer)
     named = zip(labels(prompt), names, strict=True)
     return tuple(
-        ChoiceView(index=index, label=label, option=name) for index, (label, name) in enumerate(named)
+        ChoiceView(index=position, label=label, option=name)
+        for position, (label, name) in enumerate(named, prompt.first_choice)
     )

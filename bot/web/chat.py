@@ -243,7 +243,7 @@ class Chat:
         if isinstance(prompt.offer, Replies):
             choice, form = _reply(said, prompt.offer), said.text
         else:
-            choice = _decision(said.action, prompt.offer.options)
+            choice = _decision(said.action, prompt.offer.options, prompt.first_choice)
         return await self._desk.answer(prompt, choice, call.caller.principal, form)
 
     async def _known_to(self, caller: Caller, prompt_id: str) -> PromptGlance:
@@ -256,13 +256,14 @@ class Chat:
         return glance
 
 
-def _decision(action: str, offered: tuple[Option, ...]) -> int:
-    """Which of the answers offered is meant, by its word or its position."""
+def _decision(action: str, offered: tuple[Option, ...], first: int) -> int:
+    """The position of the answer that is meant, by its word or its position; those below `first` belonged to
+    a call that was changed since."""
     if action in offered:
-        return offered.index(Option(action))
-    index = _index(action)
-    if index is not None and index < len(offered):
-        return index
+        return first + offered.index(Option(action))
+    position = _index(action)
+    if position is not None and position < first + len(offered):
+        return position
     words = ", ".join(offered)
     if action in set(Option):
         raise DeskRefused("refused", f"{action} is no answer to this; it takes {words}")

@@ -37,7 +37,7 @@ OPTION = "text"
 _SPOKEN = frozenset({0, 19})
 """Message types that a person writes: a message and a reply; the others tell of joins, pins and the like."""
 
-_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3}|e)")
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
 _ANGLE = re.compile(r"<(?:(@!?|@&|#)([0-9]{1,20})|a?(:\w{1,32}:)[0-9]{1,20}|(/[^<>:\n]{1,100}):[0-9]{1,20})>")
 
 

@@ -96,7 +96,7 @@ def _rows(message: Message) -> list[dict[str, object]]:
             "label": _label(choice.label),
             "custom_id": f"p:{prompt_id}:{index}",
         }
-        for index, choice in enumerate(choices)
+        for index, choice in enumerate(choices, message.first_choice)
     ]
     if message.editable and len(buttons) < BUTTONS_PER_ROW * MAX_ROWS:
         edit = f"p:{prompt_id}:e"

@@ -31,7 +31,7 @@ from core.messages import (
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that a person wrote; the others tell of joins, topics, bots and the like."""
 
-_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3}|e)")
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
 _ANGLE = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 

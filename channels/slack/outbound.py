@@ -77,7 +77,7 @@ def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
             "value": f"p:{prompt_id}:{index}",
             "text": {"type": "plain_text", "text": _label(choice.label), "emoji": False},
         }
-        for index, choice in enumerate(choices)
+        for index, choice in enumerate(choices, message.first_choice)
     ]
     if message.editable and len(buttons) < MAX_ACTIONS:
         buttons.append(

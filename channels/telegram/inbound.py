@@ -35,7 +35,7 @@ ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
 DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
 """Bot API, getFile: "bots can download files of up to 20MB in size"."""
 
-_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,3}|e)")
+_CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
 
 _NOT_UNDERSTOOD = (
     "animation", "checklist", "contact", "dice", "game", "giveaway", "invoice", "live_photo", "location",

@@ -93,7 +93,7 @@ def _keyboard(message: Message) -> list[list[dict[str, str]]]:
         raise ValueError("choices without a prompt cannot be answered")
     buttons = [
         {"text": choice.label, "callback_data": _callback_data(prompt_id, index)}
-        for index, choice in enumerate(choices)
+        for index, choice in enumerate(choices, message.first_choice)
     ]
     edit = {"text": texts.EDIT_LABEL, "callback_data": _callback_data(prompt_id, EDIT_CHOICE)}
     more = [[edit]] if message.editable else []

@@ -24,7 +24,13 @@ def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
     lines += [typed] if (typed := _typed(prompt)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in labels(prompt))
-    return Message(blocks=(*_body(prompt), *footer), choices=choices, prompt_id=prompt.id, editable=editable)
+    return Message(
+        blocks=(*_body(prompt), *footer),
+        choices=choices,
+        prompt_id=prompt.id,
+        editable=editable,
+        first_choice=prompt.first_choice,
+    )
 
 
 def fitting(calls: Sequence[AskedCall]) -> int:

@@ -29,9 +29,11 @@ class Replied:
 
 
 def decided_by_word(event: InboundMessage, word: BareAnswer, view: AcceptView) -> PromptView | None:
-    """The prompt that `yes`, `no` or `always` decides."""
+    """The prompt that `yes`, `no` or `always` decides. Nobody agrees to what was changed after they wrote."""
     on = _asked_before(event, view)
-    return on if word.option in _WORDS and on is not None and on.prompt.takes(Option.APPROVE) else None
+    if word.option not in _WORDS or on is None or not on.prompt.takes(Option.APPROVE):
+        return None
+    return on if word.option is Option.DENY or on.prompt.was_asked_at(event.sent_at) else None
 
 
 def replied_by_text(event: InboundMessage, view: AcceptView) -> Replied | None:

@@ -58,6 +58,8 @@ class Decisions:
         """A choice was pressed, or a form handed in."""
         if view.prompt is not None and event.choice == EDIT and event.form is None:
             return self._form(event, view.prompt, view)
+        if view.prompt is not None and view.prompt.prompt.asked_something_else(event.choice):
+            return _stale(view.prompt.prompt)
         answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
         if view.prompt is None or answer is None:
             return Verdict("refused: unknown prompt", answer=card_texts.NO_SUCH_PROMPT)
@@ -96,11 +98,18 @@ class Decisions:
         change = EditCall(edit, None if closes else open_card(edit.prompt, editable=True))
         return replace(verdict, effects=(change, *verdict.effects))
 
-    def named(self, view: AcceptView, option: Option) -> Verdict:
-        """A prompt was answered by its id."""
+    def named(self, view: AcceptView, option: Option, sent_at: int) -> Verdict:
+        """A prompt was answered by its id. `sent_at`: see InboundMessage."""
         # An id of somebody else's prompt must not tell that the prompt exists.
         if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
             return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
+        prompt = view.prompt.prompt
+        if (
+            prompt.state is PromptState.OPEN
+            and option is not Option.DENY
+            and not prompt.was_asked_at(sent_at)
+        ):
+            return refused(f"answer to {prompt.id}", card_texts.CHANGED_MEANWHILE)
         return self.vote(view.prompt, view, option, by_text=True)
 
     def vote(
@@ -170,6 +179,13 @@ def _edit_refusal(
             return None
         case EditedCall():
             return None if edit.based_on == prompt.binding else card_texts.CHANGED_MEANWHILE
+
+
+def _stale(prompt: Prompt) -> Verdict:
+    """The button stood under a call that was changed since: whoever pressed it meant that one."""
+    is_open = prompt.state is PromptState.OPEN
+    word = card_texts.CHANGED_MEANWHILE if is_open else card_texts.already_settled(prompt.outcome_text or "")
+    return Verdict(f"refused: answer to {prompt.id}", answer=word)
 
 
 def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:

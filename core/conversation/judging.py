@@ -169,7 +169,7 @@ class EventJudge:
             case BareAnswer():
                 return self._bare_answer(event, submission, view)
             case AnswerPrompt(_, option):
-                return self._decisions.named(view, option)
+                return self._decisions.named(view, option, event.sent_at)
             case Stop():
                 return stop(view)
             case LetPersonIn(command=False) if view.claims is None:

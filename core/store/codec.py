@@ -69,6 +69,8 @@ def message_to_json(message: Message) -> str:
         stored["reply_to"] = message.reply_to
     if message.editable:
         stored["editable"] = True
+    if message.first_choice:
+        stored["first_choice"] = message.first_choice
     return storable(_encode(stored))
 
 
@@ -83,6 +85,7 @@ def message_from_json(text: str) -> Message:
         files=tuple(File(*file) for file in stored.get("files", ())),
         reply_to=stored.get("reply_to"),
         editable=stored.get("editable", False),
+        first_choice=stored.get("first_choice", 0),
     )
 
 

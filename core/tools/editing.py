@@ -119,6 +119,7 @@ class CallEditing:
         now = self._approvals.of(asked.tool.name, asked.ask, requester).vote
         if replace(now, escalated=rule.escalated) != rule:
             return EditRefused(card_texts.EDIT_NEEDS_OTHERS)
+        shown = prompt.offer.options if isinstance(prompt.offer, Options) else ()
         changed = replace(
             prompt,
             title=card_texts.approval_title(asked.tool.name, asked.ask.reason),
@@ -126,6 +127,7 @@ class CallEditing:
             offer=Options(asked.ask.options(rule.quorum)),
             binding=asked.binding,
             pattern=asked.ask.pattern,
+            first_choice=prompt.first_choice + len(shown),
         )
         return EditedCall(changed, prompt.binding, call.arguments)
 

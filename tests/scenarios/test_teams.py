@@ -88,6 +88,30 @@ async def test_opposite_votes_at_one_instant_have_one_outcome(tmp_path: Path, ca
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cast", CASTS, ids=str)
+async def test_who_presses_what_the_call_was_has_not_agreed_to_what_it_became(
+    tmp_path: Path, cast: Cast
+) -> None:
+    async with open_team(tmp_path, cast=cast) as team:
+        team.ben.say(RUN)
+        owners, stale = await card(team.owner), await card(team.lea)
+        await team.owner.change(owners, "echo changed >> out.txt")
+        await team.lea.until(lambda: any("echo changed" in one.text for one in team.lea.shown()))
+        await team.hub.stop()
+        await team.starts()
+        await team.lea.press(stale, "Approve")
+        await told(team.lea, "This was changed by somebody else meanwhile. Look at it again.")
+        assert team.lines == []
+        await team.lea.press(await card(team.lea), "Approve")
+        await hears(team.ben, "Done:")
+        assert team.lines == ["changed"]
+        await sees(team.owner, owners, "Approved by Lea")
+        await team.lea.press(stale, "Approve")
+        await told(team.lea, "Already settled: Approved by Lea")
+        assert team.lines == ["changed"]
+
+
+@pytest.mark.slow
 async def test_who_lost_their_role_meanwhile_neither_counts_nor_decides(tmp_path: Path) -> None:
     async with open_team(tmp_path) as team:
         team.ben.say(RUN)

@@ -151,9 +151,9 @@ class ApprovalCard {
     }
     for (const choice of approval.choices) {
       const action = choice.option ?? String(choice.index);
-      yield this.#button(choice.label, GOES_ON.has(action) ? "primary" : "", () => this.#decide({ action }), {
-        data: { action },
-      });
+      // By its position, which is no answer any more once somebody has changed the call that is shown.
+      const decide = () => this.#decide({ action: String(choice.index) });
+      yield this.#button(choice.label, GOES_ON.has(action) ? "primary" : "", decide, { data: { action } });
     }
     if (approval.editable && approval.arguments) {
       yield this.#button("Edit…", "quiet", () => this.#edit(true), { data: { action: "edit" } });

@@ -15,9 +15,9 @@ PROMPT = (
     "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
     " p.approvers, p.quorum, p.not_requester, p.binding, p.created_at, p.expires_at, p.tool, p.pattern,"
     " p.state, p.outcome, p.outcome_text, p.labels, p.free_text, p.escalate_to, p.escalated, p.remind_at,"
-    " p.escalate_at, p.calls, p.secret"
+    " p.escalate_at, p.calls, p.secret, p.first_choice, p.changed_at"
 )
-_PROMPT_COLUMNS, _THREAD_COLUMNS = 28, 11
+_PROMPT_COLUMNS, _THREAD_COLUMNS = 30, 11
 
 
 def prompt_of(row: Row) -> Prompt:
@@ -46,6 +46,8 @@ def prompt_of(row: Row) -> Prompt:
         remind_at=row[24],
         escalate_at=row[25],
         calls=() if row[26] is None else asked_from_json(row[26]),
+        first_choice=row[28],
+        changed_at=row[29],
     )
 
 

@@ -89,14 +89,16 @@ def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRo
     """Ask about other arguments from now on; who agreed before agreed to something else."""
     prompt = change.edited.prompt
     tx.run(
-        "UPDATE prompts SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?"
-        " WHERE id = ? AND state = 'open'",
+        "UPDATE prompts SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?,"
+        " first_choice = ?, changed_at = ? WHERE id = ? AND state = 'open'",
         storable(prompt.title),
         storable(prompt.detail),
         offer_columns(prompt.offer)[0],
         strings_to_json(prompt.rule.approvers),
         prompt.binding,
         None if prompt.pattern is None else storable(prompt.pattern),
+        prompt.first_choice,
+        tx.clock.now(),
         prompt.id,
     )
     tx.run("DELETE FROM votes WHERE prompt_id = ?", prompt.id)

@@ -174,7 +174,7 @@ def test_a_press_in_a_server_is_a_members() -> None:
     assert (event.direct, event.sender.name) == (False, "Annie")
 
 
-@pytest.mark.parametrize("custom_id", ["", "x", "p:1", "p:a b:1", "p:a:1000", "P:a:1"])
+@pytest.mark.parametrize("custom_id", ["", "x", "p:1", "p:a b:1", "p:a:100000", "P:a:1"])
 def test_presses_of_anything_else_are_nothing(custom_id: str) -> None:
     pressed = read_interaction(interaction(data={"custom_id": custom_id}))
     assert pressed is not None

@@ -19,7 +19,13 @@ CARD, SETTLED = plain("changed card"), plain("settled card")
 
 
 def made_of(prompt: Prompt) -> EditedCall:
-    changed = replace(prompt, title="Run it so?", detail="echo changed", binding="hash of the changed call")
+    changed = replace(
+        prompt,
+        title="Run it so?",
+        detail="echo changed",
+        binding="hash of the changed call",
+        first_choice=prompt.first_choice + 2,
+    )
     return EditedCall(changed, prompt.binding, CHANGED)
 
 
@@ -36,7 +42,7 @@ async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
     accepted = await world.rule(EditCall(edit, CARD), CastVote(prompt.id, Option.APPROVE), by=ADA)
     (view,) = await world.store.open_prompts()
     assert [vote.user_id for vote in view.votes] == ["ada"]
-    assert view.prompt == edit.prompt
+    assert view.prompt == replace(edit.prompt, changed_at=world.clock.now())
     call = await world.call_row(start, call_id)
     assert (call.arguments, call.binding, call.edited_by, call.state) == (
         CHANGED,
@@ -45,6 +51,17 @@ async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
         CallState.WAITING,
     )
     assert [(row.message, row.state) for row in accepted.outbox] == [(CARD, SendState.QUEUED)]
+
+
+async def test_its_answers_have_positions_that_none_had_before(world: World) -> None:
+    """A press of what an old copy shows is known as such, also once the hub was started again."""
+    _, _, prompt = await asked(world)
+    for edits in (1, 2):
+        (view,) = await world.store.open_prompts()
+        await world.rule(EditCall(made_of(view.prompt), CARD))
+        (view,) = await world.store.open_prompts()
+        assert view.prompt.first_choice == 2 * edits
+        assert [view.prompt.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, prompt.answer_at(0)]
 
 
 async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(world: World) -> None:

@@ -1,0 +1,100 @@
+"""A call was changed while it waited: what was pressed or written about it before is no answer to what it is
+now."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.consent import card_texts
+from core.conversation.answering import decided_by_word
+from core.conversation.deciding import Decisions
+from core.conversation.submission import BareAnswer
+from core.messages import Address, ChoiceAnswer, InboundMessage, MessageRef, Sender
+from core.prompts import Option, Options, Prompt, PromptKind, PromptState, VoteRule
+from core.store.accept import AcceptView, ShownCard
+from core.store.effects import CastVote, ClosePrompt
+from core.store.rows import PromptView, ThreadRow
+from core.users import Principal, Role
+from tests.contracts.store.world import CountingIds
+
+LEA = Principal("lea", Role.MEMBER, "Lea")
+SENDER = Sender("account", "Lea")
+HERE, CARD = Address("here"), MessageRef("card")
+CHANGED_AT = 100
+APPROVE, DENY = 0, 1
+WAITS = Prompt(
+    id="0123456789",
+    kind=PromptKind.APPROVAL,
+    thread_id="thread",
+    turn_id="turn",
+    call_id="call",
+    requester_id="ben",
+    title="May I run shell?",
+    detail="command: ls",
+    offer=Options((Option.APPROVE, Option.DENY)),
+    rule=VoteRule(("ada", "lea"), quorum=2),
+    binding="hash",
+    created_at=1,
+    expires_at=1_000,
+)
+CHANGED = replace(
+    WAITS, detail="command: ls -l", binding="another hash", first_choice=2, changed_at=CHANGED_AT
+)
+THREAD = ThreadRow("thread", "ben", "chat", "=here", HERE, "", 1, 1)
+
+
+def seen(prompt: Prompt) -> AcceptView:
+    """As it is judged when Lea writes in the conversation that it is about."""
+    on = PromptView(prompt, (), THREAD)
+    return AcceptView(LEA, THREAD, None, 0, None, (on,), on, (ShownCard(prompt.id, (CARD,), "1"),))
+
+
+def pressed(prompt: Prompt, position: int) -> tuple[object, ...]:
+    event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, position, sent_at=CHANGED_AT + 50)
+    verdict = Decisions(CountingIds(), CHANGED_AT + 50, None).press(event, seen(prompt))
+    return verdict.answer, *map(type, verdict.effects)
+
+
+def written(text: str, sent_at: int) -> InboundMessage:
+    return InboundMessage("key", "2", "chat", HERE, "scope", SENDER, text, sent_at)
+
+
+def test_a_button_from_before_is_no_answer() -> None:
+    for position in (APPROVE, DENY):
+        assert pressed(CHANGED, position) == (card_texts.CHANGED_MEANWHILE,)
+    assert pressed(WAITS, APPROVE) == (card_texts.vote_counted(1), CastVote)
+
+
+def test_a_button_that_is_shown_now_is_one() -> None:
+    assert pressed(CHANGED, 2 + APPROVE) == (card_texts.vote_counted(1), CastVote)
+    assert pressed(CHANGED, 2 + DENY)[1:] == (ClosePrompt,)
+
+
+def test_once_it_is_settled_any_of_its_buttons_tells_how() -> None:
+    over = replace(CHANGED, state=PromptState.CLOSED, outcome=Option.APPROVE, outcome_text="Approved by Ada")
+    for position in (APPROVE, 2 + APPROVE):
+        assert pressed(over, position) == (card_texts.already_settled("Approved by Ada"),)
+
+
+@pytest.mark.parametrize("option", [Option.APPROVE, Option.ALWAYS])
+def test_nobody_agrees_in_words_to_what_was_changed_after_they_wrote(option: Option) -> None:
+    before, after = written("yes", CHANGED_AT), written("yes", CHANGED_AT + 1)
+    assert decided_by_word(before, BareAnswer("yes", option, command=False), seen(CHANGED)) is None
+    assert decided_by_word(after, BareAnswer("yes", option, command=False), seen(CHANGED)) is not None
+    assert decided_by_word(before, BareAnswer("yes", option, command=False), seen(WAITS)) is not None
+
+
+def test_nor_by_its_id() -> None:
+    decisions = Decisions(CountingIds(), CHANGED_AT + 50, None)
+    early = decisions.named(seen(CHANGED), Option.APPROVE, CHANGED_AT)
+    assert early.outcome == f"refused: answer to {CHANGED.id}"
+    later = decisions.named(seen(CHANGED), Option.APPROVE, CHANGED_AT + 1)
+    assert CastVote(CHANGED.id, Option.APPROVE) in later.effects
+
+
+def test_a_refusal_needs_no_second_look() -> None:
+    decisions = Decisions(CountingIds(), CHANGED_AT + 50, None)
+    refused = decisions.named(seen(CHANGED), Option.DENY, 1)
+    assert any(isinstance(one, ClosePrompt) for one in refused.effects)
+    word = BareAnswer("no", Option.DENY, command=False)
+    assert decided_by_word(written("no", 1), word, seen(CHANGED)) is not None
