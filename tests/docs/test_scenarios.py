@@ -1,0 +1,54 @@
+"""The scenes that the page of prompts lists are there, and play where it says."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_statements import names, rows
+from tests.tree import ROOT
+
+PAGE = Path("docs/prompts.md")
+PLATFORMS = ("Telegram", "Slack", "Discord")
+EVERYWHERE = {"platform", "cast"}
+"""A test with such a parameter is played on all of them."""
+ROWS = rows(PAGE, "what happens")
+
+
+@cache
+def parameters(path: str) -> dict[str, set[str]]:
+    """The tests of a file, and what they are given."""
+    tree = ast.parse((ROOT / "tests" / path).read_text())
+    found = [one for one in tree.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {one.name: {argument.arg for argument in one.args.args} for one in found}
+
+
+def played_on(test: str) -> set[str]:
+    """Where a test plays, by what it is given and by its name; what names no platform is on Telegram."""
+    path, _, name = test.partition("::")
+    if EVERYWHERE & parameters(path)[name]:
+        return set(PLATFORMS)
+    return {platform for platform in PLATFORMS if platform.lower() in name} or {"Telegram"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["what happens"])
+def test_each_scene_is_played_where_the_page_says(row: dict[str, str]) -> None:
+    tests = {name for name in names(row["shown by, below `tests/`"]) if "::" in name}
+    ticked = {platform for platform in PLATFORMS if row[platform] == "✓"}
+    assert ticked == set().union(*map(played_on, tests))
+
+
+def test_what_is_asked_for_is_listed() -> None:
+    listed = " ".join(row["what happens"] for row in ROWS)
+    assert len(ROWS) >= 20
+    for word in (
+        "two have to agree",
+        "opposite",
+        "edited",
+        "nobody decides",
+        "taken back",
+        "`yes`",
+        "killed",
+    ):
+        assert word in listed
