@@ -15,7 +15,7 @@ from core.errors import ToolDenied
 from core.hooks.chain import Chain, Registered
 from core.hooks.inbound import InboundHooks, Starts
 from core.hooks.outbound import OutboundHooks
-from core.hooks.points import CallHooks, ReplyHooks
+from core.hooks.points import AnswerHooks, CallHooks, ReplyHooks
 from core.hooks.sessions import SessionHooks
 from core.hooks.values import Hook, Point
 from core.hooks.webhook import (
@@ -68,6 +68,12 @@ class Hooks:
         """Before consent."""
         chain = self.chains.get(Point.BEFORE_TOOL_CALL)
         return None if chain is None else CallHooks(chain)
+
+    @property
+    def answers(self) -> AnswerHooks | None:
+        """What people write in answer to a question."""
+        chain = self.chains.get(Point.BEFORE_INBOUND)
+        return None if chain is None else AnswerHooks(chain)
 
     @property
     def replies(self) -> ReplyHooks | None:

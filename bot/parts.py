@@ -186,7 +186,12 @@ def build_chat(
         guests,
     )
     if hooks is not None:
-        services = replace(services, reply_hook=hooks.replies, tells_text=not hooks.show_steps_only)
+        services = replace(
+            services,
+            reply_hook=hooks.replies,
+            answer_hook=hooks.answers,
+            tells_text=not hooks.show_steps_only,
+        )
     settings = _chat_settings(config)
 
     def delegate(loaded: LoadedTurn) -> ChatDelegate:

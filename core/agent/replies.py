@@ -8,6 +8,7 @@ from core.prompts import Chose, Option, Wrote
 from core.store.rows import CallRow, CallState
 from core.transcript import ResultStatus, ToolResult
 
+HELD_BACK = "Not answered: what was written is held back ({reason}). Do not assume any answer."
 NOT_ANSWERED = "Not answered: nobody replied to the question in time. Do not assume any answer."
 
 
@@ -27,6 +28,11 @@ def reply_result(call: CallRow) -> ToolResult | None:
             return ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_ANSWERED)
         case _:
             return None
+
+
+def held_back(call: CallRow, reason: str) -> ToolResult:
+    """The result of a question whose answer a hook stands against."""
+    return ToolResult(call.call_id, ResultStatus.CANCELLED, HELD_BACK.format(reason=reason))
 
 
 def _replied(call: CallRow, text: str) -> ToolResult:

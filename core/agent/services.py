@@ -11,7 +11,7 @@ from core.events import TurnListener
 from core.ids import Ids
 from core.model.base import Model
 from core.ports import OutboxListener
-from core.prompts import VoteRule
+from core.prompts import VoteRule, Wrote
 from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.tools.pipeline import CallPipeline
@@ -38,6 +38,14 @@ class ReplyHook(Protocol):
         ...
 
 
+class AnswerHook(Protocol):
+    """Whatever has a say in what people write."""
+
+    async def heard(self, text: str, user_id: str, thread_id: str, channel: str) -> Wrote | str:
+        """Words that answer a question, as models may have them; or, as text, why they may not."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ChatServices:
     """What every chat turn works with. `tells_text`: whether replies are told while they are written, which
@@ -54,4 +62,5 @@ class ChatServices:
     elsewhere: Elsewhere
     guests: GuestAllowance
     reply_hook: ReplyHook | None = None
+    answer_hook: AnswerHook | None = None
     tells_text: bool = True

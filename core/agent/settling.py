@@ -8,11 +8,11 @@ from core.agent.asking import Asked, Asking
 from core.agent.budget import LoopBudget
 from core.agent.loop import Paused
 from core.agent.loop_telling import LoopTelling
-from core.agent.replies import reply_result, told_of_edit
+from core.agent.replies import held_back, reply_result, told_of_edit
 from core.agent.services import ChatServices
 from core.approvals import Preset
 from core.events import Step, StepState
-from core.prompts import Option, Standing
+from core.prompts import Option, Standing, Wrote
 from core.store.rows import CallRow, CallState, TurnStart
 from core.store.units import patiently
 from core.tool import Effect, ProcessInfo, UseLimit
@@ -78,6 +78,13 @@ class CallSettling:
         return None
 
     async def _settle(self, call: CallRow) -> ToolResult | Paused:
+        if self._services.answer_hook is not None and isinstance(call.answer, Wrote):
+            heard = await self._services.answer_hook.heard(
+                call.answer.text, self._start.principal.user_id, self._thread_id, self._start.thread.channel
+            )
+            if isinstance(heard, str):
+                return held_back(call, heard)
+            call = replace(call, answer=heard)
         replied = reply_result(call)
         if replied is not None:
             return replied

@@ -1,8 +1,8 @@
 """People's messages, asked about between the moment they are taken and the moment a turn takes them.
 
 A message is kept and acknowledged as ever, and then waits in the store until hooks have spoken; over a
-restart, too. Credentials were taken out of it before, and commands and answers are no input, so that no hook
-is shown any.
+restart, too. Credentials were taken out of it before, and commands are no input, so that no hook is shown
+any. Words that answer a question are asked about when the turn that asked goes on, see points.AnswerHooks.
 """
 
 import asyncio

@@ -5,6 +5,7 @@ from typing import Any
 
 from core.hooks.chain import Chain, Passed, Rejected
 from core.hooks.values import HookEvent, Point
+from core.prompts import Wrote
 from core.tool import Arguments, Tool
 from core.users import Principal
 
@@ -33,6 +34,24 @@ class CallHooks:
                 return changed.arguments or {}
             case Rejected(hook, reason):
                 return f"the hook {hook} stands against it: {reason}"
+
+
+class AnswerHooks:
+    """Implements core.agent.services.AnswerHook: words that answer a question are like messages."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    async def heard(self, text: str, user_id: str, thread_id: str, channel: str) -> Wrote | str:
+        """See AnswerHook."""
+        event = HookEvent(
+            Point.BEFORE_INBOUND, text=text, user_id=user_id, thread_id=thread_id, channel=channel
+        )
+        match await self._chain.judge(event):
+            case Passed(changed):
+                return Wrote(changed.text)
+            case Rejected(_, reason):
+                return reason
 
 
 class ReplyHooks:

@@ -16,7 +16,8 @@ STRUCK_OUT = "[REDACTED]"
 class Point(StrEnum):
     """Where hooks are asked.
 
-    BEFORE_INBOUND: a person's message, before a turn takes it. BEFORE_TOOL_CALL: a call that a model asks
+    BEFORE_INBOUND: a person's message, before a turn takes it; also words that answer a question.
+    BEFORE_TOOL_CALL: a call that a model asks
     for, before anybody is asked for consent. TRANSFORM_RESPONSE: what a model says, before it is kept.
     BEFORE_OUTBOUND: anything that goes out to a channel. SESSION_START, SESSION_END: somebody writes after a
     long silence, or for the first time; has been silent for long. These two are told, and nothing can be

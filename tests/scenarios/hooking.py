@@ -25,7 +25,9 @@ class Watch:
         self.asked.append(event)
         await self.gate.wait()
         if event.arguments is not None:
-            command = str(event.arguments.get("command", ""))
+            if "command" not in event.arguments:
+                return None
+            command = str(event.arguments["command"])
             if "forbidden" in command:
                 return Reject("that is forbidden")
             return Change(arguments={"command": command.replace("one", "two")})

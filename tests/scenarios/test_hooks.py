@@ -14,7 +14,7 @@ from aiohttp import web
 
 from core.hooks.values import Point
 from tests.scenarios.hooking import Watch, installed
-from tests.scenarios.house import OWNER, House, open_house
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import text
 
 EVERYWHERE = '["before_inbound", "before_tool_call", "transform_response", "before_outbound"]'
@@ -91,6 +91,24 @@ async def test_a_message_waits_for_them_over_a_restart(house: House, watch: Watc
 
 async def _asked(watch: Watch, times: int) -> bool:
     return len(watch.at(Point.BEFORE_INBOUND)) >= times
+
+
+async def test_words_that_answer_a_question_are_asked_about_like_messages(house: House, watch: Watch) -> None:
+    question = 'please call: ask_user {"question": "Which colour is it?"}'
+    house.telegram.user_sends_text(OWNER, question)
+    await house.telegram.wait_text(OWNER, "Which colour is it?")
+    house.telegram.user_sends_text(OWNER, "as blue as can be")
+    await house.telegram.wait_text(OWNER, "Done:")
+    assert told(house) == "owner answered: as green as can be"
+    house.telegram.user_sends_text(OWNER, question)
+    await house.telegram.wait_for(lambda: house.says(OWNER)[-1].startswith("Which colour"), LIMIT_S)
+    house.telegram.user_sends_text(OWNER, "and not this")
+    await house.telegram.wait_for(lambda: sum("Done:" in text for text in house.says(OWNER)) == 2, LIMIT_S)
+    assert "held back (not these words)" in told(house)
+    asked = repr([one.body for one in house.model.log.all()])
+    assert "as blue" not in asked
+    assert "and not this" not in asked
+    assert [one.text for one in watch.at(Point.BEFORE_INBOUND)][1::2] == ["as blue as can be", "and not this"]
 
 
 async def test_what_waited_goes_on_when_its_hook_is_taken_out(house: House, watch: Watch) -> None:
