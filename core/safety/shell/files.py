@@ -1,6 +1,7 @@
 """Programs that change files: what they delete, overwrite, move, or write from a script of their own."""
 
 import re
+from itertools import pairwise
 
 from core.safety.shell.findings import CHANGES, READS, Finding, blocked, high
 from core.safety.shell.paths import is_device, is_outside, is_vital
@@ -76,6 +77,8 @@ def sed(args: Args) -> Finding | None:
 
 
 def awk(args: Args) -> Finding | None:
+    if any(told.text in ("-f", "--file") and not script.known for told, script in pairwise(args.words)):
+        return high("runs a script that can't be seen")
     return high("writes or runs from its script") if any(map(_AWK_ACTS.search, args.texts)) else None
 
 
@@ -101,4 +104,10 @@ def sort(args: Args) -> Finding | None:
 
 def unpack(args: Args) -> Finding | None:
     into = args.value_of("-C", "--directory", "-d") or ""
+    return high("writes outside the workspace") if is_outside(into) else None
+
+
+def unpack_attached(args: Args) -> Finding | None:
+    """`7z x -o/etc`: its options carry their values."""
+    into = next((text[2:] for text in args.texts if text.startswith("-o")), "")
     return high("writes outside the workspace") if is_outside(into) else None

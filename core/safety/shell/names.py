@@ -28,9 +28,10 @@ HIGH: dict[str, str] = {
         "changes users or passwords": "useradd userdel usermod adduser deluser groupadd groupdel"
         " groupmod passwd chpasswd visudo vipw chsh chfn gpasswd dscl",
         "schedules commands": "at batch",
-        "ends processes": "killall pkill skill xkill",
+        "ends processes": "killall killall5 pkill skill xkill",
         "changes disks": "fdisk parted sfdisk gdisk sgdisk cryptsetup lvremove vgremove pvremove lvreduce"
-        " mdadm zpool zfs btrfs mount umount swapon swapoff mkswap losetup hdparm tune2fs debugfs"
+        " mdadm zpool zfs btrfs mount umount swapon swapoff mkswap losetup hdparm tune2fs debugfs cfdisk"
+        " growpart resize2fs xfs_growfs badblocks dmsetup"
         " fsck diskutil",
         "changes the running system": "insmod rmmod modprobe sysctl setcap setenforce kexec nsenter unshare"
         " chroot ldconfig update-grub grub-install efibootmgr flashrom",
@@ -44,6 +45,10 @@ HIGH: dict[str, str] = {
         "edits files": "ed ex",
         "drops a database": "dropdb dropuser pg_dropcluster mysqladmin",
         "publishes": "twine",
+        "changes the network": "ifdown ifup",
+        "lets others in": "ngrok cloudflared",
+        "sends something away": "sendmail mail mailx mutt msmtp swaks",
+        "changes or deletes data": "ldapdelete ldapmodify pg_resetwal",
     }.items()
     for name in names.split()
 }

@@ -75,6 +75,12 @@ CHECKS: dict[str, Check] = {
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), services.keys),
     **dict.fromkeys(("make", "gmake"), code.make),
     **dict.fromkeys(("less", "more", "vim", "vi", "nvim", "view", "emacs", "nano"), code.pager),
+    **dict.fromkeys(
+        ("pip", "pip3", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bunx", "cargo", "gem"),
+        services.installs,
+    ),
+    "poetry": services.installs,
+    **dict.fromkeys(("7z", "7za", "7zr"), files.unpack_attached),
     "uniq": _writes_second,
     "xxd": _writes_second,
     "hostname": _hostname,

@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 
 from core.safety.shell import names
 from core.safety.shell.closed import ClosedPlaces
+from core.safety.shell.fed import SPEAK, fed
 from core.safety.shell.findings import CHANGES, READS, Finding, Level, blocked, high, worst
 from core.safety.shell.options import by_options
-from core.safety.shell.parsed import ParsedLine, Redirect, SimpleCommand
+from core.safety.shell.parsed import ParsedLine
 from core.safety.shell.paths import is_vital, normal
 from core.safety.shell.patterns import pattern_of, program_of
 from core.safety.shell.programs import by_arguments
 from core.safety.shell.runners import WRAPPERS
 from core.safety.shell.services import acts_on_data
-from core.safety.shell.surroundings import is_silent, of_assignment, of_redirect, of_word
+from core.safety.shell.surroundings import of_assignment, of_redirect, of_word
 from core.safety.shell.syntax import parse, readings
+from core.safety.shell.verbs import by_verbs
 from core.safety.shell.words import Args, Word
 from core.safety.shell.wrappers import Inner, unwrap
 
@@ -23,8 +25,6 @@ _DEPTH_LIMIT = 6
 _SYSTEM_PROGRAM = re.compile(r"^(?:/usr(?:/local)?)?/s?bin/[^/]+$")
 _RUN_TEXTS = names.SHELLS | {"source", ".", "eval"}
 _BETWEEN_COMMANDS = re.compile(r"[;&|\n(){}`]+")
-_SPEAK = frozenset({"echo", "printf"})
-_READERS = names.DATABASES | {"tee", "sponge"}
 _MOST_TEXTS = 20
 _ENTERS = frozenset({"cd", "pushd"})
 _HERE = frozenset({".", "./", "*", "./*", "..", "../*", ".*", "{*,.*}"})
@@ -99,7 +99,7 @@ class _Judge:
         self.findings += [of_redirect(redirect) for redirect in parsed.redirects]
         self.findings += [of_assignment(assignment.name) for assignment in parsed.assignments]
         self.findings += [of_word(word) for word in parsed.loose]
-        self.findings += [_fed(command, parsed.redirects) for command in parsed.commands]
+        self.findings += [fed(command, parsed.redirects) for command in parsed.commands]
         self._whole_line(text, parsed)
         self._texts += [*parsed.here, *(word.text for word in parsed.loose if len(word.text.split()) > 1)]
         if parsed.problems:
@@ -169,7 +169,7 @@ class _Judge:
         """Remember what matters for the line as a whole."""
         self._programs.add(program)
         self._runs_texts |= program in _RUN_TEXTS
-        if program in _SPEAK:
+        if program in SPEAK:
             self._texts.append(" ".join(args.texts))
         if "/" in written:
             self._run_files.add(normal(written))
@@ -219,24 +219,8 @@ def _rateprogram_of(program: str, written: str, args: Args) -> Finding:
     by_name = high(names.HIGH[program]) if program in names.HIGH and not _only_asks(program, args) else None
     local = "/" in written and not _SYSTEM_PROGRAM.match(written)
     ordinary = READS if program in names.READ_ONLY and not local else CHANGES
-    found = worst([by_arguments(program, args), by_options(program, args), by_name])
+    found = worst([by_arguments(program, args), by_options(program, args), by_verbs(program, args), by_name])
     return found if found.level > ordinary.level or program in ("find", "gfind") else ordinary
-
-
-def _fed(command: SimpleCommand, redirects: tuple[Redirect, ...]) -> Finding | None:
-    """What a command's input makes of it, where that matters: statements for a database, nothing for tee."""
-    program = program_of(command.words[0]) if command.words else None
-    if program is None or program not in _READERS:
-        return None
-    files = [one.target for one in redirects if one.operator == "<" and one.words == command.words]
-    if program in names.DATABASES:
-        unseen = command.fed_by is not None and not (
-            command.fed_by and command.fed_by[0].text in _SPEAK and all(word.known for word in command.fed_by)
-        )
-        return high("runs statements that can't be seen") if unseen or files else None
-    nothing = any(file is not None and file.text == "/dev/null" for file in files)
-    silent = command.fed_by is not None and command.fed_by != () and is_silent(command.fed_by)
-    return high("empties a file") if nothing or silent else None
 
 
 def _only_asks(program: str, args: Args) -> bool:

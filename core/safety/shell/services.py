@@ -32,6 +32,10 @@ _GIT_RUNS = re.compile(
     re.IGNORECASE,
 )
 _REMOTE = re.compile(r"^(?:[\w.-]+@)?[\w.-]+:(?!\\)|^rsync://")
+_ELSEWHERE = re.compile(r"://|^[\w.-]+@[\w.-]+:")
+_ADDRESS = re.compile(
+    r"(?:\S+ ?@ ?)?(?:git\+\w+|git|https?|ssh|github|gitlab|bitbucket):(?!$)", re.IGNORECASE
+)
 _HOST_MOUNT = re.compile(
     r"^/(?::|$)|docker\.sock|(?:source|src)=/(?:,|$)|^/(?:etc|root|home|var|usr|proc|sys|dev|boot)\b.*:|^~/?:"
     r"|(?:source|src)=(?:~|/(?:etc|root|home|var|usr|proc|sys|dev|boot)\b)"
@@ -70,6 +74,8 @@ def git(args: Args) -> Finding | None:
         return high("overwrites or deletes what others see")
     if "checkout" in texts and ("--" in texts or "." in args.positionals):
         return high("throws away changes")
+    if (found := _git_subcommand(texts, args)) is not None:
+        return found
     configured = (
         args.value_of("-c", "--config-env") if "-c" in texts[:4] or "--config-env" in texts[:4] else None
     )
@@ -78,6 +84,31 @@ def git(args: Args) -> Finding | None:
     if args.subcommand == "config" and any(map(_GIT_RUNS.search, args.positionals[1:])):
         return high("makes git run a program")
     return high("runs a program") if any(text.startswith("ext::") for text in texts) else None
+
+
+def _git_subcommand(texts: tuple[str, ...], args: Args) -> Finding | None:
+    at = 0
+    while texts[at : at + 1] and texts[at].startswith("-"):
+        at += 2 if texts[at] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1
+    subcommand, rest = "".join(texts[at : at + 1]), Args(args.words[at + 1 :])
+    if subcommand in ("fetch", "pull") and any(text[:1] == "+" for text in rest.positionals):
+        return high("overwrites branches")
+    if subcommand == "push" and any(map(_ELSEWHERE.search, rest.positionals)):
+        return high("copies to another machine")
+    if subcommand == "checkout" and len(rest.positionals) > 1 and not rest.has("bBt", "track", "orphan"):
+        return high("throws away changes")  # files are put back, no branch is gone to
+    written = (
+        "--output",
+        "--output-directory",
+        *(("-o",) if subcommand in ("archive", "format-patch") else ()),
+    )
+    return high("writes outside the workspace") if is_outside(rest.value_of(*written) or "") else None
+
+
+def installs(args: Args) -> Finding | None:
+    """Package managers: what they fetch from an address is not what their registry vouches for."""
+    elsewhere = any(map(_ADDRESS.match, args.texts))
+    return high("installs programs from another place") if elsewhere else None
 
 
 def container(args: Args) -> Finding | None:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.safety.shell.names import SHELLS
+from core.safety.shell.names import INTERPRETERS, SHELLS
 from core.safety.shell.runners import FINDERS, ONLY_TO_RUN, TERMINALS, TEXT_OPTIONS, WRAPPERS, Wrapper
 from core.safety.shell.unknown import is_known, may_matter, suspects
 from core.safety.shell.words import Args, Word
@@ -16,6 +16,7 @@ UNSEEN = Word("$unseen", known=False, spread=True)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
+_SCRIPT = re.compile(r"(?:^|/)(?:artisan|rails|rake|console|[\w-]+\.(?:py|php|rb|js|mjs|cjs|pl))$")
 _CLUSTERED = ("script", "su", "runuser")
 _LOOK_AT = 4
 """What a program is to do is looked for among so many positionals: options before it may take values."""
@@ -43,6 +44,9 @@ def unwrap(program: str, args: Args) -> Inner:
         return Inner(commands=_find_commands(args))
     if program in ("python", "pypy") and "-m" in args.texts:
         return Inner((args.words[args.texts.index("-m") + 1 :],))  # a module is named like its program
+    script = _script(args) if program in INTERPRETERS else None
+    if script is not None:
+        return Inner((args.words[script:],))
     if program == "command" and args.texts[:1] in (("-v",), ("-V",)):
         return Inner()  # it only tells what would be run
     texts, wrapper = _texts(program, args), WRAPPERS.get(program)
@@ -54,6 +58,16 @@ def unwrap(program: str, args: Args) -> Inner:
     if program in ("watch", "ssh"):
         texts = (*texts, *(_as_text(command) for command in commands))
     return Inner(commands, texts)
+
+
+def _script(args: Args) -> int | None:
+    """Where the words of a script begin that is known by its name: `php artisan db:wipe`."""
+    for index, text in enumerate(args.texts[:_LOOK_AT]):
+        if text in ("-", "--") or (text.startswith("-") and not text[1:2].isupper()):
+            continue
+        if _SCRIPT.search(text):
+            return index
+    return None
 
 
 def _texts(program: str, args: Args) -> tuple[Word, ...]:
