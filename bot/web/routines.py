@@ -105,7 +105,9 @@ class RoutinesApi:
             Endpoint(
                 "GET", "/routine-calendar", self.calendar, CalendarView, query=Days, refusals=(422, 503)
             ),
-            Endpoint("POST", "/events/emit", self.emit, EmittedView, body=SystemEvent, refusals=(409, 503)),
+            Endpoint(
+                "POST", "/events/emit", self.emit, EmittedView, body=SystemEvent, refusals=(409, 422, 503)
+            ),
         ]
 
     async def listed(self, call: Call) -> list[RoutineView]:

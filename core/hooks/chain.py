@@ -2,15 +2,17 @@
 speaks for."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never, cast
 
-from core.hooks.values import STRUCK_OUT, Change, Hook, HookEvent, Point, Reject
+from core.hooks.values import STRUCK_OUT, Change, Hook, HookEvent, Point, Reject, Reply
 from core.safety.leaks import LeakDetector
 
 TEXT_LIMIT_CHARS = 100_000
+REASON_LIMIT_CHARS = 500
 DEFAULT_PRIORITY = 100
 DEFAULT_TIMEOUT_S = 5.0
 
@@ -55,6 +57,7 @@ class Chain:
     def __init__(self, hooks: Iterable[Registered], leaks: LeakDetector) -> None:
         self._hooks = tuple(sorted(hooks, key=lambda one: one.priority))
         self._leaks = leaks
+        self._asking = _Asking()
 
     async def judge(self, event: HookEvent, fixed: frozenset[str] = frozenset()) -> Judged:
         """Ask them all, each what the one before made of it, until one rejects. `fixed`: arguments that no
@@ -62,13 +65,12 @@ class Chain:
         now = event
         for one in self._hooks:
             try:
-                async with asyncio.timeout(one.timeout_s):
-                    reply = await one.hook(self._shown(now, fixed))
+                reply = await self._asking.ask(one, self._shown(now, fixed))
                 match reply:
                     case None:
                         continue
                     case Reject(reason):
-                        return Rejected(one.name, reason)
+                        return Rejected(one.name, str(reason)[:REASON_LIMIT_CHARS])
                     case Change():
                         now = _changed(now, reply, fixed)
                     case _:
@@ -100,16 +102,55 @@ class Chain:
             case list():
                 return [self._clean(one) for one in cast("list[Any]", value)]
             case dict():
-                return {name: self._clean(one) for name, one in cast("dict[str, Any]", value).items()}
+                held = cast("dict[str, Any]", value)
+                return {self._leaks.redacted(name): self._clean(one) for name, one in held.items()}
             case _:
                 return value
 
 
+class _Asking:
+    """Asks a hook so that it can end and hold up no more than itself: one that will not be cancelled is left
+    behind, and one that would end the program has failed."""
+
+    def __init__(self) -> None:
+        self._left: set[asyncio.Task[Reply]] = set()
+
+    async def ask(self, one: Registered, event: HookEvent) -> Reply:
+        """What it says. Raises TimeoutError, and whatever the hook raises."""
+        task = asyncio.create_task(_contained(one.hook, event), name=f"hook {one.name}")
+        try:
+            done, _ = await asyncio.wait({task}, timeout=one.timeout_s)
+            if done:
+                return task.result()
+            raise TimeoutError
+        finally:
+            if not task.done():
+                task.cancel()
+                self._left.add(task)
+                task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[Reply]) -> None:
+        self._left.discard(task)
+        if not task.cancelled():
+            task.exception()  # heard, so that nothing is said of it when it is thrown away
+
+
+async def _contained(hook: Hook, event: HookEvent) -> Reply:
+    try:
+        return await hook(event)
+    except (SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise RuntimeError(f"it raised {type(error).__name__}") from error
+
+
 def _changed(event: HookEvent, change: Change, fixed: frozenset[str]) -> HookEvent:
-    """Raises ValueError for what is no change of such an event."""
+    """Raises ValueError and TypeError for what is no change of such an event."""
     if change.text is not None:
         if event.arguments is not None or len(change.text) > TEXT_LIMIT_CHARS:
             raise ValueError("a text was given that is too long, or for what has none")
+        change.text.encode()  # what cannot be kept or sent is no text
         event = replace(event, text=change.text)
     if change.arguments is not None:
         event = replace(event, arguments=_patched(event.arguments, change.arguments, fixed))
@@ -123,4 +164,5 @@ def _patched(
         raise ValueError("arguments were given for what has none")
     if named := fixed.intersection(patch):
         raise ValueError(f"{', '.join(sorted(named))} may not be changed")
+    json.dumps(patch, allow_nan=False, ensure_ascii=False).encode()
     return {**arguments, **patch}

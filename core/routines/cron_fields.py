@@ -132,7 +132,7 @@ def _item(name: str, item: str, least: int, most: int, names: dict[str, int]) ->
         return set(range(least, (6 if most == 7 else most) + 1, step))
     low = _number(name, low_text, least, most, names)
     high = _number(name, high_text, least, most, names) if dash else most if slash else low
-    if dash and high == 0 and most == 7:
+    if dash and low > high == 0 and most == 7:
         high = 7  # "fri-sun": a week ends with Sunday, too
     if high < low:
         raise ScheduleRefused(f"{name}: {span!r} runs backwards; write it as two ranges")

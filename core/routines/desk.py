@@ -14,7 +14,7 @@ from core.routine import Cron, Definition, Webhook
 from core.routine_json import read_definition
 from core.routine_run import ManualInput, claim_key
 from core.routine_run_json import input_to_json
-from core.routines.events import SystemEvents
+from core.routines.events import HUB, SystemEvents
 from core.routines.heartbeat import HEARTBEAT_ID
 from core.routines.permitted import not_permitted
 from core.routines.service import ChangeListener
@@ -23,7 +23,7 @@ from core.routines.stored import definition_of, text_of
 from core.routines.validation import change, validate
 from core.store.base import Store
 from core.store.routines import NewRun, RoutineRow, RoutineRunRow
-from core.users import Principal
+from core.users import Principal, Role
 
 MOST_ROUTINES = 10_000
 """Of one person."""
@@ -77,7 +77,7 @@ class RoutineDesk:
         page = self._completed(page)
         formal = isinstance(read_definition(page, self._timezone), tuple)
         definition = self._judged(validate(page, self._timezone), by, formal=formal)
-        await self._secret_of(definition)
+        await self._named_things(by, definition)
         if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
@@ -93,7 +93,7 @@ class RoutineDesk:
         """Change what the page names, and nothing else."""
         row = _theirs(await self.find(by, named))
         definition = self._judged(change(_definition(row), page, self._timezone), by)
-        await self._secret_of(definition)
+        await self._named_things(by, definition)
         text = text_of(definition, self._next_slot(definition, row.created_at))
         changed = await self._store.rewrite_routine(row.id, text, version=row.version)
         if changed is None:
@@ -159,6 +159,10 @@ class RoutineDesk:
         self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
     ) -> Sequence[str]:
         """Tell the person's routines of an event; the names of those that fire."""
+        if source.casefold() == HUB:
+            raise RoutineRefused(
+                Problem("source", f"{HUB} is what the hub itself tells; choose another name")
+            )
         events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids)
         return await events.emit(by.user_id, source, event_type, payload, event_id)
 
@@ -180,11 +184,16 @@ class RoutineDesk:
         guardrails = cast("dict[str, object]", given or {})
         return {**page, "guardrails": {"cooldown_s": self._cooldown_s, **guardrails}}
 
-    async def _secret_of(self, definition: Definition) -> None:
+    async def _named_things(self, by: Principal, definition: Definition) -> None:
+        """Refuses a secret that is not there, and a conversation that is not the person's to be told in."""
         name = definition.trigger.secret_name if isinstance(definition.trigger, Webhook) else None
         if name and name not in {secret.name for secret in await self._store.secrets()}:
             told = f"names no secret of the vault; set it: hubbub secrets set {name}"
             raise RoutineRefused(Problem("trigger.secret_name", told))
+        if (thread_id := definition.notify.thread_id) is not None:
+            thread = await self._store.thread(thread_id)
+            if thread is None or (by.role is not Role.OWNER and thread.owner_id != by.user_id):
+                raise RoutineRefused(Problem("notify.thread_id", "names no conversation of yours"))
 
     def _next_slot(self, definition: Definition, anchor: int) -> int | None:
         if not isinstance(definition.trigger, Cron):

@@ -43,8 +43,9 @@ class Doors:
     def deleted(self, routine_id: str) -> None:
         """Its door is gone."""
         path = self._paths.pop(routine_id, None)
-        if path is not None:
-            del self._by_path[path]
+        door = None if path is None else self._by_path.get(path)
+        if door is not None and door.routine_id == routine_id:  # another may have taken the path meanwhile
+            del self._by_path[door.trigger.path]
 
     def at(self, path: str) -> Door | None:
         """The one at that path."""

@@ -37,6 +37,9 @@ MAX_WORD = 200
 MAX_GRANT = 500
 MAX_LISTED = 20
 
+_NOT_ON_ONE_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Ends of lines, control characters, and what turns the writing direction of what follows."""
+
 Problems = tuple[Problem, ...]
 
 
@@ -70,8 +73,8 @@ def change(
 def problems(definition: Definition) -> Iterator[Problem]:
     """Everything wrong with a definition's values."""
     yield from _text("name", definition.name, MAX_NAME)
-    if any(ord(character) < 32 for character in definition.name):
-        yield Problem("name", "must be one line")
+    if _NOT_ON_ONE_LINE.search(definition.name):
+        yield Problem("name", "must be one line of what can be seen")
     if len(definition.description) > MAX_DESCRIPTION:
         yield Problem("description", f"must have at most {MAX_DESCRIPTION} characters")
     yield from _trigger(definition.trigger)
@@ -98,15 +101,16 @@ def _trigger(trigger: Trigger) -> Iterator[Problem]:
             yield from _cron(trigger)
         case Event():
             yield from _pattern(trigger)
+            yield from _words(
+                "trigger", channel=trigger.channel, sender=trigger.sender, thread_id=trigger.thread_id
+            )
         case SystemEvent():
             yield from _text("trigger.source", trigger.source, MAX_WORD)
             yield from _text("trigger.event_type", trigger.event_type, MAX_WORD)
             yield from _filters(trigger.filters)
         case Webhook():
             if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", trigger.path):
-                told = (
-                    "must be 1 to 100 of a-z, 0-9, dot, dash and underscore, and begin with a letter or digit"
-                )
+                told = "must be 1 to 100 of a-z, 0-9, dot, dash and underscore, first a letter or digit"
                 yield Problem("trigger.path", told)
             if not trigger.secret_name:
                 yield Problem("trigger.secret_name", "must name a secret of the vault, which signs requests")
@@ -198,19 +202,20 @@ def _grants(action: Lightweight) -> Iterator[Problem]:
 def _guardrails(guardrails: Guardrails) -> Iterator[Problem]:
     yield from _between("guardrails.cooldown_s", guardrails.cooldown_s, 0, 30 * DAY_S)
     yield from _between("guardrails.max_concurrent", guardrails.max_concurrent, 1, 10)
-    if guardrails.dedup_window_s is not None:
-        yield from _between("guardrails.dedup_window_s", guardrails.dedup_window_s, 1, 30 * DAY_S)
-    if guardrails.daily_runs is not None:
-        yield from _between("guardrails.daily_runs", guardrails.daily_runs, 1, 10_000)
-    if guardrails.daily_tokens is not None:
-        yield from _between("guardrails.daily_tokens", guardrails.daily_tokens, 1, 10**9)
-    if guardrails.daily_budget_micro_usd is not None:
-        yield from _between("guardrails.daily_budget_micro_usd", guardrails.daily_budget_micro_usd, 1, 10**12)
+    for name, (given, most) in {
+        "dedup_window_s": (guardrails.dedup_window_s, 30 * DAY_S),
+        "daily_runs": (guardrails.daily_runs, 10_000),
+        "daily_tokens": (guardrails.daily_tokens, 10**9),
+        "daily_budget_micro_usd": (guardrails.daily_budget_micro_usd, 10**12),
+    }.items():
+        if given is not None:
+            yield from _between(f"guardrails.{name}", given, 1, most)
     yield from _between("guardrails.timeout_s", guardrails.timeout_s, 10, 3600)
     yield from _between("guardrails.pause_after_failures", guardrails.pause_after_failures, 0, 100)
 
 
 def _notify(notify: Notify) -> Iterator[Problem]:
+    yield from _words("notify", channel=notify.channel, address=notify.address, thread_id=notify.thread_id)
     if notify.channel is None and notify.address is not None:
         yield Problem("notify.channel", "must be named where there is an address")
     if notify.own_thread and notify.thread_id is not None:
@@ -225,6 +230,11 @@ def _text(field: str, value: str, most: int | None) -> Iterator[Problem]:
         yield Problem(field, "must not be empty")
     elif most is not None and len(value) > most:
         yield Problem(field, f"must have at most {most} characters")
+
+
+def _words(part: str, **values: str | None) -> Iterator[Problem]:
+    for name, value in values.items():
+        yield from _text(f"{part}.{name}", value or "-", MAX_WORD)
 
 
 def _listed(field: str, values: tuple[str, ...], most: int) -> Iterator[Problem]:

@@ -109,3 +109,24 @@ async def test_runs_are_told_to_their_owner_alone(api: Client) -> None:
         seen = (await hers.until("routine_changed"))[1:]
         assert not any(event["type"] == "routine_run" for event in seen)
         assert [one["name"] for one in await mia.get("/api/routines")] == ["hers"]
+
+
+async def test_an_event_needs_an_object_and_somebody_who_listens(api: Client) -> None:
+    await made(api, "all", trigger={"type": "system_event", "source": "s", "event_type": "t"})
+    filters = {"a": "1"}
+    await made(
+        api, "some", trigger={"type": "system_event", "source": "s", "event_type": "t", "filters": filters}
+    )
+
+    async def fired(payload: Any, source: str = "s") -> Any:
+        page = {"source": source, "event_type": "t", "payload": payload}
+        return (await api.ask("POST", "/api/events/emit", page))[1]["fired"]
+
+    assert await fired({}) == ["all"]
+    assert await fired({"a": 1}) == ["some"]  # the other one rests
+    assert await fired({"a": 1}, "nobody listens") == []
+    for payload in ([1], "a", 7, None):
+        page = {"source": "s", "event_type": "t", "payload": payload}
+        assert await api.refusal("POST", "/api/events/emit", page) == (400, "invalid", "payload")
+    page = {"source": "hub", "event_type": "started"}
+    assert await api.refusal("POST", "/api/events/emit", page) == (422, "unusable", "source")

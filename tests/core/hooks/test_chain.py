@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -103,6 +103,79 @@ async def test_what_is_no_change_of_it_is_a_failure(ask: Hook) -> None:
     assert left == Passed(CALLED, changed=False)
 
 
+async def exits(event: HookEvent) -> Reply:
+    raise SystemExit(3)
+
+
+async def cancels_itself(event: HookEvent) -> Reply:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("ask", [exits, cancels_itself])
+async def test_a_hook_that_would_end_the_program_has_failed(ask: Hook) -> None:
+    assert await chain(hook("h", ask, closed=True)).judge(SAID) == Rejected("h", "it failed")
+
+
+async def test_a_hook_that_will_not_be_cancelled_holds_nothing_up() -> None:
+    let_go = asyncio.Event()
+
+    async def stays(event: HookEvent) -> Reply:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with asyncio.timeout(5):
+        judged = await chain(hook("h", stays, timeout_s=0.02)).judge(SAID)
+    assert judged == Passed(SAID, changed=False)
+    let_go.set()
+
+
+async def test_a_turn_that_is_stopped_does_not_wait_for_its_hook() -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def waits(event: HookEvent) -> Reply:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    judging = asyncio.create_task(chain(hook("h", waits)).judge(SAID))
+    await asked.wait()
+    judging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await judging
+    async with asyncio.timeout(5):
+        await ended.wait()
+
+
+@pytest.mark.parametrize(
+    "said", [Change(text="\ud800"), Change(text=cast("Any", 3)), cast("Any", "let it pass"), cast("Any", 7)]
+)
+async def test_what_is_no_answer_is_a_failure(said: Reply) -> None:
+    async def ask(event: HookEvent) -> Reply:
+        return said
+
+    assert await chain(hook("h", ask, closed=True)).judge(SAID) == Rejected("h", "it failed")
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), "\ud800", {1: "x", "y": object()}])
+async def test_arguments_that_no_json_holds_are_a_failure(value: object) -> None:
+    closed = chain(hook("h", patches(command=value), closed=True))
+    assert await closed.judge(CALLED) == Rejected("h", "it failed")
+
+
+async def test_a_reason_is_told_as_text_and_cut() -> None:
+    async def ask(event: HookEvent) -> Reply:
+        return Reject("no " * 1_000)
+
+    judged = await chain(hook("h", ask)).judge(SAID)
+    assert isinstance(judged, Rejected)
+    assert len(judged.reason) == 500
+
+
 async def test_no_hook_is_shown_a_secret() -> None:
     """Neither an argument that is never shown, nor what has the look of a credential, at any depth."""
     shown: list[Mapping[str, Any] | None] = []
@@ -112,9 +185,9 @@ async def test_no_hook_is_shown_a_secret() -> None:
         texts.append(event.text)
 
     texts: list[str] = []
-    arguments = {"key": "k1", "body": {"list": [f"use {TOKEN}"]}}
+    arguments = {"key": "k1", "body": {"list": [f"use {TOKEN}"], TOKEN: 1}}
     event = HookEvent(Point.BEFORE_TOOL_CALL, text=f"about {TOKEN}", tool="http", arguments=arguments)
     judged = await chain(hook("h", looks)).judge(event, frozenset({"key"}))
-    assert shown == [{"key": "[REDACTED]", "body": {"list": ["use [REDACTED]"]}}]
+    assert shown == [{"key": "[REDACTED]", "body": {"list": ["use [REDACTED]"], "[REDACTED]": 1}}]
     assert texts == ["about [REDACTED]"]
     assert judged == Passed(event, changed=False)

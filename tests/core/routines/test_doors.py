@@ -1,0 +1,30 @@
+"""The webhooks that stand open, also while several are changed at once."""
+
+from core.routine import Definition, Lightweight, Manual, Webhook
+from core.routines.doors import Doors
+from core.routines.stored import text_of
+from core.store.routines import RoutineRow
+
+
+def row(routine_id: str, path: str | None) -> RoutineRow:
+    trigger = Manual() if path is None else Webhook(path, "hook")
+    text = text_of(Definition(routine_id, trigger, Lightweight("look")), None)
+    return RoutineRow(routine_id, "owner", text, True, None, None, 0, None, None, 0, 0, 0, "", None, 1, 0, 0)
+
+
+def at(doors: Doors, path: str) -> str | None:
+    door = doors.at(path)
+    return None if door is None else door.routine_id
+
+
+def test_a_path_that_was_taken_over_stays_open() -> None:
+    """The new owner of a path may be heard of before the old one is heard to have left it."""
+    doors = Doors()
+    doors.changed(row("old", "pushes"))
+    doors.changed(row("new", "pushes"))
+    doors.changed(row("old", None))
+    assert at(doors, "pushes") == "new"
+    doors.deleted("old")
+    assert at(doors, "pushes") == "new"
+    doors.deleted("new")
+    assert at(doors, "pushes") is None
