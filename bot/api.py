@@ -50,7 +50,7 @@ def build_api(
         states=speaking.manager.states,
         platforms={name: channel.platform for name, channel in ground.config.channels.items()},
         status=lambda: status(store, readiness),
-        routines=desks(ground.config, store, calling.routines, clock, ids),
+        routines=desks(ground.config, store, calling.routines, clock, ids, ground.leaks),
         sensitive=calling.pipeline.sensitive,
         laws=calling.pipeline.laws,
         url=url,

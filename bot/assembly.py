@@ -101,7 +101,7 @@ class Calling:
         from bot.routines import build_words  # the first such tool that is used needs it
 
         ground = self._ground
-        return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids)
+        return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids, ground.leaks)
 
 
 class Answering:

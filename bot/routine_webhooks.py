@@ -10,12 +10,18 @@ from core.errors import VaultError
 from core.ids import Ids
 from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.vault import Vault
 
 
 def build_webhooks(
-    store: Store, service: RoutineService, ring: VaultKeyRing, clock: Clock, ids: Ids
+    store: Store,
+    service: RoutineService,
+    ring: VaultKeyRing,
+    clock: Clock,
+    ids: Ids,
+    leaks: LeakDetector,
 ) -> ASGIApp:
     """The application below `/api/webhooks`."""
 
@@ -28,4 +34,4 @@ def build_webhooks(
             raise VaultError(f"the vault's key is missing; restore {ring.path}, or set HUBBUB_VAULT_KEY")
         return await Vault(store, keys, clock).value(name)
 
-    return WebhookEndpoint(Webhooks(store, service.door, secret, service.fired, clock, ids), clock)
+    return WebhookEndpoint(Webhooks(store, service.door, secret, service.fired, clock, ids, leaks), clock)

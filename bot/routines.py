@@ -82,7 +82,12 @@ def build_routines(
 
 
 def build_desk(
-    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids
+    config: Config,
+    store: Store,
+    service: RoutineService,
+    clock: Clock,
+    ids: Ids,
+    leaks: LeakDetector | None = None,
 ) -> "RoutineDesk":
     """What people do with routines."""
     from core.routines.desk import RoutineDesk
@@ -95,27 +100,33 @@ def build_desk(
         timezone=config.hub.timezone,
         cooldown_s=config.routines.default_cooldown_s,
         priced=any(model.priced for model in config.models),
+        leaks=leaks,
     )
 
 
 def build_words(
-    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids
+    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids, leaks: LeakDetector
 ) -> "RoutinesInWords":
     """What people do with routines by talking."""
     from core.routines.chatting import RoutinesInWords
 
-    return RoutinesInWords(build_desk(config, store, service, clock, ids))
+    return RoutinesInWords(build_desk(config, store, service, clock, ids, leaks))
 
 
 def desks(
-    config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids
+    config: Config,
+    store: Store,
+    service: RoutineService,
+    clock: Clock,
+    ids: Ids,
+    leaks: LeakDetector | None = None,
 ) -> "Callable[[Principal], DeskOfRoutines]":
     """Everybody's routines, for the API and for commands."""
 
     def desk_of(principal: Principal) -> "DeskOfRoutines":
         from bot.routine_desk import DeskOfRoutines
 
-        desk = build_desk(config, store, service, clock, ids)
+        desk = build_desk(config, store, service, clock, ids, leaks)
         return DeskOfRoutines(desk, store, principal, clock, ids, timezone=config.hub.timezone)
 
     return desk_of

@@ -85,4 +85,6 @@ class Serving:
         from bot.routine_webhooks import build_webhooks
 
         ground = self._ground
-        return build_webhooks(ground.store, self._calling.routines, ground.ring, ground.clock, ground.ids)
+        return build_webhooks(
+            ground.store, self._calling.routines, ground.ring, ground.clock, ground.ids, ground.leaks
+        )

@@ -1,5 +1,5 @@
 """A model whose replies nobody sees as they are written: each is told whole, without credentials, and once
-hooks have spoken."""
+hooks have spoken. Nor is it told any: files and what fired a run may hold some."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,6 +9,7 @@ from core.errors import ModelReplyInvalid
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.model.streams import closing
 from core.safety.leaks import LeakDetector
+from core.transcript import UserSaid
 
 
 class UnseenModel:
@@ -26,12 +27,19 @@ class UnseenModel:
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """See Model: no deltas."""
-        async with closing(self._model.reply(request)) as pieces:
+        async with closing(self._model.reply(self._without_credentials(request))) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ModelReply):
                     yield replace(piece, text=await self._clean(piece.text))
                     return
         raise ModelReplyInvalid("the model adapter ended without a reply")
+
+    def _without_credentials(self, request: ModelRequest) -> ModelRequest:
+        said = tuple(
+            replace(one, text=self._leaks.redacted(one.text)) if isinstance(one, UserSaid) else one
+            for one in request.conversation
+        )
+        return replace(request, system=self._leaks.redacted(request.system), conversation=said)
 
     async def _clean(self, text: str) -> str:
         text = self._leaks.redacted(text)

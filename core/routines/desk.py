@@ -21,6 +21,7 @@ from core.routines.service import ChangeListener
 from core.routines.slots import next_slot
 from core.routines.stored import definition_of, text_of
 from core.routines.validation import change, validate
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.store.routines import NewRun, RoutineRow, RoutineRunRow
 from core.users import Principal, Role
@@ -59,7 +60,9 @@ class RoutineDesk:
         timezone: str,
         cooldown_s: int = 300,
         priced: bool = False,
+        leaks: LeakDetector | None = None,
     ) -> None:
+        self._leaks = leaks
         self._store = store
         self._listener = listener
         self._clock = clock
@@ -163,7 +166,7 @@ class RoutineDesk:
             raise RoutineRefused(
                 Problem("source", f"{HUB} is what the hub itself tells; choose another name")
             )
-        events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids)
+        events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids, self._leaks)
         return await events.emit(by.user_id, source, event_type, payload, event_id)
 
     # --- what is shared --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from core.routine_run import SystemInput, claim_key, kept
 from core.routine_run_json import input_from_json, input_to_json
 from core.routines.filtering import listens
 from core.routines.stored import definition_of
+from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.store.routines import NewRun, StartedRun
 
@@ -24,9 +25,18 @@ STARTED, ROUTINE_FAILED = "started", "routine_failed"
 
 
 class SystemEvents:
-    """Tells a person's routines of events. `fired` hears of claimed runs. Raises StoreError."""
+    """Tells a person's routines of events, without the credentials in them (`leaks`). `fired` hears of
+    claimed runs. Raises StoreError."""
 
-    def __init__(self, store: Store, fired: Callable[[Sequence[str]], None], clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        store: Store,
+        fired: Callable[[Sequence[str]], None],
+        clock: Clock,
+        ids: Ids,
+        leaks: LeakDetector | None = None,
+    ) -> None:
+        self._leaks = leaks or LeakDetector()
         self._store = store
         self._fired = fired
         self._clock = clock
@@ -36,7 +46,7 @@ class SystemEvents:
         self, owner_id: str, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
     ) -> Sequence[str]:
         """The names of those that fire; told again with the same id, the same ones and no further run."""
-        text = kept(json.dumps(payload, ensure_ascii=False))
+        text = kept(self._leaks.redacted(json.dumps(payload, ensure_ascii=False)))
         fired_by = SystemInput(event_id, source, event_type, text)
         names: list[str] = []
         claimed: list[str] = []

@@ -139,6 +139,7 @@ class LightweightRuns:
             state=started.routine.state,
             now=self._clock.now(),
             timezone=self._timezone,
+            told=definition_of(started.routine).notify.on_attention,
         )
 
     def _context(self, action: Lightweight) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -135,4 +135,5 @@ def _asked(
         named_groups=hit.found.names,
     )
     files = dict.fromkeys(action.context_paths, "(the file as it is when the routine runs)")
-    return Asked(definition.name, at.by.name, action, message, files, {}, state, at.now, at.timezone)
+    told = definition.notify.on_attention
+    return Asked(definition.name, at.by.name, action, message, files, {}, state, at.now, at.timezone, told)

@@ -20,6 +20,7 @@ from core.routine_run_json import input_to_json
 from core.routines.doors import Door
 from core.routines.filtering import passes, value_of
 from core.routines.signatures import Headers, Unproven, delivery_id, event_of, unproven
+from core.safety.leaks import LeakDetector
 from core.store.routines import Claim, ClaimRefusal, NewRun
 
 logger = logging.getLogger(__name__)
@@ -93,7 +94,9 @@ class Webhooks:
         fired: Callable[[Sequence[str]], None],
         clock: Clock,
         ids: Ids,
+        leaks: LeakDetector | None = None,
     ) -> None:
+        self._leaks = leaks or LeakDetector()
         self._store = store
         self._door = door
         self._secret = secret
@@ -121,7 +124,7 @@ class Webhooks:
         if not _concerns(door.trigger, payload, event):
             return Ignored("the routine's filters let this pass")
         known_by = delivery_id(door.trigger.signature, headers, body, payload)
-        told = _told(door.trigger, payload)
+        told = self._leaks.redacted(_told(door.trigger, payload))  # before anything of it is kept
         return await self._claim(door, WebhookInput(known_by, kept(told), event), told)
 
     async def _proof(self, door: Door, headers: Headers, body: bytes) -> Refused | None:

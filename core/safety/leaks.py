@@ -6,11 +6,13 @@ text without any of the letters that such shapes begin with is passed on after o
 compiled when a text first needs them.
 """
 
+import base64
 import functools
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 REMOVED = "[REDACTED]"
 SHORTEST_KNOWN = 8
@@ -39,7 +41,21 @@ _SHAPES = (
     ("signed-token", "eyJ", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
     ("bearer-token", "earer", r"(?<=[Bb]earer )(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{20,}"),
     ("login", "asic", r"(?<=[Bb]asic )(?=[A-Za-z+/]*[\d=])[A-Za-z0-9+/]{16,}={0,2}"),
-    ("login", "://", r"(?<=://)[A-Za-z0-9._~%+-]{1,64}:[A-Za-z0-9!#$%&*+._~^=-]{3,}(?=@)"),
+    ("login", "://", r"(?<=://)[A-Za-z0-9._~%+-]{0,64}:[A-Za-z0-9!#$%&*+._~^=-]{3,}(?=@)"),
+    ("login", "://", r"(?<=://)(?=[A-Za-z._~%+-]*\d)[A-Za-z0-9._~%+-]{20,}(?=@)"),
+    (
+        "service-token",
+        "whsec_ hvs. dckr_pat_ shpat_ xai- r8_ lin_api_ ATATT3 glsa_",
+        r"\b(?:whsec_|hvs\.|dckr_pat_|shpat_|xai-|r8_|lin_api_|ATATT3|glsa_)(?=[A-Za-z+/=_-]*\d)[\w+/=-]{20,}",
+    ),
+    (
+        "header",
+        "pi-key pi-Key PI-KEY th-token th-Token TH-TOKEN te-token te-Token TE-TOKEN",
+        r"(?i)(?:api-key|auth-token|private-token)[\"']?[:=] {0,4}[\"']?"
+        r"(?P<key>(?=[a-z._~+/=-]*\d)[\w.~+/=-]{16,})",
+    ),
+    ("webhook", "/services/T", r"/services/(?P<key>T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{16,})"),
+    ("webhook", "/api/webhooks/", r"/api/webhooks/\d{15,}/(?P<key>[\w-]{40,})"),
 )
 """What it is, what such a text always contains, and its shape (`key`: only that part of it)."""
 _ANCHORED = tuple((kind, tuple(anchors.split()), shape) for kind, anchors, shape in _SHAPES)
@@ -48,6 +64,8 @@ _DOTTED = re.compile(r"\.[A-Za-z0-9_-]{6}\.")
 _SHORTEST_DOTTED = 59
 _CONTEXT_CHARS = 64
 """More than any shape looks back."""
+_SHORTEST_ENCODED = 12
+"""Bytes; of shorter ones too few letters are their own."""
 _LONG_ENOUGH_TO_CUT = 1024
 
 
@@ -71,6 +89,8 @@ class LeakDetector:
         """Find these as well from now on."""
         distinct = {*self._known, *(one for one in known if len(one) >= SHORTEST_KNOWN)}
         self._known = tuple(sorted(distinct, key=len, reverse=True))
+        self._encoded = tuple({one for known in self._known for one in _encodings(known)})
+        self._shortest_encoded = min(map(len, self._encoded), default=0)
         self._odd = tuple(one for one in self._known if not _IN_A_WORD.issuperset(one))
         self._anchors = (*_ANCHORS, *self._known)
 
@@ -91,7 +111,7 @@ class LeakDetector:
 
     def knows_of(self, text: str) -> bool:
         """Whether a value that the hub itself was given is in the text."""
-        return any(one in text for one in self._known)
+        return any(one in text for one in (*self._known, *self._encoded))
 
     def settled(self, text: str) -> int:
         """How much of a text that is still being written can become part of a credential no more: all but
@@ -106,12 +126,14 @@ class LeakDetector:
     def _may_contain(self, text: str) -> bool:
         if any(map(text.__contains__, self._anchors)):
             return True
+        if len(text) >= self._shortest_encoded and any(map(text.__contains__, self._encoded)):
+            return True
         if "://" in text and "@" in text:  # most addresses have nobody's login in them
             return True
         return len(text) >= _SHORTEST_DOTTED and _DOTTED.search(text) is not None
 
     def _matches(self, text: str) -> Iterator[Leak]:
-        for one in self._known:
+        for one in (*self._known, *self._encoded):
             for match in re.finditer(re.escape(one), text):
                 yield Leak(match.start(), match.end(), "known")
         for kind, anchors, shape in _ANCHORED:
@@ -121,6 +143,22 @@ class LeakDetector:
                 start, end = match.span("key" if "key" in match.re.groupindex else 0)
                 if end > start:
                     yield Leak(start, end, kind)
+
+
+def _encodings(known: str) -> Iterator[str]:
+    """How a value is written where it is hidden or packed: in base64, wherever it begins in what is encoded;
+    in hexadecimal digits; for an address."""
+    raw = known.encode("utf-8", "surrogatepass")
+    if len(raw) < _SHORTEST_ENCODED:
+        return
+    yield from (raw.hex(), raw.hex().upper())
+    for before in range(3):
+        whole = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+        # Letters that stand also for what is before or behind it are not its own.
+        own = whole[-(-before * 4 // 3) : len(whole) if (before + len(raw)) % 3 == 0 else len(whole) - 1]
+        yield from {own, own.replace("+", "-").replace("/", "_")}
+    if (quoted := quote(known, safe="", errors="surrogatepass")) != known:
+        yield quoted
 
 
 @functools.cache

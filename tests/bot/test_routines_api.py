@@ -68,14 +68,16 @@ async def test_a_list_tells_the_newest_run_of_each_that_has_one(api: Client) -> 
     assert found["idle"]["status"] != found["busy"]["status"]
 
 
-async def test_a_model_is_told_of_tools_only_where_it_has_some(api: Client) -> None:
-    async def system(**action: Any) -> str:
-        page = {**WATCH, "action": {**WATCH["action"], **action}}
+async def test_a_model_is_told_of_tools_and_readers_only_where_there_are_some(api: Client) -> None:
+    async def system(notify: Any = None, **action: Any) -> str:
+        page = {**WATCH, "action": {**WATCH["action"], **action}, "notify": notify}
         _, told = await api.ask("POST", "/api/routine-drafts", {"definition": page, "text": "deploy it"})
         return str(told["trial"]["system"])
 
     assert "There are no tools" in await system()
     assert "There are no tools" not in await system(use_tools=True, allowed_tools=["time"])
+    assert "Your reply is sent to" in await system()
+    assert "Your reply is sent to" not in await system({"on_attention": False})
 
 
 async def test_the_calendar_tells_the_slots_to_come(api: Client) -> None:

@@ -226,3 +226,24 @@ async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 503
     await keep_secret(gate.house, "hook", SECRET)
     assert await gate.status("secret", BODY, sender().github(BODY, "d-1")) == 202
+
+
+async def test_a_credential_in_what_is_delivered_is_kept_nowhere_and_told_to_no_model(gate: Gate) -> None:
+    planted = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
+    house = gate.house
+    (house.workspace / "notes.md").write_text(f"the deploy key is {planted}")
+    action = {"type": "lightweight", "prompt": "Look.", "context_paths": ["notes.md"]}
+    row = await desk_of(house).create(OLIVIA, {**push("leaky"), "action": action})
+    body = json.dumps({"config": {planted: f"https://x:{planted}@example.com/"}}).encode()
+    assert await gate.status("leaky", body, sender().github(body, "d-leak")) == 202
+    (run,) = await ended(house, row)
+    asked = json.dumps(house.model.log[-1].body)
+    assert "the deploy key is [REDACTED]" in asked
+    assert "[REDACTED]" in run.input
+    assert planted not in asked + run.input
+    emitted = {"type": "system_event", "source": "leaky", "event_type": "t"}
+    told = await desk_of(house).create(OLIVIA, {**push("leaky too"), "trigger": emitted})
+    await desk_of(house).emit(OLIVIA, "leaky", "t", {"token": planted}, "1")
+    (run,) = await ended(house, told)
+    assert planted not in run.input
+    assert planted not in json.dumps(house.model.log[-1].body)

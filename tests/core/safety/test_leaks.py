@@ -1,7 +1,9 @@
 """Credentials are found whatever surrounds them, and nothing else is taken for one."""
 
+import base64
 import itertools
 import random
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -29,6 +31,12 @@ TOKENS = {
     "mail-key": "SG." + B62[:22] + "." + B62[:43],
     "package-token": "npm_" + B62[:36],
     "model-token": "hf_" + B62[:34],
+    "webhook's key": "whsec_" + B62[:32],
+    "token of a vault": "hvs." + B62[:24],
+    "token of a registry": "dckr_pat_" + B62[:27],
+    "token of a shop": "shpat_" + B62[:32],
+    "model's key": "xai-" + B62,
+    "tracker's key": "lin_api_" + B62[:40],
     "signed-token": "eyJ" + B62[:20] + ".eyJ" + B62[:30] + "." + B62[:43],
 }
 ORDINARY = (
@@ -71,6 +79,56 @@ def test_a_login_in_an_address_is_one() -> None:
     assert LeakDetector().redacted("git clone https://me:s3cr3t!pass@example.com/x.git") == (
         f"git clone https://{REMOVED}@example.com/x.git"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://:{}@cache:6379/0",
+        "https://{}@example.com/x.git",
+        "X-Api-Key: {}",
+        "curl -H 'x-api-key:{}' https://example.com",
+        '{{"X-Auth-Token": "{}"}}',
+        "PRIVATE-TOKEN: {}",
+        "https://hooks.slack.com/services/T012AB3CD/B045EF6GH/{}",
+        "https://discord.com/api/webhooks/123456789012345678/{}",
+    ],
+)
+def test_what_stands_where_credentials_stand_is_one(text: str) -> None:
+    redacted = LeakDetector().redacted(text.format(B62))
+    assert B62[:12] not in redacted
+    assert REMOVED in redacted
+    assert redacted.startswith(text.format(B62)[:5])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an api-key: ask the owner for it",
+        "Private-Token: see the wiki page of 2026",
+        "http://:8080/a@b",
+        "xai-is-one",
+    ],
+)
+def test_talk_of_credentials_is_none(text: str) -> None:
+    assert LeakDetector().redacted(text) == text
+
+
+@given(st.binary(max_size=20), st.binary(max_size=20))
+def test_the_hubs_own_values_are_found_however_they_are_packed(before: bytes, behind: bytes) -> None:
+    known = "hunter2/is+no?good password~"
+    detector, packed = LeakDetector([known]), before + known.encode() + behind
+    for text in (
+        base64.b64encode(packed).decode(),
+        base64.urlsafe_b64encode(packed).decode(),
+        packed.hex(),
+        packed.hex().upper(),
+        quote(packed, safe=""),
+    ):
+        left = detector.redacted(text)
+        assert detector.knows_of(text)
+        assert REMOVED in left
+        assert len(text) - len(left.replace(REMOVED, "")) >= len(known)
 
 
 @pytest.mark.parametrize("text", ORDINARY)
