@@ -104,11 +104,11 @@ class Form:
             part._found = self._found
         return part
 
-    def close(self) -> None:
-        """Note every field nobody asked for."""
+    def close(self, what: str = "here") -> None:
+        """Note every field nobody asked for. `what`: the thing that has no such field."""
         for name in self._page:
             if name not in self._asked:
-                self.fault(name, f"is unknown here; there are {', '.join(sorted(self._asked))}")
+                self.fault(name, f"is unknown {what}; there are {', '.join(sorted(self._asked))}")
 
     def _value(self, name: str, kind: type[Value], told: str) -> Value | None:
         self._asked.add(name)

@@ -98,7 +98,7 @@ def read_definition(page: Mapping[str, object], timezone: str = "UTC") -> Defini
 
 
 def _trigger(form: Form, timezone: str) -> Trigger:
-    match form.one_of("type", TRIGGERS):
+    match kind := form.one_of("type", TRIGGERS):
         case "cron":
             usual = Cron("")
             trigger: Trigger = Cron(
@@ -131,12 +131,12 @@ def _trigger(form: Form, timezone: str) -> Trigger:
             trigger = Manual()
         case _:
             return Manual()
-    form.close()
+    form.close(f"to triggers of type {kind}")
     return trigger
 
 
 def _action(form: Form) -> Action:
-    match form.one_of("type", ACTIONS):
+    match kind := form.one_of("type", ACTIONS):
         case "lightweight":
             usual = Lightweight("")
             action: Action = Lightweight(
@@ -155,7 +155,7 @@ def _action(form: Form) -> Action:
             )
         case _:
             return Lightweight("")
-    form.close()
+    form.close(f"to actions of type {kind}")
     return action
 
 

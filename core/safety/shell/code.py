@@ -96,7 +96,7 @@ def make(args: Args) -> Finding | None:
 
 def pager(args: Args) -> Finding | None:
     """Programs that take their own commands behind a `+`, as less and vim do."""
-    runs = any(text[:1] == "+" and not re.fullmatch(r"\+\d*|\+/[^|!]*", text) for text in args.texts)
+    runs = any(text[:1] == "+" and not re.fullmatch(r"\+\d*[FGg]?|\+/[^|!]*", text) for text in args.texts)
     return high("runs commands") if runs else None
 
 

@@ -21,6 +21,7 @@ _GIT = (
     rule("branch", "deletes or moves a branch", "DMCf", "force"),
     rule("tag", "deletes or moves a tag", "df", "delete force"),
     *each("stash:drop stash:clear worktree:remove submodule:deinit", _LOSES),
+    *(rule(word, "writes a file", "", "output") for word in ("diff", "log", "show", "stash", "shortlog")),
     *each("filter-branch filter-repo reflog:expire reflog:delete replace", _REWRITES),
     *(rule(word, _LOSES, "", "abort skip") for word in ("merge", "rebase", "cherry-pick", "revert", "am")),
     rule("read-tree", _LOSES, "u", "reset"),
@@ -54,6 +55,7 @@ _CONTAINERS = (
     rule("create", "runs with the host's rights", "", "privileged pid cap-add device"),
 )
 _KUBECTL = (
+    rule("", "may run a program", "", "kubeconfig"),
     *each("delete drain cordon taint", "takes services down"),
     rule("replace", "takes services down", "", "force"),
     rule("apply", "takes services down", "", "prune force"),
@@ -66,10 +68,16 @@ _INFRASTRUCTURE = (
 )
 _PACKAGES = each("remove purge autoremove erase uninstall dist-upgrade full-upgrade", "removes programs")
 _LIBRARIES = each("remove uninstall rm un unlink prune", "removes programs")
+_SCRIPTS = (
+    rule("", "changes which programs run", "", "script-shell node-options userconfig globalconfig"),
+    rule("", "installs programs from another place", "", "registry"),
+    *each("config:set config:delete set", "changes which programs run"),
+)
 _OTHER_SOURCE = rule(
     "install", "installs programs from another place", "i", "index-url extra-index-url trusted-host"
 )
 _SERVICES = (
+    rule("", "talks to another machine", "H", "host"),
     *each("stop disable mask kill isolate poweroff reboot halt suspend hibernate", "stops services"),
     *each("rescue emergency set-default edit revert kexec", "changes how the machine runs"),
 )
@@ -105,7 +113,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "dpkg": (rule("", "removes programs", "rP", "remove purge"),),
     "rpm": (rule("", "removes programs", "e", "erase"),),
     "pacman": (rule("", "removes programs", "R", "remove"),),
-    **dict.fromkeys(("npm", "yarn", "pnpm", "cargo", "gem", "poetry"), (*_PUBLISHERS, *_LIBRARIES)),
+    **dict.fromkeys(("npm", "yarn", "pnpm"), (*_PUBLISHERS, *_LIBRARIES, *_SCRIPTS)),
+    **dict.fromkeys(("gem", "poetry"), (*_PUBLISHERS, *_LIBRARIES)),
+    "cargo": (*_PUBLISHERS, *_LIBRARIES, rule("", "changes which programs run", "", "config")),
+    "go": (rule("", "runs a program", "", "exec toolexec vettool"),),
     **dict.fromkeys(("pip", "pip3", "pipx", "uv"), (*_LIBRARIES, _OTHER_SOURCE, *_PUBLISHERS)),
     **dict.fromkeys(("conda", "mamba", "pipenv", "bun", "composer"), _LIBRARIES),
     "systemctl": _SERVICES,
@@ -162,6 +173,17 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "split": (rule("", "runs a program", "", "filter"),),
     "rg": (rule("", "runs a program", "", "pre hostname-bin"),),
     "man": (rule("", "runs a program", "PH", "pager html"),),
+    "tree": (rule("", "writes a file", "o"),),
+    "info": (rule("", "writes a file", "o", "output"),),
+    "file": (rule("", "writes a file", "C", "compile"),),
+    "less": (
+        rule("", "writes a file, or takes other keys", "oOk", "log-file LOG-FILE lesskey-file lesskey-src"),
+    ),
+    "bat": (rule("", "runs a program", "", "pager"),),
+    "ag": (rule("", "runs a program", "", "pager"),),
+    "jobs": (rule("", "runs a command", "x"),),
+    "cloc": (rule("", "writes a file, or runs a program", "", "out report-file extract-with config sql"),),
+    "dig": (rule("", "sends a file away", "f"),),
     "yq": (rule("", "edits files in place", "i", "inplace in-place"),),
     "date": (rule("", "sets the clock", "s", "set"),),
     "ss": (rule("", "ends connections", "K", "kill"),),

@@ -31,6 +31,16 @@ def _hostname(args: Args) -> Finding | None:
     return high("renames the machine") if args.positionals else None
 
 
+def _date(args: Args) -> Finding | None:
+    sets = any(text.isdecimal() and len(text) >= 8 for text in args.positionals)
+    return high("sets the clock") if sets else None
+
+
+def _go(args: Args) -> Finding | None:
+    outside = files.is_outside(args.value_of("-o", "-C") or "")
+    return high("writes outside the workspace") if outside else None
+
+
 def _ifconfig(args: Args) -> Finding | None:
     return high("changes the network") if len(args.positionals) > 1 else None
 
@@ -72,6 +82,8 @@ CHECKS: dict[str, Check] = {
     "sort": files.sort,
     "ps": _processes,
     "ifconfig": _ifconfig,
+    "date": _date,
+    "go": _go,
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), services.keys),
     **dict.fromkeys(("make", "gmake"), code.make),
     **dict.fromkeys(("less", "more", "vim", "vi", "nvim", "view", "emacs", "nano"), code.pager),

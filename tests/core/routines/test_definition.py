@@ -235,7 +235,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "a field of another trigger",
         cron(pattern="x"),
         "trigger.pattern",
-        "is unknown",
+        "is unknown to triggers of type cron; there are",
     ),
     (
         "quiet hours in words",
