@@ -16,6 +16,7 @@ from tests.crash.accounts import Accounts
 from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
+from tests.crash.story import struck_or_over
 from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
@@ -153,11 +154,7 @@ async def play(town: SlackTown, point: Point | None) -> tuple[str, ...] | None:
     async with asyncio.TaskGroup() as group:
         people = group.create_task(town.people())
         if point is not None:
-            if isinstance(point, InSlack):
-                await town.slack.wait_held(timeout_s=LIMIT_S)
-            else:
-                assert town.hub is not None
-                await town.hub.wait(LIMIT_S)
+            await struck_or_over(point, _struck(town, point), people)
             await town.end(signal.SIGKILL)
             passed = tuple(town.trace())
             town.slack.clear_faults()
@@ -166,6 +163,14 @@ async def play(town: SlackTown, point: Point | None) -> tuple[str, ...] | None:
         await people
     await town.settled()
     return passed
+
+
+async def _struck(town: SlackTown, point: Point) -> None:
+    if isinstance(point, InSlack):
+        await town.slack.wait_held(timeout_s=LIMIT_S)
+    else:
+        assert town.hub is not None
+        await town.hub.wait(LIMIT_S)
 
 
 async def points_of(nursery: Nursery, directory: Path) -> list[Point]:

@@ -18,7 +18,7 @@ from core.store.codec import message_from_json
 from tests.crash.entry import SPEED
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
-from tests.crash.story import BLOCKING, judge_places, make_gates, wait_for_writer
+from tests.crash.story import BLOCKING, judge_places, make_gates, struck_or_over, wait_for_writer
 from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, House, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -27,8 +27,6 @@ from tests.simulators.model import Hold, Prompt, Reply, ToolCall
 AT_ONCE = 4
 POLLS_STRUCK = 2
 TIMES = 20
-AS_TIME_ALLOWS = {"sendChatAction", "editMessageText", "begin_preview", "record_preview"}
-"""How often these come depends on how long the answer takes: not every story passes each of their points."""
 
 WORDS = "I will have a look at that. " * 8
 ANSWER = "\n\n".join(f"Paragraph {number} of what I found." for number in range(200)) + "\n\nThe end."
@@ -62,9 +60,9 @@ async def play(town: Town, point: Point | None) -> None:
         case _:
             pass
     async with asyncio.TaskGroup() as group:
-        group.create_task(people(town))
+        telling = group.create_task(people(town))
         if point is not None:
-            await struck(town, point)
+            await struck_or_over(point, struck(town, point), telling)
             hub.send(signal.SIGKILL)
             await hub.wait(LIMIT_S)
             town.telegram.clear_faults()
@@ -74,27 +72,7 @@ async def play(town: Town, point: Point | None) -> None:
 
 
 async def struck(town: Town, point: Point) -> None:
-    """Until the hub is at the point, or the story is over without it where that can be."""
-    ways = {asyncio.create_task(_reached(town, point))}
-    if isinstance(point, InTelegram | AtCommit) and _name(point) in AS_TIME_ALLOWS:
-        ways.add(asyncio.create_task(_over(town)))
-    try:
-        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        done.pop().result()
-    finally:
-        for way in ways:
-            way.cancel()
-
-
-def _name(point: InTelegram | AtCommit) -> str:
-    return point.method if isinstance(point, InTelegram) else point.unit
-
-
-async def _over(town: Town) -> None:
-    await town.telegram.wait_for(lambda: finished(town), LIMIT_S)
-
-
-async def _reached(town: Town, point: Point) -> None:
+    """Until the hub is at the point."""
     match point:
         case InTelegram():
             await town.telegram.wait_held(timeout_s=LIMIT_S)
