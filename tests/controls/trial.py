@@ -41,15 +41,16 @@ def copy_project(root: Path, target: Path) -> None:
 
 
 def copy_tried(pristine: Path, target: Path) -> None:
-    """A copy of one in which tests have run, with the bytecode they left: nothing is compiled again."""
-    shutil.copytree(pristine, target, ignore=shutil.ignore_patterns(VERDICTS, LOG, ".hypothesis"))
+    """A copy of one in which tests have run, with the bytecode they left: nothing is compiled again. Files
+    are the same ones by another name, until they are replaced."""
+    left_out = shutil.ignore_patterns(VERDICTS, LOG, ".hypothesis")
+    shutil.copytree(pristine, target, ignore=left_out, copy_function=os.link)
 
 
 def plant(control: Control, copy: Path) -> None:
     """Apply the fault. Raises PatchRefused."""
     for path in patched_files(control):
-        for compiled in (copy / path).parent.glob(f"__pycache__/{path.stem}.*"):
-            compiled.unlink()
+        _make_own(copy / path)
     done = subprocess.run(
         ["git", "apply", "--whitespace=nowarn", str(control.patch)],
         cwd=copy,
@@ -60,6 +61,16 @@ def plant(control: Control, copy: Path) -> None:
     )
     if done.returncode != 0:
         raise PatchRefused(done.stderr.strip())
+
+
+def _make_own(source: Path) -> None:
+    """No other copy sees it change, and what was compiled of it is not taken for it."""
+    if source.exists():
+        text = source.read_bytes()
+        source.unlink()
+        source.write_bytes(text)
+    for compiled in source.parent.glob(f"__pycache__/{source.stem}.*"):
+        compiled.unlink()
 
 
 def run_tests(
