@@ -1,6 +1,7 @@
 """Builds what carries routines out, with the first routine there is."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.settings import Config
@@ -72,13 +73,15 @@ def build_routines(
         )
         return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)
 
-    async def own() -> None:
-        from core.routines.heartbeat import keep_heartbeat
-
-        every_s = config.heartbeat.every_s if config.heartbeat.enabled else None
-        await keep_heartbeat(store, config.hub.owner, every_s, config.hub.timezone, clock)
-
+    own = partial(_keep_heartbeat, config, store, clock)
     return RoutineService(store, build, own, beats=config.heartbeat.enabled)
+
+
+async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
+    from core.routines.heartbeat import keep_heartbeat
+
+    every_s = config.heartbeat.every_s if config.heartbeat.enabled else None
+    await keep_heartbeat(store, config.hub.owner, every_s, config.hub.timezone, clock)
 
 
 def build_desk(

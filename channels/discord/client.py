@@ -19,7 +19,8 @@ from discord.http import Route
 
 from channels.discord.errors import channel_error
 from channels.discord.inbound import Account
-from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
+from channels.downloads import downloaded
+from core.errors import MessageRejected, Unanswered
 
 TRY_TIMEOUT_S: Final = 20.0
 """One try of a request."""
@@ -186,18 +187,8 @@ class DiscordClient:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True)
             self._files = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         timeout = aiohttp.ClientTimeout(total=FILE_TIMEOUT_S)
-        try:
-            async with self._files.get(url, timeout=timeout, allow_redirects=False) as answer:
-                if answer.status != 200:
-                    raise MessageRejected(f"Discord does not give the file (HTTP {answer.status})")
-                content = bytearray()
-                async for piece in answer.content.iter_chunked(64 * 1024):
-                    content += piece
-                    if len(content) > limit_bytes:
-                        raise AttachmentTooLarge(f"the file has more than {limit_bytes} bytes")
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise Unanswered(f"the file could not be fetched ({type(error).__name__})") from error
-        return bytes(content)
+        request = self._files.get(url, timeout=timeout, allow_redirects=False)
+        return await downloaded(request, limit_bytes, "Discord")
 
     # --- inside ------------------------------------------------------------------------------------------
     async def _history(self, channel_id: str, params: Mapping[str, str]) -> Sequence[Json]:

@@ -4,8 +4,9 @@ from typing import Final
 
 import aiohttp
 
+from channels.downloads import downloaded
 from channels.slack.client import SlackClient, in_thread
-from core.errors import AttachmentTooLarge, MessageRejected, Unanswered, Unavailable
+from core.errors import MessageRejected, Unavailable
 
 FILE_TIMEOUT_S: Final = 120.0
 
@@ -48,17 +49,7 @@ class Files:
     async def download(self, url: str, limit_bytes: int) -> bytes:
         """A file people sent: Slack gives it to who brings the bot's token."""
         timeout = aiohttp.ClientTimeout(total=FILE_TIMEOUT_S)
-        try:
-            async with self._client.session.get(
-                url, headers=self._client.authorization, timeout=timeout, allow_redirects=False
-            ) as answer:
-                if answer.status != 200:
-                    raise MessageRejected(f"Slack does not give the file (HTTP {answer.status})")
-                content = bytearray()
-                async for piece in answer.content.iter_chunked(64 * 1024):
-                    content += piece
-                    if len(content) > limit_bytes:
-                        raise AttachmentTooLarge(f"the file has more than {limit_bytes} bytes")
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise Unanswered(f"the file could not be fetched ({type(error).__name__})") from error
-        return bytes(content)
+        request = self._client.session.get(
+            url, headers=self._client.authorization, timeout=timeout, allow_redirects=False
+        )
+        return await downloaded(request, limit_bytes, "Slack")

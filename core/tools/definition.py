@@ -47,9 +47,7 @@ def tool(
     """
 
     def define(function: Callable[Concatenate[CallContext, P], Awaitable[str]]) -> Tool:
-        tool_name = name or function.__name__
-        if not NAME.fullmatch(tool_name):
-            raise TypeError(f"tool {tool_name!r}: a name has 1 to 64 of a-z A-Z 0-9 _ -")
+        tool_name = _known_as(name or function.__name__)
         schema, reader = _arguments(tool_name, _AsWritten(function))
         if unknown := sensitive - schema["properties"].keys():
             raise TypeError(f"tool {tool_name}: no parameter named {', '.join(sorted(unknown))}")
@@ -77,6 +75,12 @@ def tool(
         )
 
     return define
+
+
+def _known_as(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise TypeError(f"tool {name!r}: a name has 1 to 64 of a-z A-Z 0-9 _ -")
+    return name
 
 
 def _description(name: str, function: Callable[..., Any]) -> str:

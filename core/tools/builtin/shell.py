@@ -68,15 +68,10 @@ def shell_tool(
     shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
     def places() -> "ClosedPlaces | None":
-        from core.safety.shell import ClosedPlaces  # see rate_shell
-
-        if workspace is None:
-            return None
-        known = [str(path.absolute()) for path in (*closed, *(path.resolve() for path in closed))]
-        return ClosedPlaces(str(workspace.absolute()), known, safe.get("HOME", ""))
+        return None if workspace is None else _closed_places(workspace, closed, safe)
 
     def scripts(arguments: Arguments) -> Mapping[str, str]:
-        from core.safety.paths import PathGuard  # as above
+        from core.safety.paths import PathGuard  # see rate_shell
 
         return digests_of_scripts(arguments, PathGuard(workspace, closed)) if workspace is not None else {}
 
@@ -105,6 +100,15 @@ def shell_tool(
         return await _run(call, argv, {**safe, MARKER: call.idempotency_key}, limit_s)
 
     return run_shell
+
+
+def _closed_places(
+    workspace: Path, closed: Collection[Path], environment: Mapping[str, str]
+) -> "ClosedPlaces":
+    from core.safety.shell import ClosedPlaces  # see rate_shell
+
+    known = [str(path.absolute()) for path in (*closed, *(path.resolve() for path in closed))]
+    return ClosedPlaces(str(workspace.absolute()), known, environment.get("HOME", ""))
 
 
 def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:

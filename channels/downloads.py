@@ -1,0 +1,30 @@
+"""Files that platforms serve over HTTP."""
+
+from contextlib import AbstractAsyncContextManager
+
+import aiohttp
+
+from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
+
+CHUNK_BYTES = 64 * 1024
+
+
+async def downloaded(
+    request: AbstractAsyncContextManager[aiohttp.ClientResponse], limit_bytes: int, platform: str
+) -> bytes:
+    """The file that `request` asks for; no more than the limit is ever held.
+
+    Raises MessageRejected if the platform does not give it, AttachmentTooLarge, Unanswered.
+    """
+    try:
+        async with request as answer:
+            if answer.status != 200:
+                raise MessageRejected(f"{platform} does not give the file (HTTP {answer.status})")
+            content = bytearray()
+            async for piece in answer.content.iter_chunked(CHUNK_BYTES):
+                content += piece
+                if len(content) > limit_bytes:
+                    raise AttachmentTooLarge(f"the file has more than {limit_bytes} bytes")
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise Unanswered(f"the file could not be fetched ({type(error).__name__})") from error
+    return bytes(content)
