@@ -17,18 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.crash.accounts import Accounts
-from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
+from tests.crash.started import LIMIT_S, Started
 from tests.crash.story import struck_or_over
-from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.world import Message
 from tests.simulators.model import ModelSimulator
 
 BOT, OWNER, KEY = 900_000_000_000_000_001, 100_000_000_000_000_007, "k"
 TOKEN = base64.b64encode(str(BOT).encode()).decode().rstrip("=") + ".Gabcde.secret-of-the-bot"
-LIMIT_S = PATIENCE_S
 LOOK_AGAIN_S = 1.0
 GREETING = "You said: hello"
 UNKNOWN = "I was interrupted while running"
@@ -54,7 +52,7 @@ Point = AtCommit | InDiscord
 
 
 @dataclass(slots=True)
-class DiscordTown:
+class DiscordTown(Started):
     """One hub's surroundings; `hub` is the process that runs now; `about_unknown`: the button pressed
     where the outcome of a call is unknown."""
 
@@ -70,25 +68,6 @@ class DiscordTown:
     def channel(self) -> int:
         """Where the owner speaks with the bot."""
         return self.discord.dm_channel(OWNER).id
-
-    def trace(self) -> list[str]:
-        """The commits the hub's newest process passed."""
-        path = self.directory / f"trace-{self.starts}"
-        return path.read_text().split() if path.exists() else []
-
-    async def start(self, die_at: AtCommit | None = None) -> HubProcess:
-        """Start a hub on the town's data."""
-        self.starts += 1
-        trace = self.directory / f"trace-{self.starts}"
-        orders = Orders(self.directory / "hubbub.toml", trace, self.directory / "hub.log", die_at)
-        self.hub = await self.nursery.start(orders)
-        return self.hub
-
-    async def end(self, sent: signal.Signals) -> None:
-        """End the hub, if it lives."""
-        if self.hub is not None:
-            self.hub.send(sent)
-            await self.hub.wait(LIMIT_S)
 
     async def acquaintance(self) -> None:
         """A hub that is asked nothing yet, and ended; its session is over, too."""

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.crash.accounts import Accounts
-from tests.crash.entry import Orders
 from tests.crash.nursery import HubProcess, Nursery
 from tests.crash.points import AtCommit, parse_commit_point
+from tests.crash.started import LIMIT_S, Started
 from tests.crash.story import struck_or_over
-from tests.patience import PATIENCE_S
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
 from tests.simulators.slack.world import Message
 
 BOT_TOKEN, APP_TOKEN, KEY, OWNER = "xoxb-1", "xapp-1", "k", "U0OLIVIA"
-LIMIT_S = PATIENCE_S
 LOOK_AGAIN_S = 1.0
 UNKNOWN = "I was interrupted while running"
 ANSWER = "Done:"
@@ -46,7 +44,7 @@ Point = AtCommit | InSlack
 
 
 @dataclass(slots=True)
-class SlackTown:
+class SlackTown(Started):
     """One hub's surroundings; `hub` is the process that runs now; `about_unknown`: the button pressed
     where the outcome of a call is unknown."""
 
@@ -62,25 +60,6 @@ class SlackTown:
     def channel(self) -> str:
         """Where the owner speaks with the bot."""
         return self.slack.direct_channel(OWNER).id
-
-    def trace(self) -> list[str]:
-        """The commits the hub's newest process passed."""
-        path = self.directory / f"trace-{self.starts}"
-        return path.read_text().split() if path.exists() else []
-
-    async def start(self, die_at: AtCommit | None = None) -> HubProcess:
-        """Start a hub on the town's data."""
-        self.starts += 1
-        trace = self.directory / f"trace-{self.starts}"
-        orders = Orders(self.directory / "hubbub.toml", trace, self.directory / "hub.log", die_at)
-        self.hub = await self.nursery.start(orders)
-        return self.hub
-
-    async def end(self, sent: signal.Signals) -> None:
-        """End the hub, if it lives."""
-        if self.hub is not None:
-            self.hub.send(sent)
-            await self.hub.wait(LIMIT_S)
 
     async def settled(self) -> None:
         """The people may have been content before the kill: let the hub pick up what it had left."""

@@ -3,20 +3,14 @@
 import asyncio
 import base64
 import contextlib
-import os
-import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import aiohttp
-
-from bot.app import App, Seams, serve
-from bot.config import load
-from tests.databases import lay_database
+from bot.app import App, Seams
 from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
+from tests.scenarios.served import Served
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.discord.interactions import Interaction
 from tests.simulators.discord.world import Channel, Message
@@ -30,7 +24,7 @@ LIMIT_S = PATIENCE_S
 
 
 @dataclass(slots=True)
-class Server:
+class Server(Served):
     """A running hub and its surroundings: a Discord server that the owner and the bot are in."""
 
     discord: DiscordSimulator
@@ -54,40 +48,11 @@ class Server:
     async def start(self) -> App:
         """Start the hub; returns when it serves."""
         self._write_config()
-        lay_database(self.directory / "data" / "hub.db")
-        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=self.clock)
-        loaded = load(self.directory / "hubbub.toml", environ={})
-        self.task = asyncio.create_task(serve(loaded, seams, serving.set_result))
-        async with asyncio.timeout(LIMIT_S):
-            await asyncio.wait([self.task, serving], return_when=asyncio.FIRST_COMPLETED)
-        if self.task.done():
-            self.task.result()
-        self.app = serving.result()
-        return self.app
-
-    async def stop(self) -> None:
-        """As Ctrl-C does."""
-        if self.task is not None and not self.task.done():
-            os.kill(os.getpid(), signal.SIGINT)
-            async with asyncio.timeout(LIMIT_S):
-                await self.task
-        self.task = None
-
-    async def readyz(self) -> dict[str, Any]:
-        """The body of `/readyz`."""
-        assert self.app is not None
-        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
-            return await answer.json()
+        return await self.serve(Seams(clock=self.clock))
 
     async def becomes(self, state: str) -> str:
         """Until `/readyz` names that state of the channel; returns the reason it gives."""
-        async with asyncio.timeout(LIMIT_S):
-            while True:
-                channel = (await self.readyz())["channels"]["discord"]
-                if channel["state"] == state:
-                    return channel["reason"] or ""
-                await asyncio.sleep(0.02)
+        return await self.channel_becomes(state, "discord")
 
     def direct(self, person: int = OWNER) -> int:
         """The person's conversation with the bot."""

@@ -5,23 +5,17 @@ Pauses of the hub pass `speed` times as fast; the platform's time and all connec
 
 import asyncio
 import contextlib
-import os
-import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import aiohttp
-
-from bot.app import App, Seams, serve
-from bot.config import load
+from bot.app import App, Seams
 from core.clock import SECOND_US
 from core.safety.network import Lookup
-from tests.databases import lay_database
 from tests.patience import PATIENCE_S
 from tests.scenarios.answers import unanswered
+from tests.scenarios.served import Served
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
 
@@ -79,7 +73,7 @@ class Card:
 
 
 @dataclass(slots=True)
-class House:
+class House(Served):
     """A running hub and its surroundings."""
 
     telegram: TelegramSimulator
@@ -112,41 +106,11 @@ class House:
 
     async def start(self) -> App:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
-        lay_database(self.directory / "data" / "hub.db")
-        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=self.clock, lookup=self.lookup)
-        self.task = asyncio.create_task(
-            serve(load(self.directory / "hubbub.toml", environ={}), seams, serving.set_result)
-        )
-        async with asyncio.timeout(LIMIT_S):
-            await asyncio.wait([self.task, serving], return_when=asyncio.FIRST_COMPLETED)
-        if self.task.done():
-            self.task.result()
-        self.app = serving.result()
-        return self.app
-
-    async def stop(self) -> None:
-        """As Ctrl-C does."""
-        if self.task is not None and not self.task.done():
-            os.kill(os.getpid(), signal.SIGINT)
-            async with asyncio.timeout(LIMIT_S):
-                await self.task
-        self.task = None
-
-    async def readyz(self) -> tuple[int, dict[str, Any]]:
-        """Status and body of `/readyz`."""
-        assert self.app is not None
-        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
-            return answer.status, await answer.json()
+        return await self.serve(Seams(clock=self.clock, lookup=self.lookup))
 
     async def channel_becomes(self, state: str, channel: str = "telegram") -> str:
         """Until `/readyz` names that state; returns the reason it gives."""
-        async with asyncio.timeout(LIMIT_S):
-            while True:
-                _, body = await self.readyz()
-                if body["channels"][channel]["state"] == state:
-                    return body["channels"][channel]["reason"] or ""
-                await asyncio.sleep(0.02)
+        return await Served.channel_becomes(self, state, channel)
 
     async def channel_passes(self, state: str, channel: str = "telegram") -> str:
         """As `channel_becomes`, for a state that is over before an HTTP request is: what `/readyz` is made

@@ -1,20 +1,15 @@
 """The product's own `serve` in this process, between whatever platforms its configuration names."""
 
 import asyncio
-import os
-import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
-from bot.app import App, Seams, serve
-from bot.config import load
+from bot.app import App, Seams
 from core.store.base import Store
-from tests.databases import lay_database
 from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
+from tests.scenarios.served import ended, readyz, served
 
 LIMIT_S = PATIENCE_S
 
@@ -45,22 +40,11 @@ class ServedHub:
 
     async def start(self) -> None:
         """Start the hub; returns when it serves. Raises what the hub raises if it cannot start."""
-        lay_database(self.directory / "data" / "hub.db")
-        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        loaded = load(self.directory / "hubbub.toml", environ={})
-        self._task = asyncio.create_task(serve(loaded, Seams(clock=self.clock), serving.set_result))
-        async with asyncio.timeout(LIMIT_S):
-            await asyncio.wait([self._task, serving], return_when=asyncio.FIRST_COMPLETED)
-        if self._task.done():
-            self._task.result()
-        self._app = serving.result()
+        self._task, self._app = await served(self.directory, Seams(clock=self.clock))
 
     async def stop(self) -> None:
         """As Ctrl-C does."""
-        if self._task is not None and not self._task.done():
-            os.kill(os.getpid(), signal.SIGINT)
-            async with asyncio.timeout(LIMIT_S):
-                await self._task
+        await ended(self._task)
         self._task = None
 
     async def becomes(self, state: str, channel: str) -> None:
@@ -76,8 +60,8 @@ class ServedHub:
                 await asyncio.sleep(0.02)
 
     async def _readyz(self) -> dict[str, Any]:
-        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
-            return await answer.json()
+        _, body = await readyz(self.app)
+        return body
 
 
 __all__ = ["LIMIT_S", "ServedHub"]

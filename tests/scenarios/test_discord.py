@@ -225,7 +225,7 @@ async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
     async with open_server(tmp_path) as place:
         place.discord.revoke_token()
         assert "token" in await place.becomes("failed")
-        assert (await place.readyz())["ready"]
+        assert (await place.readyz())[1]["ready"]
 
 
 async def test_a_missing_intent_is_explained(tmp_path: Path) -> None:

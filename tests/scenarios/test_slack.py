@@ -198,7 +198,7 @@ async def test_a_revoked_token_is_this_channels_state(tmp_path: Path) -> None:
         place.slack.user_sends_text(OWNER, "hello?")
         reason = await place.becomes("failed")
         assert "token" in reason
-        assert (await place.readyz())["ready"]
+        assert (await place.readyz())[1]["ready"]
 
 
 async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_order(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ async def test_a_kind_of_token_that_takes_no_streams_is_no_reason_to_stop(tmp_pa
         place.model.rule("story", story())
         thread_ts = asked(place)
         await ended(place, place.direct(), thread_ts)
-        assert (await place.readyz())["channels"]["slack"]["state"] == "running"
+        assert (await place.readyz())[1]["channels"]["slack"]["state"] == "running"
 
 
 @pytest.mark.slow

@@ -2,20 +2,15 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
-from bot.app import App, Seams, serve
-from bot.config import load
-from tests.databases import lay_database
+from bot.app import App, Seams
 from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
+from tests.scenarios.served import Served
 from tests.simulators.model import ModelSimulator
 from tests.simulators.slack import SlackSimulator
 
@@ -26,7 +21,7 @@ LIMIT_S = PATIENCE_S
 
 
 @dataclass(slots=True)
-class Workspace:
+class Workspace(Served):
     """A running hub and its surroundings. `mode`: how Slack brings events."""
 
     slack: SlackSimulator
@@ -51,46 +46,18 @@ class Workspace:
     async def start(self) -> App:
         """Start the hub; returns when its channel runs."""
         self._write_config()
-        lay_database(self.directory / "data" / "hub.db")
-        serving: asyncio.Future[App] = asyncio.get_running_loop().create_future()
-        seams = Seams(clock=self.clock)
-        loaded = load(self.directory / "hubbub.toml", environ={})
-        self.task = asyncio.create_task(serve(loaded, seams, serving.set_result))
-        async with asyncio.timeout(LIMIT_S):
-            await asyncio.wait([self.task, serving], return_when=asyncio.FIRST_COMPLETED)
-        if self.task.done():
-            self.task.result()
-        self.app = serving.result()
+        app = await self.serve(Seams(clock=self.clock))
         if self.mode == "http":
-            base = f"{self.app.url}/channels/slack"
+            base = f"{app.url}/channels/slack"
             await self.becomes("running")
             assert await self.slack.set_request_urls(
                 f"{base}/events", f"{base}/interactivity", f"{base}/commands"
             )
-        return self.app
-
-    async def stop(self) -> None:
-        """As Ctrl-C does."""
-        if self.task is not None and not self.task.done():
-            os.kill(os.getpid(), signal.SIGINT)
-            async with asyncio.timeout(LIMIT_S):
-                await self.task
-        self.task = None
-
-    async def readyz(self) -> dict[str, Any]:
-        """The body of `/readyz`."""
-        assert self.app is not None
-        async with aiohttp.ClientSession() as http, http.get(f"{self.app.url}/readyz") as answer:
-            return await answer.json()
+        return app
 
     async def becomes(self, state: str) -> str:
         """Until `/readyz` names that state of the channel; returns the reason it gives."""
-        async with asyncio.timeout(LIMIT_S):
-            while True:
-                channel = (await self.readyz())["channels"]["slack"]
-                if channel["state"] == state:
-                    return channel["reason"] or ""
-                await asyncio.sleep(0.02)
+        return await self.channel_becomes(state, "slack")
 
     def direct(self, person: str = OWNER) -> str:
         """The person's conversation with the bot."""

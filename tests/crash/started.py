@@ -1,0 +1,40 @@
+"""A hub that a crash story starts, again and again."""
+
+import signal
+from pathlib import Path
+
+from tests.crash.entry import Orders
+from tests.crash.nursery import HubProcess, Nursery
+from tests.crash.points import AtCommit
+from tests.patience import PATIENCE_S
+
+LIMIT_S = PATIENCE_S
+
+
+class Started:
+    """The processes of one hub on the same data; the surroundings are what inherits from this."""
+
+    __slots__ = ()
+    directory: Path
+    nursery: Nursery
+    hub: HubProcess | None
+    starts: int
+
+    def trace(self) -> list[str]:
+        """The commits the hub's newest process passed."""
+        path = self.directory / f"trace-{self.starts}"
+        return path.read_text().split() if path.exists() else []
+
+    async def start(self, die_at: AtCommit | None = None) -> HubProcess:
+        """Start a hub on the story's data."""
+        self.starts += 1
+        trace = self.directory / f"trace-{self.starts}"
+        orders = Orders(self.directory / "hubbub.toml", trace, self.directory / "hub.log", die_at)
+        self.hub = await self.nursery.start(orders)
+        return self.hub
+
+    async def end(self, sent: signal.Signals) -> None:
+        """End the hub, if it lives."""
+        if self.hub is not None:
+            self.hub.send(sent)
+            await self.hub.wait(LIMIT_S)
