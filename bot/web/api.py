@@ -20,7 +20,6 @@ from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat
 from bot.web.endpoints import Endpoint, routes_of
 from bot.web.errors import HANDLERS
-from bot.web.items import Presenter, SensitiveArguments
 from bot.web.keeping import KeepingApi
 from bot.web.list_stream import ChannelStates
 from bot.web.live import Live
@@ -28,6 +27,7 @@ from bot.web.login import LoginDesk
 from bot.web.looking import Looking
 from bot.web.openapi import openapi_endpoint
 from bot.web.people import People
+from bot.web.presenting import Presenter, SensitiveArguments
 from bot.web.routines import RoutinesApi
 from bot.web.threads import Threads
 from bot.web.uploads import FileUploads

@@ -15,7 +15,7 @@ from bot.web.callers import Caller
 from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText, body_of
 from bot.web.errors import ApiError, not_found
-from bot.web.items import Presenter
+from bot.web.presenting import Presenter
 from bot.web.threads import ClientKey
 from bot.web.uploads import LIMIT_BYTES, FileUploads
 from channels.webchat import WEB, WebChannel, event_key

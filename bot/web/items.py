@@ -1,38 +1,13 @@
-"""A thread's lines, its turn and its prompts, as the API and the streams show them.
+"""The shapes of a thread's lines and of its turn, as the API and the streams show them.
 
-Times are integer microseconds UTC. One serialiser for everything that anybody reads.
+Times are integer microseconds UTC.
 """
 
-import json
-from collections.abc import Callable, Collection
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from bot.web.approvals import ApprovalPage, approval_page, lines_of
-from bot.web.blocks import Block, Page, blocks_of
-from core.messages import Attachment, Markdown
-from core.prompts import Prompt, PromptKind, PromptState
-from core.safety.fencing import unfence
-from core.store.feed import (
-    CallShown,
-    CardSettled,
-    CardShown,
-    FeedItem,
-    HubSaid,
-    PersonSaid,
-    PromptGlance,
-    ThreadGlance,
-)
-from core.store.rows import TurnState
-from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolResult
-from core.users import Principal
-
-SensitiveArguments = Callable[[str], Collection[str]]
-"""Names of a tool's arguments that are never shown."""
-
-STRUCK_OUT = "•••"
-UNREADABLE = "(unreadable)"
+from bot.web.blocks import Block, Page
 
 
 class Speaker(Page):
@@ -183,114 +158,3 @@ class ThreadPage(Page):
     turn: TurnView | None
     waiting: int
     last_seq: int
-
-
-class Presenter:
-    """Makes what is shown of what is stored; `sensitive` names what must not be."""
-
-    def __init__(self, sensitive: SensitiveArguments) -> None:
-        self._sensitive = sensitive
-
-    def item(self, item: FeedItem) -> Item:
-        """One line."""
-        at = {"seq": item.seq, "at": item.at, "turn": item.turn_id}
-        shown = item.shown
-        match shown:
-            case PersonSaid():
-                role = None if shown.role is None else shown.role.value
-                return UserItem(
-                    **at,
-                    text=shown.text,
-                    sender=Speaker(name=shown.name, role=role),
-                    attachments=tuple(map(_file, shown.attachments)),
-                    via=shown.channel,
-                )
-            case AssistantSaid(text):
-                return AssistantItem(**at, text=text, blocks=blocks_of([Markdown(text)]))
-            case OperatorSaid(text, by):
-                return OperatorItem(**at, text=text, blocks=blocks_of([Markdown(text)]), by=by)
-            case HubSaid(message):
-                text = "\n\n".join(block.text for block in message.blocks)
-                return NoticeItem(**at, text=text, blocks=blocks_of(message.blocks))
-            case CallShown(call, state):
-                arguments = self._arguments(call.tool, call.arguments)
-                return CallItem(
-                    **at, call_id=call.call_id, tool=call.tool, arguments=arguments, state=state.value
-                )
-            case ToolResult(call_id, status, text):
-                return ResultItem(**at, call_id=call_id, status=status.value, text=_unfenced(text))
-            case Summary(text):
-                return SummaryItem(**at, text=text)
-            case CardShown(prompt):
-                return PromptItem(
-                    **at,
-                    prompt_id=prompt.id,
-                    prompt_kind=prompt.kind.value,
-                    title=prompt.title,
-                    lines=lines_of(prompt),
-                    outcome=prompt.outcome_text,
-                )
-            case CardSettled(prompt, by):
-                return OutcomeItem(**at, prompt_id=prompt.id, text=prompt.outcome_text or "", by=by)
-            case _:
-                assert_never(shown)
-
-    def thread(self, glance: ThreadGlance, reader: Principal) -> ThreadPage:
-        """A thread as this person sees it."""
-        row, owner = glance.thread, glance.owner
-        return ThreadPage(
-            id=row.id,
-            channel=row.channel,
-            title=row.title,
-            user=Who(id=owner.user_id, name=owner.name, role=owner.role.value),
-            group=glance.group,
-            own=owner.user_id == reader.user_id,
-            updated_at=row.last_active_at,
-            created_at=row.created_at,
-            preview=glance.preview,
-            turn=_turn(glance),
-            waiting=glance.waiting,
-            last_seq=glance.last_seq,
-        )
-
-    def approval(self, glance: PromptGlance, reader: Principal) -> ApprovalPage:
-        """A prompt as this person sees it."""
-        prompt, arguments = glance.prompt, None
-        if prompt.tool is not None and glance.arguments is not None:
-            arguments = self._arguments(prompt.tool, glance.arguments)
-        return approval_page(glance, reader, arguments, editable=self._editable(prompt))
-
-    def _editable(self, prompt: Prompt) -> bool:
-        """Whether its arguments may be changed: what is struck out could not be given back."""
-        wanted = prompt.kind is PromptKind.APPROVAL and prompt.state is PromptState.OPEN
-        return wanted and prompt.tool is not None and not self._sensitive(prompt.tool)
-
-    def _arguments(self, tool: str, text: str) -> dict[str, Any]:
-        try:
-            arguments = json.loads(text or "{}")
-        except (ValueError, RecursionError):
-            return {UNREADABLE: text}
-        if not isinstance(arguments, dict):
-            return {UNREADABLE: text}
-        sensitive = self._sensitive(tool)
-        return {name: STRUCK_OUT if name in sensitive else value for name, value in arguments.items()}
-
-
-def _unfenced(text: str) -> str:
-    """What a tool returned, without the fence that is for models; a line before it may tell of an edit."""
-    whole = unfence(text)
-    head, line_break, rest = text.partition("\n")
-    return whole if whole != text else f"{head}{line_break}{unfence(rest)}"
-
-
-def _file(attachment: Attachment) -> FileView:
-    return FileView(name=attachment.name, media_type=attachment.media_type, size_bytes=attachment.size_bytes)
-
-
-def _turn(glance: ThreadGlance) -> TurnView | None:
-    row = glance.thread
-    if row.active_turn_id is None:
-        return None
-    if row.active_turn_state is TurnState.WAITING:
-        return TurnView(id=row.active_turn_id, state="waiting")
-    return TurnView(id=row.active_turn_id, state="stopping" if glance.stopping else "running")

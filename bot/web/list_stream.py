@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from bot.web.callers import Caller
-from bot.web.items import Presenter
 from bot.web.live import Live, Subscription
+from bot.web.presenting import Presenter
 from bot.web.stream import Event, Onlooker
 from channels.supervisor import ChannelState
 from core.store.feed import Feeds

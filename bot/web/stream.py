@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from bot.web.callers import Caller
-from bot.web.items import Presenter
 from bot.web.live import Live, LiveTurn, Subscription
+from bot.web.presenting import Presenter
 from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEvent
 from core.messages import Address
 from core.prompts import PromptState

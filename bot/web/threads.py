@@ -11,9 +11,10 @@ from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
 from bot.web.event_stream import EventStream, resumed_at
-from bot.web.items import Item, Presenter, ThreadPage
+from bot.web.items import Item, ThreadPage
 from bot.web.list_stream import ChannelStates, ListStream
 from bot.web.live import Live, TooManySubscribers
+from bot.web.presenting import Presenter
 from bot.web.stream import ThreadStream
 from channels.webchat import WebChannel
 from core.clock import Clock
