@@ -57,7 +57,7 @@ class TurnPreviews:
         self._young: dict[str, _Running] = {}
         self._some_young = asyncio.Event()
 
-    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002
+    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:  # noqa: ARG002 - by turn
         """See TurnListener."""
         match event:
             case TextDelta():

@@ -115,7 +115,7 @@ class DiscordChannel:
         payload: Payload,
         *,
         nonce: str,
-        repeated: bool = False,  # noqa: ARG002
+        repeated: bool = False,  # noqa: ARG002 - the nonce does it
     ) -> Posted:
         """See Channel. Discord shows a nonce once within some minutes."""
         return await self._delivery.post(to, payload, nonce)
@@ -136,7 +136,7 @@ class DiscordChannel:
         self,
         at: Address,
         title: str,
-        nonce: str,  # noqa: ARG002
+        nonce: str,  # noqa: ARG002 - threads have none
     ) -> Address | None:
         """See Threaded: a thread of a server's text channel."""
         try:

@@ -131,8 +131,8 @@ class TelegramChannel:
         to: Address,
         payload: Payload,
         *,
-        nonce: str,  # noqa: ARG002
-        repeated: bool = False,  # noqa: ARG002
+        nonce: str,  # noqa: ARG002 - Telegram knows none
+        repeated: bool = False,  # noqa: ARG002 - it is not told apart
     ) -> Posted:
         """See Channel. Telegram knows no nonce."""
         return await self._delivery.post(to, payload)
@@ -153,7 +153,7 @@ class TelegramChannel:
         self,
         at: Address,
         title: str,
-        nonce: str,  # noqa: ARG002
+        nonce: str,  # noqa: ARG002 - Telegram knows none
     ) -> Address | None:
         """See Threaded: a topic of a forum."""
         chat_id = place_of(at).chat_id
@@ -176,7 +176,7 @@ class TelegramChannel:
         self,
         to: Address,
         payload: Payload,
-        nonce: str,  # noqa: ARG002
+        nonce: str,  # noqa: ARG002 - Telegram knows none
         around: Surroundings,
     ) -> Posted | None:
         """See Channel. Ids of messages are consecutive, and only a message of ours can be edited."""
