@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.xdist_group("chromium"),
 ]
 
 

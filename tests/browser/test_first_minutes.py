@@ -22,7 +22,6 @@ from tests.plugins.profile import Profile
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.xdist_group("chromium"),
 ]
 
 

@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.xdist_group("chromium"),
 ]
 
 MODEL = 'provider = "openai"\nmodel = "sim-1"\nbase_url = "{url}"\napi_key = "key"'

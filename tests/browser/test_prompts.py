@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.xdist_group("chromium"),
     pytest.mark.timeout(180),
 ]
 

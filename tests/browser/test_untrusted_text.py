@@ -10,7 +10,6 @@ from tests.browser.hub import Hub
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.xdist_group("chromium"),
 ]
 
 

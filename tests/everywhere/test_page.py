@@ -21,7 +21,6 @@ from tests.tree import ROOT
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
-    pytest.mark.xdist_group("chromium"),
 ]
 
 PAGE = Path(__file__).with_name("page.html")

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent / "node"
 FILES = ("package.json", "package-lock.json", "echo_bot.cjs", "web_calls.cjs")
 INSTALL_LIMIT_S = 50
 Json = dict[str, Any]
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
+pytestmark = pytest.mark.node
 
 
 @pytest.fixture(scope="module")
