@@ -16,10 +16,13 @@ from tests.simulators.telegram.state import CallbackQuery
 from tests.simulators.telegram.world import Chat, Message
 
 SECOND_TOKEN, OTHER_ACCOUNT = "654321:BBB", 8
-ONE_BOT = House(owners=(f"telegram:{OWNER}", f"telegram:{OTHER_ACCOUNT}"), groups="addressed")
+OFTEN = "[approvals]\nshell_per_minute = 1000\nshell_per_hour = 1000\n"
+"""More calls are approved here within a minute than a person's usual limit lets through."""
+ONE_BOT = House(owners=(f"telegram:{OWNER}", f"telegram:{OTHER_ACCOUNT}"), groups="addressed", extra=OFTEN)
 TWO_BOTS = House(
     owners=(f"telegram:{OWNER}", f"second:{OTHER_ACCOUNT}"),
     bots={"telegram": TOKEN, "second": SECOND_TOKEN},
+    extra=OFTEN,
 )
 
 Act = Callable[[], object]

@@ -68,7 +68,7 @@ class _Writer:
                 )
 
     def pytest_sessionfinish(self) -> None:
-        folder = self._root / "docs" / "proof"
+        folder, commit = self._root / "docs" / "proof", self._commit()
         for suite, records in self._records.items():
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{suite}.json"
@@ -76,7 +76,7 @@ class _Writer:
             page = {
                 "suite": suite,
                 "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "commit": self._commit(),
+                "commit": commit,
                 "seed": self._profile.seed,
                 "python": platform.python_version(),
                 "cores": os.cpu_count(),
