@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.errors import needed_to_start
+from bot.errors import StartError, needed_to_start
 
 ACCESS_NAME = "api.json"
 TOKEN_BYTES = 32
@@ -51,9 +51,13 @@ def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
 
 
 def read_access(data_dir: Path) -> ApiAccess | None:
-    """What a hub has published; None if there is nothing to be read."""
+    """What a hub has published; None if there is nothing to be read. Raises StartError if it is not ours to
+    read: the hub is another user's."""
     try:
         page = json.loads((data_dir / ACCESS_NAME).read_text())
         return ApiAccess(str(page["url"]), str(page["token"]))
+    except PermissionError as error:
+        advice = "run this as the user the hub runs as"
+        raise StartError(f"{data_dir / ACCESS_NAME} cannot be used: {error.strerror}; {advice}") from error
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -47,7 +47,11 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     findings += _policy(config.policy.file)
     findings += file_findings(loaded)
     findings += _room(data_dir)
-    findings.append(await _store(loaded.database, there=loaded.database.is_file()))
+    try:
+        findings.append(await _store(loaded.database, there=loaded.database.is_file()))
+    except OSError as error:
+        problem = f"{loaded.database} cannot be read: {error.strerror}"
+        findings.append(broken("store", problem, "run this as the user the hub runs as"))
     running = _is_held(data_dir)
     if running:
         findings += await _hub(status)

@@ -51,7 +51,10 @@ def _data_dir(data_dir: Path) -> Iterator[Finding]:
 
 
 def _open_to_others(path: Path) -> bool:
-    return path.exists() and bool(stat.S_IMODE(path.stat().st_mode) & FOR_OTHERS)
+    try:
+        return bool(stat.S_IMODE(path.stat().st_mode) & FOR_OTHERS)
+    except OSError:  # it is not there, or is said to be unusable by whoever reads it
+        return False
 
 
 def _configuration(loaded: Loaded) -> Iterator[Finding]:

@@ -7,10 +7,7 @@ import contextlib
 import json
 import os
 import ssl
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,21 +15,22 @@ import aiohttp
 
 from bot.certificates import Certificates
 from bot.channel_settings import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
-from bot.findings import Finding, broken, fine, warning
+from bot.findings import Finding, broken, fine
+from bot.probe_answers import (
+    Answer,
+    clock,
+    discord_bot,
+    discord_intents,
+    provider,
+    slack_app,
+    slack_bot,
+    telegram_bot,
+    telegram_groups,
+)
 from bot.settings import Config, Model
-from channels.telegram.privacy import GroupRights, hints
 
 ANSWER_LIMIT_S = 10.0
 BODY_LIMIT_BYTES = 1024 * 1024
-SKEW_LIMIT_S = 60
-"""Clocks of machines that are kept in time agree within a second; signed requests are good for minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    page: Any
-    date: str | None
 
 
 class _Unreached(Exception):
@@ -62,9 +60,10 @@ class Probes:
         headers = {"Authorization": f"Bot {channel.token.get_secret_value()}"}
         try:
             answer = await self._get(f"{channel.api_base_url}/users/@me", headers)
+            app = await self._get(f"{channel.api_base_url}/applications/@me", headers)
         except _Unreached as error:
             return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
-        return [_discord_bot(what, answer), *_clock(host, answer.date)]
+        return [discord_bot(what, answer), *discord_intents(what, app), *clock(host, answer.date)]
 
     async def _slack(self, name: str, channel: SlackChannel) -> list[Finding]:
         what = f"channel {name}"
@@ -72,9 +71,15 @@ class Probes:
         headers = {"Authorization": f"Bearer {channel.bot_token.get_secret_value()}"}
         try:
             answer = await self._get(f"{channel.api_base_url}/auth.test", headers)
+            findings = [slack_bot(what, answer), *clock(host, answer.date)]
+            if channel.mode == "socket" and channel.app_token is not None:
+                # Slack has no quieter question for it: an address that nobody uses lapses by itself.
+                app = {"Authorization": f"Bearer {channel.app_token.get_secret_value()}"}
+                url = f"{channel.api_base_url}/apps.connections.open"
+                findings += slack_app(what, await self._ask("POST", url, app))
         except _Unreached as error:
             return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
-        return [_slack_bot(what, answer), *_clock(host, answer.date)]
+        return findings
 
     async def _telegram(self, name: str, channel: TelegramChannel) -> list[Finding]:
         what = f"channel {name}"
@@ -84,7 +89,8 @@ class Probes:
             answer = await self._get(f"{channel.api_base_url}/bot{token}/getMe", {})
         except _Unreached as error:
             return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
-        return [_bot(what, answer), *_clock(host, answer.date), *_groups(name, channel, answer)]
+        groups = telegram_groups(name, channel, answer)
+        return [telegram_bot(what, answer), *clock(host, answer.date), *groups]
 
     async def groups(self, name: str, channel: ChannelSection) -> list[Finding]:
         """What a bot that runs elsewhere is shown in groups; nothing if the platform does not say."""
@@ -92,7 +98,8 @@ class Probes:
             return []
         with contextlib.suppress(_Unreached):  # the hub that runs knows more about that
             token = channel.token.get_secret_value()
-            return _groups(name, channel, await self._get(f"{channel.api_base_url}/bot{token}/getMe", {}))
+            answer = await self._get(f"{channel.api_base_url}/bot{token}/getMe", {})
+            return telegram_groups(name, channel, answer)
         return []
 
     async def model(self, model: Model) -> list[Finding]:
@@ -107,14 +114,18 @@ class Probes:
             answer = await self._get(f"{model.base_url}/models", headers)
         except _Unreached as error:
             return [broken(what, f"{host} cannot be reached: {error}", "check the network and base_url")]
-        return [_provider(what, host, model.model, answer)]
+        return [provider(what, host, model.model, answer)]
 
-    async def _get(self, url: str, headers: Mapping[str, str]) -> _Answer:
-        tls = self._certificates.for_url(url)
+    async def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
+        return await self._ask("GET", url, headers)
+
+    async def _ask(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+        tls = self._certificates.for_url(url) or True
         try:
-            async with self._http.get(url, headers=headers, ssl=tls or True, allow_redirects=False) as answer:
+            asking = self._http.request(method, url, headers=headers, ssl=tls, allow_redirects=False)
+            async with asking as answer:
                 body = await answer.content.read(BODY_LIMIT_BYTES)
-                return _Answer(answer.status, _json(body), answer.headers.get("Date"))
+                return Answer(answer.status, _json(body), answer.headers.get("Date"))
         except TimeoutError as error:
             raise _Unreached(f"no answer within {ANSWER_LIMIT_S:g} s") from error
         except (ssl.SSLError, aiohttp.ClientSSLError) as error:
@@ -162,77 +173,3 @@ def _json(body: bytes) -> Any:
         return json.loads(body)
     except ValueError:
         return None
-
-
-def _bot(what: str, answer: _Answer) -> Finding:
-    match answer.status, answer.page:
-        case 200, {"ok": True, "result": {"username": str(username)}}:
-            return fine(what, f"the token is good: @{username}")
-        case ((401 | 404), {"ok": False}):
-            return broken(what, "the platform refuses the token", "copy it again from @BotFather")
-        case status, _:
-            advice = "check api_base_url, or try again later"
-            return broken(what, f"unexpected answer (HTTP {status})", advice)
-
-
-def _slack_bot(what: str, answer: _Answer) -> Finding:
-    match answer.status, answer.page:
-        case 200, {"ok": True, "user": str(user), "team": str(team)}:
-            return fine(what, f"the token is good: {user} in {team}")
-        case 200, {"ok": False, "error": str(error)}:
-            advice = "copy the bot token again from api.slack.com/apps (Install App)"
-            return broken(what, f"the platform refuses the token ({error})", advice)
-        case status, _:
-            return broken(
-                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
-            )
-
-
-def _discord_bot(what: str, answer: _Answer) -> Finding:
-    match answer.status, answer.page:
-        case 200, {"id": str(), "username": str(username)}:
-            return fine(what, f"the token is good: {username}")
-        case 401, _:
-            advice = "copy it again from discord.com/developers/applications (Bot, Reset Token)"
-            return broken(what, "the platform refuses the token", advice)
-        case status, _:
-            return broken(
-                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
-            )
-
-
-def _groups(name: str, channel: TelegramChannel, answer: _Answer) -> list[Finding]:
-    match answer.status, answer.page:
-        case 200, {"ok": True, "result": {**me}}:
-            found = hints(channel.groups, GroupRights.read(me))
-        case _:
-            return []
-    what = f"groups of {name}"
-    return [warning(what, hint.text, hint.fix) if hint.fix else fine(what, hint.text) for hint in found]
-
-
-def _provider(what: str, host: str, name: str, answer: _Answer) -> Finding:
-    match answer.status, answer.page:
-        case ((401 | 403), _):
-            return broken(what, f"{host} refuses the key", "set a valid api_key")
-        case 200, {"data": [*models]}:
-            known = [model.get("id") for model in models if isinstance(model, dict)]
-            if name in known:
-                return fine(what, f"{host} takes the key and knows {name}")
-            return warning(what, f"{host} does not list {name}", "check the model's name")
-        case status, _ if status >= 500:
-            return broken(what, f"{host} has trouble (HTTP {status})", "try again later, or add a fallback")
-        case status, _:
-            advice = "base_url should end where /chat/completions begins, as a rule in /v1"
-            return warning(what, f"{host} lists no models (HTTP {status})", advice)
-
-
-def _clock(host: str, date: str | None) -> list[Finding]:
-    try:
-        skew_s = time.time() - parsedate_to_datetime(date or "").timestamp()
-    except ValueError:
-        return []
-    if abs(skew_s) <= SKEW_LIMIT_S:
-        return [fine("clock", f"agrees with {host}")]
-    word = "ahead of" if skew_s > 0 else "behind"
-    return [broken("clock", f"{abs(skew_s):.0f} s {word} {host}", "set it, for example by NTP")]

@@ -49,7 +49,7 @@ def _mcp(servers: "McpServers") -> dict[str, ServerHealth]:
 
 
 def _iso(at: int) -> str:
-    return datetime.fromtimestamp(at / SECOND_US, UTC).isoformat()
+    return datetime.fromtimestamp(at // SECOND_US, UTC).isoformat()
 
 
 async def _takes_writes(store: Store) -> bool:

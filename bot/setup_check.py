@@ -43,5 +43,6 @@ async def _models(config: Config) -> Sequence[Finding]:
             if trial.problem is None:
                 findings.append(fine(what, f"answered in {trial.total_s:.1f} s: {trial.answer[:40]}"))
             else:
-                findings.append(broken(what, trial.problem, "check the key, the model's name and base_url"))
+                problem = trial.problem.removeprefix(f"{what}: ")
+                findings.append(broken(what, problem, "check the key, the model's name and base_url"))
     return findings

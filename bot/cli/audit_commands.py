@@ -19,7 +19,7 @@ def audit_export(
     config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object a line.")] = False,
 ) -> None:
-    """All records, the oldest first, beside a running hub or without one; see also `audit verify`."""
+    """All records, the oldest first. Works beside a running hub or without one."""
     from bot.cli import audit
     from bot.cli.ending import ended
 
@@ -35,7 +35,9 @@ def audit_verify(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Whether all records are as they were written: 0 if they are, 1 with what is wrong with which.
+    """Whether all records are as they were written.
+
+    The exit code is 0 if they are; else 1, with what is wrong with which.
 
     Finds what was changed, deleted, inserted, moved or cut off. The head it prints, kept where nobody who can
     write to the data directory can write, shows a later cut even if the file of heads was cut, too.
@@ -58,7 +60,9 @@ def policy_test(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge the calls of the past by the rules as they are now, and list what would be decided otherwise.
+    """Judge the calls of the past by the rules as they are now.
+
+    Lists what would be decided otherwise.
 
     The rules are those of the configuration (also another one: --config) with the policy given; people's
     grants, settings and roles are those of today. Nothing is changed.

@@ -96,7 +96,8 @@ def _front(loaded: Loaded, *, as_json: bool) -> Front:
     text = sys.stdin.buffer.read(INPUT_LIMIT_BYTES).decode("utf-8", "replace")
     if not text.strip():
         raise TalkFailed(SAYS_NOTHING)
-    return lambda held: PipeTalk(held.talk, _write).one_message(text)
+    # The line ends that `echo` and editors put behind a text are none of it, as in the shell's $(...).
+    return lambda held: PipeTalk(held.talk, _write).one_message(text.rstrip("\r\n"))
 
 
 async def _lines(held: "Conversation") -> bool:

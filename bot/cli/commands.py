@@ -61,7 +61,9 @@ def chat(
         bool, typer.Option("--json", help="For programs: one JSON object a line, in and out.")
     ] = False,
 ) -> None:
-    """Talk to the hub in this terminal; `echo hello | hubbub chat` sends one message and prints the answer.
+    """Talk to the hub in this terminal.
+
+    `echo hello | hubbub chat` sends one message and prints the answer.
 
     Enter sends, Alt-Enter begins a new line, Tab completes commands. What waits for a decision is answered by
     the key it names. Ctrl-C stops what runs, a second Ctrl-C or Ctrl-D leaves.
@@ -84,7 +86,7 @@ def why(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what became of a message, and why; without a key also what was only counted."""
+    """Say what became of a message, and why. Without a key also what was only counted."""
     from bot.cli import explaining
     from bot.cli.ending import ended
 
@@ -93,7 +95,7 @@ def why(
 
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Look at everything the hub needs, and say what to do about what is wrong."""
+    """Look at everything the hub needs. Each finding says what to do about it."""
     from bot.cli.ending import ended
     from bot.cli.examining import doctor as examine
 
@@ -119,7 +121,7 @@ def threads_show(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What was said in a conversation, tool calls and their results included."""
+    """What was said in a conversation. Tool calls and their results are included."""
     from bot.cli.ending import ended
 
     if prompt:

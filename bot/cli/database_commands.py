@@ -12,7 +12,7 @@ db_commands = typer.Typer(help="Look after the database.", no_args_is_help=True)
 
 @db_commands.command("check")
 def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Read all of it and say whether it is sound, beside a running hub or without one."""
+    """Read all of it and say whether it is sound. Works beside a running hub or without one."""
     from bot.cli import database
     from bot.cli.ending import ended
 
@@ -25,7 +25,7 @@ def db_backup(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy it as it is at one moment, beside a running hub or without one."""
+    """Copy it as it is at one moment. Works beside a running hub or without one."""
     from bot.cli import database
     from bot.cli.ending import ended
 
@@ -38,7 +38,7 @@ def db_restore(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a copy in its place, while no hub runs; what was there is kept under another name."""
+    """Put a copy in its place, while no hub runs. What was there is kept under another name."""
     from bot.cli import database
     from bot.cli.ending import ended
 
@@ -47,7 +47,7 @@ def db_restore(
 
 @db_commands.command("upgrade")
 def db_upgrade(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Bring it up to date, as the next start of the hub would, after making a copy."""
+    """Bring it up to date, after making a copy. The next start of the hub would do so as well."""
     from bot.cli import database
     from bot.cli.ending import ended
 

@@ -36,4 +36,14 @@ def ended(command: Callable[[], None]) -> int:
     except (StoreError, StartError) as error:
         complain(f"hubbub: {error}")
         return FAILED
+    except OSError as error:
+        if error.filename is None:  # nothing about a file, such as a reader of the output that has gone
+            raise
+        complain(f"hubbub: {_unusable(error)}")
+        return FAILED
     return OK
+
+
+def _unusable(error: OSError) -> str:
+    said = f"{error.filename} cannot be used: {error.strerror or type(error).__name__}"
+    return f"{said}; run this as the user the hub runs as" if isinstance(error, PermissionError) else said

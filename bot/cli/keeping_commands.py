@@ -62,7 +62,7 @@ def permissions_set(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set what holds for one tool, whatever the preset says; without --user for the owner.
+    """Set what holds for one tool, whatever the preset says. Without --user for the owner.
 
     A disabled tool is hidden from the model and refused if it is called all the same. A tool that always asks
     does so also when it is allowed.
@@ -102,7 +102,7 @@ def secrets_delete(name: SecretArgument, config: ConfigOption = None, as_json: J
 
 @secrets_commands.command("rotate")
 def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Change the vault's key: every secret is sealed anew, and the old key opens nothing any more."""
+    """Change the vault's key. Every secret is sealed anew, and the old key opens nothing any more."""
     from bot.cli import keeping
     from bot.cli.ending import ended
 

@@ -39,7 +39,9 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Make a configuration: asks, tries the tokens and the model, writes hubbub.toml and hubbub.env.
+    """Make a configuration by a few questions.
+
+    Tries the tokens and the model, and writes hubbub.toml and hubbub.env.
 
     Tokens and keys are asked for, or taken from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
     DISCORD_TOKEN and OPENAI_API_KEY; never from the command line.
@@ -63,7 +65,7 @@ def init(
 
 
 def login(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """A fresh link to the running hub's console; good once, for 15 minutes."""
+    """A fresh link to the running hub's console. It is good once, for 15 minutes."""
     from bot.cli.ending import ended
     from bot.cli.login import login as link
 
@@ -91,7 +93,7 @@ def logs(
 
 @models_commands.command("test")
 def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """One short call to each configured model: does it answer, how fast, for how many tokens."""
+    """One short call to each configured model. Says whether it answers, how fast, for how many tokens."""
     from bot.cli.ending import ended
     from bot.cli.models import try_each
 
@@ -100,7 +102,7 @@ def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 
 @config_commands.command("check")
 def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Read the configuration and say whether it is right; with --json also what is in force."""
+    """Read the configuration and say whether it is right. With --json also what is in force."""
     from bot.cli.configuration import check
     from bot.cli.ending import ended
 
@@ -109,7 +111,7 @@ def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> No
 
 @config_commands.command("reload")
 def config_reload(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """The running hub reads it again: channels take up their tokens, the rest holds from the next start."""
+    """Have the running hub read it again. Channels take up tokens, the rest holds from the next start."""
     from bot.cli.configuration import reload
     from bot.cli.ending import ended
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import typer
 
+from channels.table_layout import display_width
 from core.clock import SECOND_US
 
 NOT_SHOWN = "\ufffd"
@@ -44,9 +45,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     if sys.stdout.isatty():
         _draw(columns, cells)
         return
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(columns, *cells, strict=True)]
     for row in (columns, *cells):
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        padded = (cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True))
         typer.echo("  ".join(padded).rstrip())
 
 

@@ -8,7 +8,7 @@ import typer
 from bot.cli.parameters import ConfigOption, JsonOption
 
 routines_commands = typer.Typer(
-    help="What is done by itself: by the clock, a message, an event, a webhook.", no_args_is_help=True
+    help="What is done by itself, by the clock, a message or an event.", no_args_is_help=True
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The routine's name, or its id.")]
@@ -68,7 +68,7 @@ def routines_add(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a routine: what fires it, and what the model is asked then; without a trigger only you fire it."""
+    """Make a routine. Say what fires it, and what the model is asked then; without a trigger only you do."""
     from bot.cli import routines
     from bot.cli.ending import ended
 
@@ -97,7 +97,7 @@ def routines_edit(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change what is given, and nothing else; a routine stays of the kind it is."""
+    """Change what is given, and nothing else. A routine stays of the kind it is."""
     from bot.cli import routines
     from bot.cli.ending import ended
 
@@ -154,7 +154,7 @@ def routines_test(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Whether and why a message would fire one, and what the model would get; nothing is run."""
+    """Whether and why a message would fire one. Says what the model would get; nothing is run."""
     from bot.cli import routines
     from bot.cli.ending import ended
 

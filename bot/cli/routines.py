@@ -10,6 +10,7 @@ import typer
 from bot.api_access import ApiAccess
 from bot.cli.changing import in_place
 from bot.cli.ending import USAGE, CommandFailed
+from bot.cli.looking import existing_database
 from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
 from bot.config import load
 from bot.routine_desk import RoutineActions
@@ -18,9 +19,18 @@ from bot.routine_views import RoutineView
 T = TypeVar("T")
 
 
-def at_routines(path: Path | None, action: Callable[[RoutineActions], Awaitable[T]]) -> T:
+def looked_up(path: Path | None, question: Callable[[RoutineActions], Awaitable[T]]) -> T:
+    """The answer to what changes nothing. Raises CommandFailed without a database."""
+    return at_routines(path, question, new_database=False)
+
+
+def at_routines(
+    path: Path | None, action: Callable[[RoutineActions], Awaitable[T]], *, new_database: bool = True
+) -> T:
     """What the action comes to, here or in the running hub. Raises CommandFailed if refused."""
     loaded = load(path, secrets=False)
+    if not new_database:
+        existing_database(loaded.database)
 
     async def here() -> T:
         from bot.offline import offline_routines
@@ -41,7 +51,7 @@ def at_routines(path: Path | None, action: Callable[[RoutineActions], Awaitable[
 
 def list_routines(path: Path | None, *, as_json: bool) -> None:
     """All of them."""
-    found = list(at_routines(path, lambda desk: desk.listed()))
+    found = list(looked_up(path, lambda desk: desk.listed()))
     if as_json:
         print_json(found)
     elif found:
@@ -57,7 +67,7 @@ def list_routines(path: Path | None, *, as_json: bool) -> None:
 
 def show(path: Path | None, name: str, *, as_json: bool) -> None:
     """One, with all it says."""
-    found = at_routines(path, lambda desk: desk.show(name))
+    found = looked_up(path, lambda desk: desk.show(name))
     if as_json:
         print_json(found)
         return
@@ -70,7 +80,7 @@ def show(path: Path | None, name: str, *, as_json: bool) -> None:
 
 def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
     """Its newest runs."""
-    runs = list(at_routines(path, lambda desk: desk.history(name, limit)))
+    runs = list(looked_up(path, lambda desk: desk.history(name, limit)))
     if as_json:
         print_json(runs)
     elif runs:
@@ -92,7 +102,7 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
 
 def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
     """Whether a message would fire it; nothing is run."""
-    trial = at_routines(path, lambda desk: desk.test(name, text))
+    trial = looked_up(path, lambda desk: desk.test(name, text))
     if as_json:
         print_json(trial)
         return

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.bot.in_process import command
 from tests.bot.program import Ended, environment, hubbub
 from tests.patience import PATIENCE_S
 
@@ -25,8 +26,13 @@ async def test_a_piped_message_is_answered_and_what_waits_is_told(tmp_path: Path
     greeted = await piped(tmp_path, "hello\n**you**\n")
     assert (greeted.code, greeted.err) == (0, "")
     assert greeted.out.startswith("You said: hello\nyou\n\nI am the built-in demo model.")
-    asked = await piped(tmp_path, "run: echo ok > out.txt")
+    asked = await piped(tmp_path, "run: echo ok > out.txt\n")
     assert asked.code == 1
+    (thread,) = json.loads((await asyncio.to_thread(command, tmp_path, "threads", "list", "--json")).out)
+    shown = await asyncio.to_thread(command, tmp_path, "threads", "show", thread["id"])
+    assert "user: hello\n    **you**\n" in shown.out.replace("user: \n    ", "user: ")
+    assert "user: run: echo ok > out.txt\n" in shown.out  # the line end that `echo` writes is none of it
+    assert "assistant: \n" not in shown.out.replace("assistant: \n    ", "")  # only what was said
     assert "You said" not in asked.out
     assert "command: echo ok > out.txt" in asked.out
     (waiting,) = json.loads((await hubbub(tmp_path, "approvals", "list", "--json")).out)

@@ -47,7 +47,7 @@ class Server(Served):
 
     async def start(self) -> App:
         """Start the hub; returns when it serves."""
-        self._write_config()
+        self.write_config()
         return await self.serve(Seams(clock=self.clock))
 
     async def becomes(self, state: str) -> str:
@@ -89,7 +89,8 @@ class Server(Served):
         pressed = self.discord.user_presses_button(person, card.id, button)
         return await self.discord.wait_interaction(pressed.id, LIMIT_S)
 
-    def _write_config(self) -> None:
+    def write_config(self) -> None:
+        """What it starts with."""
         (self.directory / "hubbub.toml").write_text(
             f"""
 [hub]

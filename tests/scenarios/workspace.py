@@ -45,7 +45,7 @@ class Workspace(Served):
 
     async def start(self) -> App:
         """Start the hub; returns when its channel runs."""
-        self._write_config()
+        self.write_config()
         app = await self.serve(Seams(clock=self.clock))
         if self.mode == "http":
             base = f"{app.url}/channels/slack"
@@ -76,7 +76,8 @@ class Workspace(Served):
 
         return await self.slack.wait_for(shown, LIMIT_S)
 
-    def _write_config(self) -> None:
+    def write_config(self) -> None:
+        """What it starts with."""
         receiving = f'app_token = "{APP_TOKEN}"' if self.mode == "socket" else f'signing_secret = "{SECRET}"'
         (self.directory / "hubbub.toml").write_text(
             f"""

@@ -39,9 +39,9 @@ def drop(tx: Transaction, name: str, by: str | None = None) -> bool:
 def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
     """What a database holds before any store is open on it; nothing where there is none, or it is older than
     secrets are. Raises StoreUnavailable if it cannot be read."""
-    if not path.is_file():
-        return ()
     try:
+        if not path.is_file():
+            return ()
         connection = connect_reader(path)
         try:
             if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'secrets'").fetchone() is None:
@@ -49,6 +49,7 @@ def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
             rows = connection.execute(f"SELECT {SEALED} FROM secrets ORDER BY name").fetchall()  # noqa: S608
         finally:
             connection.close()
-    except sqlite3.Error as error:
-        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+    except (OSError, sqlite3.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StoreUnavailable(f"{path} cannot be read: {why}") from error
     return tuple(secret_of(row) for row in rows)
