@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from channels.blocks import showable
+from channels.slack.commands import meant_by
 from channels.slack.places import address_of, micros_of, order_key_of, ref_of
 from channels.slack.wire import Command, EventPayload, File, Interaction, MessageEvent
-from core import texts
 from core.clock import SECOND_US
 from core.messages import (
     EDIT,
@@ -141,8 +141,6 @@ def read_command(form: Mapping[str, str], account: Account, channel: str, now: i
         return Unreadable(_unreadable_key(form, account, now), channel, _summary(error), now)
     direct = typed.channel_id.startswith("D")
     address = address_of(typed.channel_id)
-    text = showable(typed.text).strip() or "/help"
-    word = text.partition(" ")[0].lower()
     return InboundMessage(
         key=f"sl:{account.team_id}:c:{typed.trigger_id}",
         order_key=order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}"),
@@ -150,14 +148,11 @@ def read_command(form: Mapping[str, str], account: Account, channel: str, now: i
         address=address,
         scope=address,
         sender=Sender(typed.user_id, showable(typed.user_name or typed.user_id)),
-        text=f"/{text}" if word in _COMMAND_WORDS else text,
+        text=meant_by(showable(typed.text)),
         sent_at=now,
         direct=direct,
         addressed=True,
     )
-
-
-_COMMAND_WORDS = frozenset(name for name, _ in texts.COMMANDS)
 
 
 def plain_text(text: str, account: Account) -> tuple[str, bool]:

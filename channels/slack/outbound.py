@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from channels.channel import Payload
+from channels.slack.commands import typed_here
 from channels.slack.rendering import SlackText, escaped, render_plain
 from channels.slack.rendering import render as render_blocks
 from core.messages import File, Message
@@ -28,7 +29,7 @@ class Upload(NamedTuple):
 def render(message: Message) -> tuple[Payload, ...]:
     """One payload per Slack message it takes; see Channel.render. Raises ValueError for choices without a
     prompt. What is answered needs no quoting: answers stand in its thread."""
-    texts = list(render_blocks(message.blocks))
+    texts = list(render_blocks(typed_here(message.blocks)))
     if message.outcome is not None and not texts:
         texts = [SlackText("", ())]
     payloads = [_payload(text) for text in texts]

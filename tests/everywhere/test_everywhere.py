@@ -157,7 +157,9 @@ def _the_card(name: str, held: Held) -> None:
         prompt_id = values[0].split(":")[1]
         assert labels == ("Approve", "Deny", "Edit…")
         assert values == (f"p:{prompt_id}:0", f"p:{prompt_id}:1", f"p:{prompt_id}:e")
-        assert visible(held.card) == f"{card}{gap(name)}or type /approve {prompt_id} or /deny {prompt_id}"
+        slash = "/hubbub " if name == "slack" else "/"  # Slack keeps other slashes to itself
+        typed = f"or type {slash}approve {prompt_id} or {slash}deny {prompt_id}"
+        assert visible(held.card) == f"{card}{gap(name)}{typed}"
     assert settled.buttons == ()
     asides = [one.text for one in held.transcript if one.aside]
     # A command of Discord's wants an answer of its own; a press is answered by the card.

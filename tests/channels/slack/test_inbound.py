@@ -126,7 +126,7 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "typed,said", [("", "/help"), ("stop", "/stop"), ("status now", "/status now"), ("good day", "good day")]
+    "typed,said", [("", "/help"), ("stop", "/stop"), ("status now", "status now"), ("good day", "good day")]
 )
 def test_a_slash_command_says_what_was_typed(typed: str, said: str) -> None:
     form = {"command": "/hubbub", "text": typed, "channel_id": "D1", "user_id": "UANN", "trigger_id": "1.2.a"}
