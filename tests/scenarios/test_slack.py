@@ -129,9 +129,21 @@ async def test_a_strangers_press_is_refused_where_only_they_see_it(tmp_path: Pat
 async def test_a_slash_command_is_a_command_or_a_message(tmp_path: Path) -> None:
     async with open_workspace(tmp_path) as place:
         place.slack.user_runs_command(OWNER, "/hubbub", "help", place.direct())
-        await place.hears(place.direct(), "/status")
-        place.slack.user_runs_command(OWNER, "/hubbub", "good morning", place.direct())
-        await place.hears(place.direct(), "You said: good morning")
+        await place.hears(place.direct(), "/hubbub status")
+        for text in ("good morning", "help me with a letter"):
+            place.slack.user_runs_command(OWNER, "/hubbub", text, place.direct())
+            await place.hears(place.direct(), f"You said: {text}")
+
+
+async def test_a_card_says_what_can_be_typed_on_slack_and_that_works(tmp_path: Path) -> None:
+    async with open_workspace(tmp_path) as place:
+        place.slack.user_sends_text(OWNER, "please run: echo ran >> log")
+        card = place.slack.look(await place.card(place.direct())).text
+        typed = card.partition("or type ")[2].partition(" or ")[0]
+        command, _, behind = typed.partition(" ")
+        place.slack.user_runs_command(OWNER, command, behind, place.direct())
+        await place.hears(place.direct(), "Done:")
+        assert (place.files / "log").read_text() == "ran\n"
 
 
 async def test_an_edit_changes_what_waits_and_a_deletion_nothing(tmp_path: Path) -> None:
@@ -162,9 +174,12 @@ async def test_files_come_in_by_name_and_content_and_go_out(tmp_path: Path) -> N
             await slack.fetch(sent, 11)
         (place.files / "report.txt").write_bytes(b"all is well")
         (part,) = slack.render(Message((), files=(File("report.txt", "report.txt", "text/plain"),)))
-        await slack.post(Address(place.direct()), part, nonce="n")
-        shown = [m for m in place.slack.bot_messages(place.direct()) if m.body.get("files")]
-        assert [message.body["files"][0]["name"] for message in shown] == ["report.txt"]
+        posted = await slack.post(Address(place.direct()), part, nonce="n")
+        (shown,) = [m for m in place.slack.bot_messages(place.direct()) if m.body.get("files")]
+        assert [file["name"] for file in shown.body["files"]] == ["report.txt"]
+        assert await slack.retract(posted.ref)
+        assert place.slack.look(shown).text == "[This file was deleted.]"
+        assert not await slack.retract(posted.ref)
 
 
 async def test_a_rate_limit_costs_no_message_and_no_order(tmp_path: Path) -> None:

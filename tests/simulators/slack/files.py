@@ -25,6 +25,7 @@ class File:
     content: bytes | None = None
     padding_bytes: int = 0
     completed: bool = False
+    deleted: bool = False
     channels: list[str] = field(default_factory=list)
 
     @property
@@ -37,7 +38,9 @@ class File:
         return (self.content or b"") + b"\0" * self.padding_bytes
 
     def to_json(self, base_url: str, team_id: str) -> Json:
-        """The file object; ``base_url`` is where the simulator serves files."""
+        """The file object; ``base_url`` is where the simulator serves files. Of a deleted file only that."""
+        if self.deleted:
+            return {"id": self.id, "mode": "tombstone"}
         kind = self.name.rpartition(".")[2].lower() if "." in self.name else "text"
         private = f"{base_url}/files-pri/{team_id}-{self.id}"
         return {

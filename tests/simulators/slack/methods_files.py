@@ -99,12 +99,35 @@ def _channels(call: Call) -> list[Channel]:
     return found
 
 
+@method("files.delete", scope="files:write", tier=3)
+def delete_file(call: Call) -> Json:
+    """https://docs.slack.dev/reference/methods/files.delete: what showed it says that it is gone."""
+    file = call.sim.world.files.get(call.params.required("file"))
+    if file is None or not file.completed:
+        raise SlackError("file_not_found")
+    if file.deleted:
+        raise SlackError("file_deleted")
+    if file.user_id != call.app.user.id:
+        raise SlackError("cant_delete_file")
+    file.deleted = True
+    for channel in file.channels:
+        for message in call.sim.world.channels[channel].messages.values():
+            shown = message.body.get("files", [])
+            message.body["files"] = [
+                call.sim.file_json(file.id) if one["id"] == file.id else one for one in shown
+            ]
+    call.sim.changed()
+    return {"ok": True}
+
+
 @method("files.info", scope="files:read", tier=4)
 def file_info(call: Call) -> Json:
     name = call.params.required("file")
     file = call.sim.world.files.get(name)
     if file is None or not file.completed:
         raise SlackError("file_not_found")
+    if file.deleted:
+        raise SlackError("file_deleted")
     return {
         "ok": True,
         "file": call.sim.file_json(name),

@@ -218,7 +218,7 @@ class ApiServer:
     async def _download(self, app: App | None, path: str) -> web.Response:
         name = path.partition("/")[0].rpartition("-")[2]
         file = self._sim.world.files.get(name)
-        if app is None or app.bot_token in app.revoked or file is None or not file.completed:
+        if app is None or app.bot_token in app.revoked or file is None or not file.completed or file.deleted:
             return web.Response(status=302, headers={"Location": f"/login?redir=%2Ffiles-pri%2F{name}"})
         if not any(app.user.id in self._sim.world.channels[c].members for c in file.channels):
             return web.Response(status=302, headers={"Location": f"/login?redir=%2Ffiles-pri%2F{name}"})

@@ -21,7 +21,7 @@ def seen(body: Json, names: Mapping[str, str]) -> Seen:
     view = _View(names, into)
     blocks = body.get("blocks")
     lines = [view.block(block) for block in blocks] if blocks else [view.mrkdwn(body.get("text", ""))]
-    lines += [f"[{file['name']}]" for file in body.get("files", [])]
+    lines += [f"[{file.get('name') or 'This file was deleted.'}]" for file in body.get("files", [])]
     into.text = "\n".join(line for line in lines if line)
     return into
 

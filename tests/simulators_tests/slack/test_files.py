@@ -78,3 +78,30 @@ async def test_steps_cannot_be_left_out(sim: SlackSimulator, client: Slack, dm: 
         await client.files_completeUploadExternal(files=files, channel_id=dm)
     with pytest.raises(SlackApiError, match="invalid_arguments"):
         await client.files_getUploadURLExternal(filename="empty", length=0)
+
+
+async def test_a_deleted_file_leaves_a_mark_and_is_fetched_no_more(
+    sim: SlackSimulator, client: Slack, general: str
+) -> None:
+    done = await client.files_upload_v2(channel=general, filename="a.txt", content="hello")
+    (file,) = done["files"]
+    url = sim.bot_messages(general)[0].body["files"][0]["url_private"]
+    await client.files_delete(file=file["id"])
+    (message,) = sim.bot_messages(general)
+    assert message.body["files"] == [{"id": file["id"], "mode": "tombstone"}]
+    assert sim.visible(general, message.ts) == "[This file was deleted.]"
+    headers = {"Authorization": f"Bearer {BOT_TOKEN}"}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(url, headers=headers, allow_redirects=False) as response,
+    ):
+        assert response.status == 302
+    theirs = sim.user_sends_file(ANN, "notes.md", "mine", channel=general).body["files"][0]["id"]
+    for wanted, error in (
+        (file["id"], "file_deleted"),
+        ("F0", "file_not_found"),
+        (theirs, "cant_delete_file"),
+    ):
+        with pytest.raises(SlackApiError) as refusal:
+            await client.files_delete(file=wanted)
+        assert refusal.value.response["error"] == error

@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from channels import slack
 from tests.patience import PATIENCE_S
 from tests.plugins.groups import required_groups
 from tests.simulators.slack import SlackSimulator
@@ -61,6 +63,14 @@ def _installed(folder: Path) -> str:
     if failure:
         shutil.rmtree(folder / "node_modules", ignore_errors=True)
     return failure
+
+
+def methods_of_the_adapter() -> set[str]:
+    """Those of the Web API that the hub's adapter names."""
+    sources = "".join(path.read_text() for path in Path(slack.__path__[0]).glob("*.py"))
+    named = re.findall(r'"((?:auth|chat|conversations|files|users|views)\.[A-Za-z.]+)"', sources)
+    assert len(set(named)) >= 15
+    return set(named)
 
 
 class EchoBot:
@@ -112,6 +122,9 @@ async def test_a_bot_hears_answers_is_pressed_and_commanded(
     assert (await bot.told("interactive"))["value"] == sent.ts
     assert (await sim.wait_settled(press.id)).state == "acked"
     assert (await sim.wait_text(dm, f"pressed by {ANN}")).ts == answer.ts
+    (view,) = await sim.wait_for(lambda: list(sim.views.values()))
+    sim.user_submits_view(ANN, view.id, {"words": "by hand"})
+    assert (await bot.told("submitted"))["values"]["said"]["words"]["value"] == "by hand"
     sim.user_runs_command(ANN, "/hubbub", "hi")
     assert (await sim.wait_ephemeral(ANN)).text == "you said hi"
     await sim.wait_acked()
@@ -158,4 +171,15 @@ async def test_the_web_api_as_the_javascript_client_understands_it(
     assert sim.world.files[file["id"]].read() == b"hello"
     streamed = sim.message(general, answers["stream"]["ts"])
     assert sim.look(streamed).text == "stream"
-    assert [sim.look(m).text for m in sim.bot_messages(general)] == ["changed", "see\n[a.txt]", "stream"]
+    assert answers["direct"]["channel"] == answers["opened"]["channel"]["id"] == sim.direct_channel(ANN).id
+    assert {one["id"] for one in answers["joined"]["channels"]} == {general, answers["direct"]["channel"]}
+    below = [one["text"] for one in answers["replies"]["messages"]]
+    assert below[0] == "changed"
+    assert below[-1] == "below"
+    assert [sim.look(m).text for m in sim.ephemerals(ANN)] == ["for you alone"]
+    assert (answers["deleted"]["ok"], answers["gone"]["error"]) == (True, "message_not_found")
+    assert answers["unfiled"]["ok"]
+    shown = [sim.look(m).text for m in sim.bot_messages(general)]
+    assert shown == ["changed", "see\n[This file was deleted.]", "stream"]
+    asked = {request.method for request in sim.requests()}
+    assert methods_of_the_adapter() - asked == {"views.open"}  # which answers a press, see above

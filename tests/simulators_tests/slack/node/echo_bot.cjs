@@ -30,7 +30,16 @@ socket.on('message', async ({ event, body, ack, retry_num, retry_reason }) => {
 });
 socket.on('interactive', async ({ body, ack }) => {
   await ack();
+  if (body.type === 'view_submission') {
+    return tell('submitted', { callback_id: body.view.callback_id, values: body.view.state.values });
+  }
   tell('interactive', { type: body.type, value: body.actions[0].value });
+  const input = { type: 'plain_text_input', action_id: 'words' };
+  await web.views.open({ trigger_id: body.trigger_id, view: {
+    type: 'modal', callback_id: 'form', title: { type: 'plain_text', text: 'Form' },
+    submit: { type: 'plain_text', text: 'Send' },
+    blocks: [{ type: 'input', block_id: 'said', label: { type: 'plain_text', text: 'Said' }, element: input }],
+  } });
   await web.chat.update({ channel: body.channel.id, ts: body.message.ts, text: `pressed by ${body.user.id}` });
 });
 socket.on('slash_commands', ({ body, ack }) => ack({ text: `you said ${body.text}` }));

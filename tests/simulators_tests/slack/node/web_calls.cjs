@@ -32,8 +32,19 @@ async function call(name, make) {
   }));
   const stream = web.chatStream({
     channel, thread_ts: sent.ts, recipient_team_id: answers.auth.team_id, recipient_user_id: user,
+    buffer_size: 1, // each piece is sent at once
   });
-  await stream.append({ markdown_text: '**str' });
+  await stream.append({ markdown_text: '**s' });
+  await stream.append({ markdown_text: 'tr' });
   await call('stream', () => stream.stop({ markdown_text: 'eam**' }));
+  const opened = await call('opened', () => web.conversations.open({ users: user }));
+  await call('direct', () => web.chat.postMessage({ channel: opened.channel.id, text: 'in private' }));
+  await call('joined', () => web.users.conversations({ types: 'im,public_channel', exclude_archived: true }));
+  await call('reply', () => web.chat.postMessage({ channel, thread_ts: sent.ts, text: 'below' }));
+  await call('replies', () => web.conversations.replies({ channel, ts: sent.ts, oldest: sent.ts }));
+  await call('aside', () => web.chat.postEphemeral({ channel, user, text: 'for you alone' }));
+  await call('deleted', () => web.chat.delete({ channel, ts: answers.reply.ts }));
+  await call('gone', () => web.chat.delete({ channel, ts: answers.reply.ts }));
+  await call('unfiled', () => web.files.delete({ file: answers.upload.files[0].files[0].id }));
   process.stdout.write(JSON.stringify(answers));
 })();
