@@ -27,9 +27,9 @@ TRY_TIMEOUT_S: Final = 20.0
 WAIT_LIMIT_S: Final = 30.0
 """The shortest limit the SDK takes."""
 TOTAL_TIMEOUT_S: Final = 60.0
+"""A request with everything the SDK does about it."""
 PUBLIC_THREAD: Final = 11
 """Channel Resource, Channel Types."""
-"""A request with everything the SDK does about it."""
 ANSWER_TIMEOUT_S: Final = 5.0
 """An interaction is good for 3 s."""
 FILE_TIMEOUT_S: Final = 120.0

@@ -52,9 +52,11 @@ async def on_slack(place: Workspace) -> Sequence[Conversation]:
 def brought_again(place: Workspace, messages: Sequence[object]) -> None:
     wanted = {message.ts for message in messages if isinstance(message, SlackMessage)}
     assert wanted
-    for record in place.slack.deliveries(kind="events_api"):
-        if record.payload["event"].get("ts") in wanted:
-            place.slack.redeliver(record.id)
+    events = place.slack.deliveries(kind="events_api")
+    again = [record for record in events if record.payload["event"].get("ts") in wanted]
+    assert {record.payload["event"]["ts"] for record in again} == wanted
+    for record in again:
+        place.slack.redeliver(record.id)
 
 
 @pytest.mark.parametrize("broken", BROKEN)

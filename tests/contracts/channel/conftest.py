@@ -16,6 +16,7 @@ from tests.contracts.channel.stage import POINTS, Stage
 from tests.contracts.channel.telegram import telegram
 from tests.contracts.channel.terminal import ABSENT as TERMINAL_LACKS
 from tests.contracts.channel.terminal import terminal
+from tests.plugins.proof import ProofRecord
 
 ASKED = {"delivery": "the hub asks the platform, or holds the connection: nobody else can deliver"}
 
@@ -62,8 +63,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest_asyncio.fixture
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
-    """A hub that runs on one of the platforms."""
+async def stage(
+    request: pytest.FixtureRequest, tmp_path: Path, proof_record: ProofRecord
+) -> AsyncIterator[Stage]:
+    """A hub that runs on one of the platforms; what is shown on which is left behind as a proof."""
     setting = SETTINGS[request.param]
+    proof_record("channels", channel=request.param)
     async with setting.open(tmp_path, setting.mode) as here:
         yield here

@@ -1,6 +1,7 @@
 """What every channel keeps, whatever its platform is like."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -9,6 +10,7 @@ from core.messages import Address, Message, plain
 from tests.contracts.channel.stage import Stage
 from tests.patience import PATIENCE_S
 from tests.plugins.profile import Profile
+from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Reply
 
 SHUT = "the hub is starting or stopping"
@@ -165,12 +167,22 @@ async def test_addresses_and_refs_outlive_a_restart(stage: Stage) -> None:
 
 
 @pytest.mark.point("connection")
-async def test_a_lost_connection_comes_back_by_itself(stage: Stage, profile: Profile) -> None:
+async def test_a_lost_connection_comes_back_by_itself(
+    stage: Stage, profile: Profile, proof_record: ProofRecord
+) -> None:
+    lost_s = profile.pick(test=1.0, ci=5.0, proof=30.0)
     stage.says("before")
     await stage.hears("You said: before")
-    await stage.cut(profile.pick(test=1.0, ci=5.0, proof=30.0))
+    await stage.cut(lost_s)
+    began_s = asyncio.get_running_loop().time()
     stage.says("after")
-    await stage.hears("You said: after")
+    async with asyncio.timeout(lost_s + PATIENCE_S):  # the pauses between attempts grow with what was lost
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await stage.hears("You said: after")
+                break
+    back_after_s = round(asyncio.get_running_loop().time() - began_s, 1)
+    proof_record("channels", lost_s=lost_s, back_after_s=back_after_s)
 
 
 async def test_a_turn_that_is_stopped_ends_at_once(stage: Stage) -> None:
