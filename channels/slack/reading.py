@@ -14,6 +14,7 @@ from channels.slack.forms import TOO_LONG, errors_of, read_submission, view_of
 from channels.slack.inbound import Account, read_command, read_event, read_message, read_press
 from channels.slack.places import place_of
 from channels.slack.wire import MessageEvent
+from core import texts
 from core.clock import Clock
 from core.errors import ChannelError
 from core.messages import ChoiceAnswer, FormField, InboundEvent, InboundMessage
@@ -25,6 +26,8 @@ NAMES_KEPT = 2_000
 NAME_TIMEOUT_S = 1.0
 """A name is a courtesy: an event must be acknowledged within 3 s."""
 WHISPER_TIMEOUT_S = 10.0
+PATIENCE_S = 1.5
+"""So long a command waits for what was missed before it: Slack shows a failure after 3 s."""
 
 
 class People:
@@ -88,8 +91,16 @@ class Reader:
         await self._accept(read_event(payload, self._account, self._name, self._clock.now()))
 
     async def command(self, form: Mapping[str, str]) -> Acceptance | None:
-        """A slash command."""
-        return await self._accept(read_command(form, self._account, self._name, self._clock.now()))
+        """A slash command. One that would have to wait for what was missed before it is not taken."""
+        event = read_command(form, self._account, self._name, self._clock.now())
+        if isinstance(event, InboundMessage):
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    await self._gate.passed(place_of(event.address).channel)
+            except TimeoutError:
+                logger.warning("%s: a command was not taken: what was missed is still being read", self._name)
+                return Acceptance("not now", texts.NOT_NOW)
+        return await self._accept(event)
 
     async def press(self, payload: Mapping[str, object]) -> dict[str, object] | None:
         """A pressed button or a form handed in; whoever did is told what became of it where that is not plain
@@ -132,10 +143,11 @@ class Reader:
     async def _accept(self, event: InboundEvent | None) -> Acceptance | None:
         if event is None:
             return None
-        if not isinstance(event, (InboundMessage, ChoiceAnswer)):
+        if not isinstance(event, InboundMessage):
+            # A press waits for nothing that was missed: Slack wants it acknowledged within 3 s, and brings it
+            # no second time.
             return await self._inbox.accept(event)
-        if isinstance(event, InboundMessage):
-            self._heard(event)
+        self._heard(event)
         channel_id = place_of(event.address).channel
         await self._gate.passed(channel_id)
         async with self._lanes.lane(channel_id):

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from core import texts
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Attachment, File, Message
 from tests.scenarios.workspace import LIMIT_S, OWNER, SECRET, Workspace, open_workspace
@@ -237,6 +238,27 @@ async def test_what_was_said_while_the_hub_was_down_is_answered_once_and_in_orde
         whole = said + "\n".join(bot_says(place, room))
         for text in ("missed one", "missed two", "missed in the thread", "missed in the channel"):
             assert whole.count(text) == 1, text
+
+
+@MODES
+async def test_a_press_does_not_wait_for_what_was_missed_and_a_command_not_long(
+    tmp_path: Path, mode: str
+) -> None:
+    """Slack brings them once, and wants to know within 3 s."""
+    async with open_workspace(tmp_path, mode=mode) as place:
+        place.slack.user_sends_text(OWNER, "please run: echo ran >> log")
+        card = await place.card(place.direct())
+        await place.stop()
+        place.slack.fail("hold", method="conversations.history", when="before", count=1)
+        await place.start()
+        await place.slack.wait_held(timeout_s=LIMIT_S)
+        await press(place, OWNER, place.direct(), card, "Approve")
+        await place.hears(place.direct(), "Done:")
+        assert (place.files / "log").read_text() == "ran\n"
+        commanded = place.slack.user_runs_command(OWNER, "/hubbub", "status", place.direct())
+        assert (await place.slack.wait_settled(commanded.id, LIMIT_S)).state == "acked"
+        await place.slack.wait_ephemeral(OWNER, texts.NOT_NOW, timeout_s=LIMIT_S)
+        place.slack.release()
 
 
 @pytest.mark.slow
