@@ -13,10 +13,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.tree import ROOT
 
 LIMIT_S = 120.0
+PATIENCE_S = 400.0
+"""Where other tests have the machine at the same time, it only has to get there."""
 
 
 def cloned(directory: Path) -> Path:
@@ -75,20 +78,21 @@ async def ready(make: asyncio.subprocess.Process, port: int, log: Path) -> dict[
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_make_run_serves_within_two_minutes_and_says_what_is_next(
-    tmp_path: Path, proof_record: ProofRecord
+    tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
+    limit_s = profile.pick(test=PATIENCE_S, proof=LIMIT_S)
     clone, log = cloned(tmp_path), tmp_path / "log"
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     began = time.monotonic()
     async with made_to_run(clone, port, log) as make:
         try:
-            async with asyncio.timeout(LIMIT_S):
+            async with asyncio.timeout(limit_s):
                 body = await ready(make, port, log)
         except TimeoutError as error:
-            raise AssertionError(f"nothing serves after {LIMIT_S} s: {log.read_text()[-2000:]}") from error
+            raise AssertionError(f"nothing serves after {limit_s} s: {log.read_text()[-2000:]}") from error
         took_s = round(time.monotonic() - began, 1)
         assert body["ready"] is True
         os.killpg(make.pid, signal.SIGINT)
@@ -99,4 +103,4 @@ async def test_make_run_serves_within_two_minutes_and_says_what_is_next(
     assert "demo" in said
     assert "config.example.toml" in said
     assert "Traceback" not in said
-    proof_record("fresh-clone", serves_after_s=took_s, limit_s=LIMIT_S)
+    proof_record("fresh-clone", serves_after_s=took_s, limit_s=limit_s)

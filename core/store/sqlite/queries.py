@@ -5,6 +5,7 @@ They go over a connection of their own (aiosqlite), so that a long listing delay
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
@@ -84,6 +85,9 @@ class SqliteReader:
         Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew if this version
         is too old for it.
         """
+        # aiosqlite leaves its thread alone where connecting fails: if that outlives the loop, it complains.
+        if not os.access(self._path, os.R_OK):
+            raise StoreUnavailable(f"there is no readable database at {self._path}")
         try:
             self._opened = await aiosqlite.connect(
                 database_uri(self._path, read_only=True),
