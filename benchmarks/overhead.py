@@ -91,6 +91,7 @@ def _hub_config(platform: Platform, model: str, directory: Path) -> str:
     return f"""
 [hub]
 data_dir = "{directory}/data"
+owner_identities = {json.dumps([platform.account(person) for person in range(1, CHATS + 1)])}
 [http]
 port = 0
 [workspace]

@@ -29,6 +29,10 @@ class Platform(Protocol):
         """Until the bot listens. Raises TimeoutError."""
         ...
 
+    def account(self, person: int) -> str:
+        """A person as the hub's configuration names them."""
+        ...
+
     async def ask(self, person: int, text: str, awaited: str) -> None:
         """A person writes, until an answer with `awaited` in it has arrived. Raises TimeoutError."""
         ...
@@ -51,7 +55,11 @@ class OnTelegram:
     def section(self) -> str:
         """See Platform."""
         url = self.simulator.url
-        return f'[channels.telegram]\ntoken = "{self.TOKEN}"\ndirect = "open"\napi_base_url = "{url}"\n'
+        return f'[channels.telegram]\ntoken = "{self.TOKEN}"\napi_base_url = "{url}"\n'
+
+    def account(self, person: int) -> str:
+        """See Platform."""
+        return f"telegram:{person}"
 
     def arguments(self) -> list[str]:
         """See Platform."""
@@ -84,7 +92,11 @@ class OnSlack:
     def section(self) -> str:
         """See Platform."""
         tokens = f'bot_token = "{self.BOT_TOKEN}"\napp_token = "{self.APP_TOKEN}"\n'
-        return f'[channels.slack]\n{tokens}direct = "open"\napi_base_url = "{self.simulator.url}/api"\n'
+        return f'[channels.slack]\n{tokens}api_base_url = "{self.simulator.url}/api"\n'
+
+    def account(self, person: int) -> str:
+        """See Platform."""
+        return f"slack:{_slack_id(person)}"
 
     def arguments(self) -> list[str]:
         """See Platform."""
@@ -126,7 +138,11 @@ class OnDiscord:
         """See Platform."""
         api, gateway = self.simulator.api_base_url, self.simulator.gateway_url
         urls = f'api_base_url = "{api}"\ngateway_url = "{gateway}"\n'
-        return f'[channels.discord]\ntoken = "{self.TOKEN}"\ndirect = "open"\n{urls}'
+        return f'[channels.discord]\ntoken = "{self.TOKEN}"\n{urls}'
+
+    def account(self, person: int) -> str:
+        """See Platform."""
+        return f"discord:{_discord_id(person)}"
 
     def arguments(self) -> list[str]:
         """See Platform."""
