@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import ElementHandle, Locator, Page, expect
 
 ANYTHING = re.compile(r"\S")
 
@@ -74,6 +74,10 @@ class Console:
         """Press a button of the open question."""
         await self.card().get_by_role("button", name=label, exact=True).click()
 
+    async def button_in_hand(self, label: str) -> ElementHandle:
+        """A button of the open question, to be pressed with `press` even if the card closes meanwhile."""
+        return await self.card().get_by_role("button", name=label, exact=True).element_handle()
+
     # --- seeing -------------------------------------------------------------------------------------------
 
     def messages(self, kind: str = "") -> Locator:
@@ -96,3 +100,8 @@ class Console:
         """Press a button of the open question until the hub, which may be starting, has taken it."""
         await expect(self.page.get_by_text("Not connected.")).to_be_hidden()
         await self.decide(label)
+
+
+async def press(button: ElementHandle) -> None:
+    """As a person does who is quicker than what takes the button away."""
+    await button.evaluate("button => button.click()")

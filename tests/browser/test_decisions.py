@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
-from tests.browser.console import Console
+from tests.browser.console import Console, press
 from tests.browser.hub import STRANGER, Hub, running_hub
 from tests.scenarios.house import LIMIT_S, OWNER
 from tests.simulators.telegram import TelegramSimulator
@@ -116,10 +116,9 @@ async def test_opposite_answers_here_and_on_telegram_at_one_instant_have_one_out
     telegram.user_sends_text(OWNER, "run: touch made")
     card = await _card(telegram)
     await console.open("approvals")
-    deny = console.card().get_by_role("button", name="Deny", exact=True)
-    await expect(deny).to_be_visible()
+    deny = await console.button_in_hand("Deny")
     telegram.user_presses_button(OWNER, card.id, 0)
-    await deny.click()
+    await press(deny)
     await expect(console.outcome()).to_be_visible()
     await expect(console.card()).to_have_count(0)
     outcome = await console.outcome().locator("span").text_content()

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Route, expect
 from bot.vault_keys import VaultKeyRing
 from core.store.sqlite.secrets import sealed_in
 from tests.browser.chromium import Complaints, tab
-from tests.browser.console import Console
+from tests.browser.console import Console, press
 from tests.browser.cutting import way_to
 from tests.browser.hub import Hub, running_hub
 from tests.scenarios.test_leaks import traces
@@ -87,7 +87,8 @@ async def test_opposite_answers_at_one_instant_have_one_outcome(
         await other.open(f"chat/{thread}")
         for each in (one, other):
             await expect(each.card()).to_contain_text("echo line")
-        await asyncio.gather(one.decide("Approve"), other.decide("Deny"))
+        buttons = [await one.button_in_hand("Approve"), await other.button_in_hand("Deny")]
+        await asyncio.gather(*map(press, buttons))
         for each in (one, other):
             await each.sees("Done:")
             await expect(each.card()).to_have_count(0)
