@@ -50,6 +50,7 @@ class _Writer:
     def __init__(self, profile: Profile, root: Path) -> None:
         self._profile = profile
         self._root = root
+        self._commit = _commit_of(root)
         self._records: dict[str, list[Mapping[str, Any]]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -68,7 +69,7 @@ class _Writer:
                 )
 
     def pytest_sessionfinish(self) -> None:
-        folder, commit = self._root / "docs" / "proof", self._commit()
+        folder = self._root / "docs" / "proof"
         for suite, records in self._records.items():
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{suite}.json"
@@ -76,7 +77,7 @@ class _Writer:
             page = {
                 "suite": suite,
                 "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "commit": commit,
+                "commit": self._commit,
                 "seed": self._profile.seed,
                 "python": platform.python_version(),
                 "cores": os.cpu_count(),
@@ -84,15 +85,17 @@ class _Writer:
             }
             path.write_text(json.dumps(page, indent=2, ensure_ascii=False) + "\n")
 
-    def _commit(self) -> str:
-        asked = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
-            cwd=self._root,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return asked.stdout.strip() or "unknown"
+
+def _commit_of(root: Path) -> str:
+    """What the run is of, as it begins; what proofs before it have written is no change of that."""
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/proof")
+    commit = _git(root, "rev-parse", "HEAD") or "unknown"
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(root: Path, *words: str) -> str:
+    asked = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
 
 
 def _kept(path: Path, root: Path, made_anew: Collection[str]) -> Iterator[Mapping[str, Any]]:

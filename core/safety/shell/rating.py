@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from core.safety.shell import names
 from core.safety.shell.closed import ClosedPlaces
-from core.safety.shell.fed import SPEAK, fed
+from core.safety.shell.fed import SPEAK, fed, inputs_of
 from core.safety.shell.findings import CHANGES, READS, Finding, Level, blocked, high, worst
 from core.safety.shell.options import by_options
 from core.safety.shell.parsed import ParsedLine
@@ -99,7 +99,8 @@ class _Judge:
         self.findings += [of_redirect(redirect) for redirect in parsed.redirects]
         self.findings += [of_assignment(assignment.name) for assignment in parsed.assignments]
         self.findings += [of_word(word) for word in parsed.loose]
-        self.findings += [fed(command, parsed.redirects) for command in parsed.commands]
+        inputs = inputs_of(parsed.redirects)
+        self.findings += [fed(command, inputs) for command in parsed.commands]
         self._whole_line(text, parsed)
         self._texts += [*parsed.here, *(word.text for word in parsed.loose if len(word.text.split()) > 1)]
         if parsed.problems:

@@ -28,6 +28,7 @@ HOSTILE = (
     ),
     *("env ", "env --unknown ", "docker exec x ", "xterm a ", "foo rm ", "foo env ", "sh -c ", "npm exec a "),
     *("find . -exec a ; ", "x=1 ", "> a ", "if a; then ", 'a "$(b)" ', "eval ", "tmux 'a b' ", "uv run "),
+    "tee a < b\n",
 )
 
 
