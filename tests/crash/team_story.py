@@ -54,7 +54,7 @@ class Team:
 
     town: Town
     words: tuple[str, ...]
-    _done: set[tuple[int, int, str]] = field(default_factory=set)
+    _done: set[tuple[int, int, str, str]] = field(default_factory=set)
 
     def begin(self) -> None:
         """A bot may write to those alone who wrote first."""
@@ -70,7 +70,7 @@ class Team:
             while not self.finished():
                 await self._news()
                 for person, card, what in self._due():
-                    self._done.add((person, card.id, what))
+                    self._done.add(_deed(person, card, what))
                     self._act(person, card, what)
 
     async def _news(self) -> None:
@@ -100,7 +100,7 @@ class Team:
             for card in self.town.open_cards(person)
             if (what := self._wish(person, card.text))
         ]
-        return [one for one in due if (one[0], one[1].id, one[2]) not in self._done]
+        return [one for one in due if _deed(*one) not in self._done]
 
     def _wish(self, person: int, text: str) -> str:
         """What this person does about a card that says that; empty: nothing."""
@@ -124,6 +124,11 @@ class Team:
             return
         button = {"leave it": LEAVE_IT, "one by one": ONE_BY_ONE}.get(what, APPROVE)
         telegram.user_presses_button(person, card.id, button)
+
+
+def _deed(person: int, card: Message, what: str) -> tuple[int, int, str, str]:
+    """Done once for each form of a card: changed once more, it is looked at and answered once more."""
+    return person, card.id, what, str(card.keyboard)
 
 
 def _command(word: str) -> str:
