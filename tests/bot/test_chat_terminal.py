@@ -70,6 +70,7 @@ async def test_a_killed_hub_asks_again(tmp_path: Path) -> None:
         await screen.shows(ENDED)
 
         await screen.start("chat")
+        await screen.shows(r"May I run shell\?")
         again = await screen.shows(WAITING)
         assert again.count("May I run shell?") == 1
         assert "› run: echo done" in again
