@@ -11,6 +11,7 @@ from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.crowd import multiply
 from tests.browser.hub import Hub, running_hub
+from tests.plugins.profile import Profile
 
 pytestmark = [
     pytest.mark.chromium,
@@ -19,7 +20,8 @@ pytestmark = [
 ]
 
 COUNT = 10_000
-LONGEST_TASK_MS = 100
+LONGEST_TASK_MS, ON_A_BUSY_MACHINE_MS = 100, 1_000
+"""The limit holds where nothing else has the processor, which is so in the proof."""
 MOST_ROWS = 60
 """Rows that exist at a time, whatever the number of threads."""
 
@@ -57,8 +59,9 @@ async def crowded(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 async def test_all_are_listed_and_scrolled_smoothly(
-    browser: Browser, crowded: Hub, complaints: Complaints
+    browser: Browser, crowded: Hub, complaints: Complaints, profile: Profile
 ) -> None:
+    longest_ms = profile.pick(test=ON_A_BUSY_MACHINE_MS, proof=LONGEST_TASK_MS)
     async with tab(browser, complaints) as page:
         await page.add_init_script(WATCH)
         console = Console(page, crowded.url)
@@ -74,7 +77,7 @@ async def test_all_are_listed_and_scrolled_smoothly(
         await expect(page.locator(".row a").first).to_contain_text("9998 ")
         await expect(page.locator(".row")).to_have_count(1)
         long_ms = await page.evaluate("() => window.long")
-        assert [one for one in long_ms if one > LONGEST_TASK_MS] == []
+        assert [one for one in long_ms if one > longest_ms] == []
     assert complaints.lines == []
 
 

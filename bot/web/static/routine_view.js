@@ -34,7 +34,7 @@ export class RoutineView {
     this.body = h("div", { class: "routine-body" }, note(loading()));
     this.element = pane("Routine", link("routines"), [this.title, this.about], [this.body], this.status);
     this.head = this.element.firstChild;
-    const renew = settled(() => this.#load(), HINTS_MS);
+    const renew = (this.renew = settled(() => this.#load(), HINTS_MS));
     this.end = context.hub.on(["routine_run", "routine_changed", "refetch"], (event) => {
       if (!event.data?.routine_id || event.data.routine_id === id) renew();
     });
@@ -43,6 +43,7 @@ export class RoutineView {
 
   close() {
     this.#closed = true;
+    this.renew.cancel();
     this.end();
     this.trial.close();
     this.#editor?.close();
