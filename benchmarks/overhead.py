@@ -4,7 +4,8 @@
 
 One process (this one) holds both simulators and the people; each contestant is a process of its own. Phases:
 50 messages one after the other, then 500 over 50 chats, each chat sending its next when it was answered. A
-message counts from the moment its update can be fetched until the request with its whole answer has arrived.
+message counts from the moment its update can be fetched until the request with its whole answer was read
+from the wire; what the simulator does with that request is not the bot's.
 Contestants alternate within each round; figures are medians over the rounds. The hub runs with its default
 tools, history, streaming, Markdown and previews, `synchronous=FULL`, on a model that answers at once. Exits 1
 below the gate, which there is on Telegram; the bots on the other platforms echo, without a model.
@@ -163,12 +164,10 @@ class People:
         self._asked = 0
 
     async def ask(self, person: int) -> float:
-        """One message; seconds until its whole answer arrived."""
+        """One message; seconds until the request with its whole answer had arrived."""
         self._asked += 1
         text = f"message {self._asked} of {person}."
-        began = time.perf_counter()
-        await self._platform.ask(person, text + MARKDOWN, text)
-        return time.perf_counter() - began
+        return await self._platform.ask(person, text + MARKDOWN, text)
 
     async def talk(self, person: int) -> None:
         """The messages of one chat in the closed phase."""

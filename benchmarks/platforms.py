@@ -1,7 +1,10 @@
 """The platforms that bots are measured on: a simulator each, its people, and what a bot has to be told."""
 
 import base64
-from typing import Protocol
+import itertools
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.slack import SlackSimulator
@@ -33,8 +36,10 @@ class Platform(Protocol):
         """A person as the hub's configuration names them."""
         ...
 
-    async def ask(self, person: int, text: str, awaited: str) -> None:
-        """A person writes, until an answer with `awaited` in it has arrived. Raises TimeoutError."""
+    async def ask(self, person: int, text: str, awaited: str) -> float:
+        """A person writes, until an answer with `awaited` in it has arrived: seconds from the moment the
+        message could be fetched to the moment the request with the answer had been read. Raises
+        TimeoutError."""
         ...
 
 
@@ -69,10 +74,13 @@ class OnTelegram:
         """See Platform."""
         await self.simulator.wait_polling(self.TOKEN, START_LIMIT_S)
 
-    async def ask(self, person: int, text: str, awaited: str) -> None:
+    async def ask(self, person: int, text: str, awaited: str) -> float:
         """See Platform."""
+        before = self.simulator.log.last_number
         self.simulator.user_sends_text(person, text)
+        began = time.time()
         await self.simulator.wait_text(person, awaited, timeout_s=ANSWER_LIMIT_S)
+        return _arrived_at(self.simulator.log.requests, before, awaited) - began
 
 
 class OnSlack:
@@ -106,9 +114,11 @@ class OnSlack:
         """See Platform."""
         await self.simulator.wait_connected(timeout_s=START_LIMIT_S)
 
-    async def ask(self, person: int, text: str, awaited: str) -> None:
+    async def ask(self, person: int, text: str, awaited: str) -> float:
         """See Platform."""
+        before = self.simulator.log.last_number
         self.simulator.user_sends_text(_slack_id(person), text)
+        began = time.time()
         messages = self.simulator.direct_channel(_slack_id(person)).messages
 
         def answered() -> bool:
@@ -116,6 +126,7 @@ class OnSlack:
             return newest.app_id is not None and awaited in str(newest.body)
 
         await self.simulator.wait_for(answered, ANSWER_LIMIT_S)
+        return _arrived_at(self.simulator.log.requests, before, awaited) - began
 
 
 class OnDiscord:
@@ -152,9 +163,11 @@ class OnDiscord:
         """See Platform."""
         await self.simulator.wait_connected(timeout_s=START_LIMIT_S)
 
-    async def ask(self, person: int, text: str, awaited: str) -> None:
+    async def ask(self, person: int, text: str, awaited: str) -> float:
         """See Platform."""
+        before = self.simulator.log.last_number
         self.simulator.user_sends_text(_discord_id(person), text)
+        began = time.time()
         messages = self.simulator.dm_channel(_discord_id(person)).messages
 
         def answered() -> bool:
@@ -162,6 +175,24 @@ class OnDiscord:
             return newest.author.is_bot and awaited in newest.content
 
         await self.simulator.wait_for(answered, ANSWER_LIMIT_S)
+        return _arrived_at(self.simulator.log.requests, before, awaited) - began
+
+
+class _Request(Protocol):
+    """What the simulators' logs say of a request."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def params(self) -> Any: ...
+    @property
+    def received_at(self) -> float: ...
+
+
+def _arrived_at(requests: Sequence[_Request], after: int, awaited: str) -> float:
+    """When the newest request with this text had been read, on the clock on the wall."""
+    later = itertools.takewhile(lambda request: request.number > after, reversed(requests))
+    return next(request.received_at for request in later if awaited in str(request.params))
 
 
 def _slack_id(person: int) -> str:

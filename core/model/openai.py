@@ -11,7 +11,8 @@ from core.clock import Clock
 from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta
 from core.model.openai_reply import ReplyAssembler
-from core.model.openai_wire import Dialect, ToolTexts, encoded, request_body
+from core.model.openai_texts import RequestTexts
+from core.model.openai_wire import Dialect
 from core.model.provider_errors import model_error, read_error_body, retry_after_s
 from core.model.reading import parse
 from core.model.sse import SseParser
@@ -58,7 +59,7 @@ class OpenAIModel:
         self._clock = clock
         self._stream = stream
         self._dialect = Dialect()
-        self._tool_texts = ToolTexts()
+        self._texts = RequestTexts(model=model, host=url.host)
         # Whole, so that no request looks up what it lacks.
         host = self._url.netloc.decode("ascii")
         headers = {"Host": host, "Content-Type": "application/json", "User-Agent": "hubbub"}
@@ -113,11 +114,10 @@ class OpenAIModel:
             self._dialect = dialect = adapted
 
     async def _post(self, request: ModelRequest, dialect: Dialect) -> httpx.Response:
-        body = request_body(request, dialect, model=self._model, host=self._url.host, stream=self._stream)
         timeout = self._client.timeout.as_dict()
         if not self._stream:
             timeout |= {"read": WHOLE_REPLY_TIMEOUT_S}
-        content = encoded(body, self._tool_texts.of(request.tools) if request.tools else "")
+        content = self._texts.encoded(request, dialect, stream=self._stream)
         sent = httpx.Request(
             "POST",
             self._url,

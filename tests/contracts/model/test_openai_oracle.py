@@ -14,7 +14,8 @@ from core.clock import SystemClock
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from core.model.openai_wire import Dialect, ToolTexts, encoded, request_body
+from core.model.openai_texts import RequestTexts
+from core.model.openai_wire import Dialect
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import recorded
@@ -63,8 +64,8 @@ async def ours(client: httpx.AsyncClient, base_url: str, *, stream: bool = True)
 
 async def theirs(base_url: str, *, stream: bool = True) -> ChatCompletion:
     """What the official client makes of the answer to the very request the adapter sends."""
-    made = request_body(REQUEST, Dialect(), model="sim-1", host="127.0.0.1", stream=False)
-    body = json.loads(encoded(made, ToolTexts().of(REQUEST.tools)))
+    texts = RequestTexts(model="sim-1", host="127.0.0.1")
+    body = json.loads(texts.encoded(REQUEST, Dialect(), stream=False))
     async with AsyncOpenAI(api_key="test-key", base_url=base_url, max_retries=0) as client:
         completions = cast("Any", client.chat.completions)
         if not stream:

@@ -7,7 +7,8 @@ import pytest
 
 from core.model.base import ModelRequest, ToolSpec
 from core.model.openai_messages import wire_call_id
-from core.model.openai_wire import Dialect, ToolTexts, encoded, request_body
+from core.model.openai_texts import RequestTexts, ToolTexts
+from core.model.openai_wire import Dialect
 from core.model.provider_errors import read_error_body
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import SHELL, asking
@@ -18,8 +19,8 @@ HOST = "api.example.org"
 def body(
     request: ModelRequest, dialect: Dialect | None = None, *, host: str = HOST, stream: bool = True
 ) -> Any:
-    made = request_body(request, dialect or Dialect(), model="m-1", host=host, stream=stream)
-    return json.loads(encoded(made, ToolTexts().of(request.tools) if request.tools else ""))
+    texts = RequestTexts(model="m-1", host=host)
+    return json.loads(texts.encoded(request, dialect or Dialect(), stream=stream))
 
 
 def after(dialect: Dialect, status: int, message: str, **error: str) -> Dialect | None:
