@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 USUAL_COLLECTIONS = (10_000, 10, 10)
-"""Fewer looks at new objects than Python's own 700: what a message leaves behind is nearly all freed without
-them, and they were a twentieth of what a message costs. A command starts with fewer still (`bot.__main__`)."""
+"""Fewer looks at new objects than Python's own 700: nearly all that a message leaves behind is freed without
+them, and they were a twentieth of what it costs. A command starts with fewer still (see `bot.__main__`)."""
 
 
 @dataclass(frozen=True, slots=True)
