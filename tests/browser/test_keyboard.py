@@ -1,7 +1,9 @@
 """Every flow by keyboard alone; where the focus is, is always seen."""
 
+import re
+
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
@@ -88,3 +90,20 @@ async def test_new_messages_are_told_to_those_who_listen(console: Console) -> No
     await console.say_in_a_new_thread("what time is it")
     await console.sees("It is")
     await expect(console.page.locator("#announcer")).to_contain_text("It is")
+
+
+async def test_an_answer_that_was_there_before_its_page_is_told_too(console: Console) -> None:
+    page = console.page
+
+    async def once_answered(route: Route) -> None:
+        while True:
+            response = await route.fetch()
+            if any(item["kind"] == "assistant" for item in (await response.json())["items"]):
+                return await route.fulfill(response=response)
+
+    await page.route(re.compile(r"/api/threads/[^?]+\?limit=100"), once_answered)
+    await console.say_in_a_new_thread("what time is it")
+    await expect(page.locator("#announcer")).to_contain_text("It is")
+    await console.reload()
+    await console.sees("It is")
+    await expect(page.locator("#announcer")).to_have_text("")

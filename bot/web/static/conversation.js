@@ -5,7 +5,7 @@ import { Composer } from "./composer.js";
 import { announce, h } from "./dom.js";
 import { EventStream } from "./event_stream.js";
 import { Feed } from "./feed.js";
-import { FeedView } from "./feed_view.js";
+import { FeedView, tell } from "./feed_view.js";
 import { titleOf } from "./format.js";
 import { failure, loading, note, pane } from "./parts.js";
 
@@ -26,7 +26,7 @@ export class ConversationView {
   /**
    * @param {Context} context
    * @param {string} id
-   * @param {{back: string, speak: (thread: Thread) => {label: string, placeholder: string,
+   * @param {{back: string, unheard?: boolean, speak: (thread: Thread) => {label: string, placeholder: string,
    *   hint?: string, files: boolean, send: (text: string, uploads: string[], key: string) => Promise<any>}}} options
    */
   constructor(context, id, options) {
@@ -89,6 +89,7 @@ export class ConversationView {
       onStop: () => this.#stop(),
     });
     this.body.replaceChildren(this.#view.element, this.composer.element);
+    if (this.options.unheard) this.#feed.items.forEach(tell);
     this.#head();
     this.#connect();
   }

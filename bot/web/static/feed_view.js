@@ -15,6 +15,11 @@ const TOLD = new Set(["assistant", "operator", "notice"]);
 
 /** @typedef {{text: string, element: HTMLElement, waits: boolean}} Pending */
 
+/** For those who listen. Questions are told of by the count of what waits, on every page. @param {Item} item */
+export function tell(item) {
+  if (item.text && TOLD.has(item.kind)) announce(clip(item.text, 280));
+}
+
 export class FeedView {
   /** @type {Map<string, StepsView>} by call id */ #calls = new Map();
   /** @type {Map<string, {element: HTMLElement, update: Function, outcome: Function}>} by prompt id */ #cards =
@@ -135,8 +140,7 @@ export class FeedView {
     if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === item.text));
     this.#append(item);
     if (!this.#atEnd) this.#setUnread(this.#unread + 1);
-    // Questions are told of by the count of what waits, on every page.
-    if (item.text && TOLD.has(item.kind)) announce(clip(item.text, 280));
+    tell(item);
   }
 
   #rebuild() {

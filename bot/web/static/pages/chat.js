@@ -26,10 +26,12 @@ export function chatPage(context) {
       button("Start one", fresh, { class: "button only-narrow" }),
     ],
   });
+  // What was answered before its page was there is told there: nobody has heard it yet.
+  let begun = "";
   const open = (/** @type {string} */ id) =>
     id && id !== "new"
-      ? new ConversationView(context, id, { back: link("chat"), speak })
-      : new Beginning(context);
+      ? new ConversationView(context, id, { back: link("chat"), speak, unheard: id === begun })
+      : new Beginning(context, (thread) => (begun = thread));
   return new SplitPage(context, { page: "chat", heading: "Chat", list, open });
 }
 
@@ -47,9 +49,10 @@ export function speak(thread) {
 
 /** A conversation that has not begun. */
 class Beginning {
-  /** @param {Context} context */
-  constructor(context) {
+  /** @param {Context} context @param {(thread: string) => void} onBegun */
+  constructor(context, onBegun) {
     this.context = context;
+    this.onBegun = onBegun;
     this.composer = new Composer({
       label: "Message",
       placeholder: "Write to the assistant",
@@ -91,8 +94,10 @@ class Beginning {
 
   async #send(text, attachments) {
     const sent = await retried((key) => api.send({ text, new: true, client_key: key, attachments }));
-    if (sent.thread_id) this.context.navigate(link("chat", sent.thread_id), { replace: true });
-    else if (sent.answer) announce(sent.answer);
+    if (sent.thread_id) {
+      this.onBegun(sent.thread_id);
+      this.context.navigate(link("chat", sent.thread_id), { replace: true });
+    } else if (sent.answer) announce(sent.answer);
   }
 
   #takeDrops() {
