@@ -39,7 +39,7 @@
  *   max_tools: number | null, reason: string | null}} Loop
  * @typedef {{turn: string, offset: number, text: string, steps?: Step[]}} Live
  * @typedef {{thread: Thread, items: Item[], first_seq: number | null, last_seq: number, more: boolean,
- *   live: Live | null, approvals: Approval[]}} Conversation
+ *   live: Live | null, waiting: {text: string, sender: {name: string}, attachments: FileInfo[]}[], approvals: Approval[]}} Conversation
  *
  * @typedef {{id: string, name: string, kind: string, fires_on: string, enabled: boolean, status: string,
  *   definition: any, next_at: number | null, last_run_at: number | null, run_count: number, failures: number,

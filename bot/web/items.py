@@ -43,6 +43,14 @@ class UserItem(Line):
     via: str
 
 
+class WaitingView(Page):
+    """A message that waits for its turn."""
+
+    text: str
+    sender: Speaker
+    attachments: tuple[FileView, ...]
+
+
 class AssistantItem(Line):
     """The model wrote; also beside the calls it asked for."""
 

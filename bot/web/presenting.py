@@ -21,6 +21,7 @@ from bot.web.items import (
     ThreadPage,
     TurnView,
     UserItem,
+    WaitingView,
     Who,
 )
 from core.messages import Attachment, Markdown
@@ -59,11 +60,10 @@ class Presenter:
         shown = item.shown
         match shown:
             case PersonSaid():
-                role = None if shown.role is None else shown.role.value
                 return UserItem(
                     **at,
                     text=shown.text,
-                    sender=Speaker(name=shown.name, role=role),
+                    sender=_speaker(shown),
                     attachments=tuple(map(_file, shown.attachments)),
                     via=shown.channel,
                 )
@@ -96,6 +96,12 @@ class Presenter:
                 return OutcomeItem(**at, prompt_id=prompt.id, text=prompt.outcome_text or "", by=by)
             case _:
                 assert_never(shown)
+
+    def waiting(self, said: PersonSaid) -> WaitingView:
+        """A message that no turn has taken yet."""
+        return WaitingView(
+            text=said.text, sender=_speaker(said), attachments=tuple(map(_file, said.attachments))
+        )
 
     def thread(self, glance: ThreadGlance, reader: Principal) -> ThreadPage:
         """A thread as this person sees it."""
@@ -143,6 +149,10 @@ def _unfenced(text: str) -> str:
     whole = unfence(text)
     head, line_break, rest = text.partition("\n")
     return whole if whole != text else f"{head}{line_break}{unfence(rest)}"
+
+
+def _speaker(said: PersonSaid) -> Speaker:
+    return Speaker(name=said.name, role=None if said.role is None else said.role.value)
 
 
 def _file(attachment: Attachment) -> FileView:

@@ -11,7 +11,7 @@ from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
 from bot.web.event_stream import EventStream, resumed_at
-from bot.web.items import Item, ThreadPage
+from bot.web.items import Item, ThreadPage, WaitingView
 from bot.web.list_stream import ChannelStates, ListStream
 from bot.web.live import Live, TooManySubscribers
 from bot.web.presenting import Presenter
@@ -86,7 +86,7 @@ class LiveView(Page):
 
 class ConversationPage(Page):
     """A thread with some of its lines in order. `more`: there are lines before them; `last_seq`: go on from
-    there by stream."""
+    there by stream; `waiting`: messages that no turn has taken yet, each a line once one has."""
 
     thread: ThreadPage
     items: tuple[Item, ...]
@@ -94,6 +94,7 @@ class ConversationPage(Page):
     last_seq: int
     more: bool
     live: LiveView | None
+    waiting: tuple[WaitingView, ...]
     approvals: tuple[ApprovalPage, ...]
 
 
@@ -112,6 +113,7 @@ class Stopped(Page):
 
 
 STOP_COMMAND = "/stop"
+MOST_WAITING = 100
 
 
 class Threads:
@@ -198,6 +200,9 @@ class Threads:
             last_seq=items[-1].seq if items else 0,
             more=len(found) > query.limit,
             live=self._live_view(thread_id),
+            waiting=tuple(
+                map(self._presenter.waiting, await self._store.waiting_in(thread_id, MOST_WAITING))
+            ),
             approvals=tuple(self._presenter.approval(one, call.caller.principal) for one in prompts),
         )
 

@@ -146,6 +146,11 @@ class Feeds(Protocol):
         """The newest items before a position (None: of all), in order."""
         ...
 
+    async def waiting_in(self, thread_id: str, limit: int) -> Sequence[PersonSaid]:
+        """What was accepted for a thread and no turn has taken yet, in order. Asked for after the thread's
+        newest items, it holds nothing that is in them."""
+        ...
+
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
         """A thread by id."""
         ...

@@ -170,6 +170,9 @@ async def test_a_yes_from_before_the_question_is_no_answer(
     await expect(waiting).to_contain_text("yes")
     await console.say("what else?")
     await expect(waiting).to_have_count(2)
+    await console.reload()
+    await expect(waiting).to_contain_text(["yes", "what else?"])
+    await expect(waiting.last).to_contain_text("waits for its turn")
     await expect(console.card()).to_be_visible()
     assert lines(out) == []
     await console.decide("Deny")

@@ -102,6 +102,7 @@ READS = frozenset(
         "feed_before",
         "key_holder",
         "open_prompts_of",
+        "waiting_in",
         "prompt_glance",
         "prompt_glances",
         "said_to",

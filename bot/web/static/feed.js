@@ -29,6 +29,7 @@ export class Feed {
     this.items = page.items.filter((item) => item.kind !== "outcome");
     this.more = page.more;
     this.lastSeq = page.last_seq ?? 0;
+    this.queued = page.waiting ?? [];
     this.firstSeq = page.first_seq ?? undefined;
     for (const approval of page.approvals) this.approvals.set(approval.prompt_id, approval);
     this.#resume(page.live);

@@ -10,6 +10,7 @@ import { messageView, StepsView } from "./message_view.js";
 const NEAR_END_PX = 80;
 /** A message that was taken is in the conversation by then, unless it waits. */
 const ARRIVAL_MS = 3_000;
+const WAITS = "waits for its turn";
 const STEP_KINDS = new Set(["call", "result"]);
 const TOLD = new Set(["assistant", "operator", "notice"]);
 
@@ -18,6 +19,11 @@ const TOLD = new Set(["assistant", "operator", "notice"]);
 /** For those who listen. Questions are told of by the count of what waits, on every page. @param {Item} item */
 export function tell(item) {
   if (item.text && TOLD.has(item.kind)) announce(clip(item.text, 280));
+}
+
+/** What was said, or what was sent. @param {{text?: string, attachments?: FileInfo[]}} said */
+function words({ text, attachments }) {
+  return text || (attachments ?? []).map((file) => file.name).join(", ");
 }
 
 export class FeedView {
@@ -57,6 +63,7 @@ export class FeedView {
     this.resized.observe(this.scroller);
     this.resized.observe(this.scroller.firstElementChild);
     this.#rebuild();
+    for (const said of feed.queued) this.#pend(words(said), said.sender.name, WAITS).entry.waits = true;
   }
 
   close() {
@@ -74,24 +81,30 @@ export class FeedView {
    * @returns {{gone: () => void, taken: (waits: boolean) => void}} `waits`: until the turn that runs is over
    */
   sending(text) {
-    const state = h("span", {}, "sending…");
+    const { entry, state } = this.#pend(text, "You", "sending…");
+    this.toEnd();
+    const taken = (/** @type {boolean} */ waits) => {
+      entry.waits = waits;
+      if (waits) state.textContent = WAITS;
+      // What became a command's answer never comes back as a message.
+      else setTimeout(() => this.#arrived(entry), ARRIVAL_MS);
+    };
+    return { gone: () => this.#arrived(entry), taken };
+  }
+
+  /** @param {string} text @param {string} who @param {string} how it is with it */
+  #pend(text, who, how) {
+    const state = h("span", {}, how);
     const element = h(
       "article",
       { class: "message user sending" },
-      h("header", {}, h("span", { class: "who" }, "You"), state),
+      h("header", {}, h("span", { class: "who" }, who), state),
       plainView(text),
     );
     const entry = { text, element, waits: false };
     this.#pending.push(entry);
     this.live.parentElement?.append(element);
-    this.toEnd();
-    const taken = (/** @type {boolean} */ waits) => {
-      entry.waits = waits;
-      if (waits) state.textContent = "waits for its turn";
-      // What became a command's answer never comes back as a message.
-      else setTimeout(() => this.#arrived(entry), ARRIVAL_MS);
-    };
-    return { gone: () => this.#arrived(entry), taken };
+    return { entry, state };
   }
 
   /** @param {Pending | undefined} entry */
@@ -137,7 +150,7 @@ export class FeedView {
 
   /** @param {Item} item */
   #added(item) {
-    if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === item.text));
+    if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === words(item)));
     this.#append(item);
     if (!this.#atEnd) this.#setUnread(this.#unread + 1);
     tell(item);

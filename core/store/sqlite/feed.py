@@ -132,6 +132,18 @@ def before(tx: Transaction, thread_id: str, seq: int | None, limit: int) -> tupl
     return _merged(entries, others)[-limit:]
 
 
+def waiting(tx: Transaction, thread_id: str, limit: int) -> tuple[PersonSaid, ...]:
+    """See Feeds.waiting_in."""
+    rows = tx.all(
+        "SELECT i.text, i.extra, i.sender, i.channel, u.role FROM inbox i"
+        " LEFT JOIN users u ON u.id = i.user_id WHERE i.thread_id = ? AND i.outcome = 'waiting'"
+        " ORDER BY i.order_key, i.id LIMIT ?",
+        thread_id,
+        limit,
+    )
+    return tuple(_person(*row) for row in rows)
+
+
 def _merged(entries: Sequence[Row], others: Sequence[Row]) -> tuple[FeedItem, ...]:
     items = [FeedItem(row[0], row[1], row[2], _of_entry(row)) for row in entries]
     items += [FeedItem(row[0], row[1], row[2], _of_other(row)) for row in others]
@@ -161,12 +173,15 @@ def _of_entry(row: Row) -> Shown:
 def _of_other(row: Row) -> Shown:
     match row[3]:
         case "event":
-            files = event_extra_from_json(row[5]).attachments
-            role = None if row[8] is None else Role(row[8])
-            return PersonSaid(row[4] or "", row[6] or "", role, files, row[7])
+            return _person(*row[4:9])
         case "message":
             return HubSaid(message_from_json(row[9]))
         case "card":
             return CardShown(prompt_of(row[11:]))
         case _:
             return CardSettled(prompt_of(row[11:]), row[10])
+
+
+def _person(text: str | None, extra: str, sender: str | None, channel: str, role: str | None) -> PersonSaid:
+    files = event_extra_from_json(extra).attachments
+    return PersonSaid(text or "", sender or "", None if role is None else Role(role), files, channel)

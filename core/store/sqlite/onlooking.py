@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core.messages import Message
-from core.store.feed import FeedItem, PromptGlance, PromptsWanted, ThreadGlance, ThreadsWanted
+from core.store.feed import FeedItem, PersonSaid, PromptGlance, PromptsWanted, ThreadGlance, ThreadsWanted
 from core.store.keys import KeyKind
 from core.store.rows import Explanation, ThreadRow
 from core.store.sqlite import feed, keys
@@ -31,6 +31,10 @@ class Onlooking:
     async def feed_before(self, thread_id: str, before: int | None, limit: int) -> Sequence[FeedItem]:
         """See Feeds."""
         return await self._reader.run(lambda tx: feed.before(tx, thread_id, before, limit))
+
+    async def waiting_in(self, thread_id: str, limit: int) -> Sequence[PersonSaid]:
+        """See Feeds."""
+        return await self._reader.run(lambda tx: feed.waiting(tx, thread_id, limit))
 
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
         """See Feeds."""

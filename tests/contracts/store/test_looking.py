@@ -21,3 +21,17 @@ async def test_the_newest_entries_of_a_thread_come_in_order(world: World) -> Non
         AssistantSaid("three"),
     ]
     assert await world.store.entries("no such thread", 10) == []
+
+
+async def test_what_waits_in_a_thread_is_seen_until_a_turn_takes_it(world: World) -> None:
+    start = await world.turn("one")
+    thread_id = start.thread.id
+    assert await world.store.waiting_in(thread_id, 10) == ()
+    await world.say("two")
+    await world.say("three")
+    waiting = await world.store.waiting_in(thread_id, 10)
+    assert [(said.text, said.name) for said in waiting] == [("two", "Ada"), ("three", "Ada")]
+    assert [said.text for said in await world.store.waiting_in(thread_id, 1)] == ["two"]
+    assert await world.store.waiting_in("no such thread", 10) == ()
+    await world.finish(start)
+    assert await world.store.waiting_in(thread_id, 10) == ()
