@@ -1,11 +1,12 @@
 """Pages other than Chat by keyboard alone: who is let in, what was asked, what became of a message, files."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import FileChooser, expect
 
 from tests.browser.chromium import Complaints
 from tests.browser.console import Console
@@ -107,13 +108,15 @@ async def test_what_waits_is_decided_among_all_approvals(
 
 async def test_files_are_attached_and_removed(console: Console, complaints: Complaints) -> None:
     page = console.page
+    # Listened for from the beginning: the browser is told so beside the keys, not before them.
+    chosen: asyncio.Queue[FileChooser] = asyncio.Queue()
+    page.on("filechooser", chosen.put_nowait)
     await console.open("chat/new")
     await expect(console.field).to_be_focused()
     await tab_to(page, "Attach files", back=True)
-    async with page.expect_file_chooser() as chosen:
-        await page.keyboard.press("Enter")
+    await page.keyboard.press("Enter")
     files = [("wrong.txt", b"x"), ("right.txt", b"yy")]
-    await (await chosen.value).set_files(
+    await (await asyncio.wait_for(chosen.get(), LIMIT_S)).set_files(
         [{"name": name, "mimeType": "text/plain", "buffer": words} for name, words in files]
     )
     await expect(page.locator(".chip").last).to_contain_text("2 B")
