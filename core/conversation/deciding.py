@@ -67,10 +67,14 @@ class Decisions:
             return self._edited(view.prompt, view, answer, by_text=False)
         return self.vote(view.prompt, view, answer, by_text=False)
 
-    def replied(self, on: PromptView, view: AcceptView) -> Verdict | None:
-        """A text replies to a card; None if it is not about the call's arguments."""
+    def replied(self, on: PromptView, view: AcceptView, sent_at: int) -> Verdict | None:
+        """A text replies to a card; None if it is not about the call's arguments. `sent_at`: see
+        InboundMessage."""
         if self._edit is None or isinstance(self._edit, EditForm):
             return None
+        # Lines that change some arguments agree to the others, too, as they were then.
+        if isinstance(self._edit, EditedCall) and _changed_after(on.prompt, sent_at):
+            return refused(f"answer to {on.prompt.id}", card_texts.CHANGED_MEANWHILE)
         return self._edited(on, view, Option.APPROVE, by_text=True)
 
     def _form(self, event: ChoiceAnswer, on: PromptView, view: AcceptView) -> Verdict:
@@ -84,12 +88,15 @@ class Decisions:
         return Verdict(outcome, (Say(form_message(on.prompt, fields)),), answer=card_texts.REPLY_TO_CHANGE)
 
     def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
-        """The call is changed, and agreed to as it is then: answers so far were to something else."""
+        """The call is changed, and agreed to as it is then: answers so far were to something else. Where
+        it stays the same call, it is agreed to like by its button."""
         edit = self._edit
         refusal = _edit_refusal(on, view.principal, answer, edit)
         if refusal is not None or not isinstance(edit, EditedCall):
             said = (Say(plain(refusal)),) if by_text and refusal is not None else ()
             return Verdict(f"refused: answer to {on.prompt.id}", said, answer=refusal)
+        if edit.prompt.binding == on.prompt.binding:
+            return self.vote(on, view, answer, by_text=by_text)
         changed = PromptView(edit.prompt, (), on.thread)
         verdict = self.vote(changed, view, answer, by_text=by_text, edited=True)
         closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
@@ -104,11 +111,7 @@ class Decisions:
         if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
             return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
         prompt = view.prompt.prompt
-        if (
-            prompt.state is PromptState.OPEN
-            and option is not Option.DENY
-            and not prompt.was_asked_at(sent_at)
-        ):
+        if option is not Option.DENY and _changed_after(prompt, sent_at):
             return refused(f"answer to {prompt.id}", card_texts.CHANGED_MEANWHILE)
         return self.vote(view.prompt, view, option, by_text=True)
 
@@ -179,6 +182,11 @@ def _edit_refusal(
             return None
         case EditedCall():
             return None if edit.based_on == prompt.binding else card_texts.CHANGED_MEANWHILE
+
+
+def _changed_after(prompt: Prompt, sent_at: int) -> bool:
+    """Whether what waits was changed after something was written about it."""
+    return prompt.state is PromptState.OPEN and not prompt.was_asked_at(sent_at)
 
 
 def _stale(prompt: Prompt) -> Verdict:

@@ -184,11 +184,9 @@ class EventJudge:
                 return command(submission, view, self._rules.laws, self._rules.ids, self._now)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
-        if view.replied is not None and (edited := self._decisions.replied(view.replied, view)) is not None:
-            return edited
-        replied = replied_by_text(event, view)
-        if replied is not None:
-            return self._decisions.vote(replied.on, view, replied.answer, by_text=True)
+        about_prompt = self._replied(event, view)
+        if about_prompt is not None:
+            return about_prompt
         too_large = [file for file in event.attachments if file.out_of_reach]
         if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
             return refused("file too large", texts.files_too_large(too_large))
@@ -213,6 +211,17 @@ class EventJudge:
                 queue = QueueInput(thread_id, turn_id, wait_us=wait_us)
         said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
         return Verdict("waiting", (queue, *said, *notice_while_asked(view), *fired))
+
+    def _replied(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+        """The text changes a waiting call, or answers a question; None if it does neither."""
+        if view.replied is not None:
+            edited = self._decisions.replied(view.replied, view, event.sent_at)
+            if edited is not None:
+                return edited
+        replied = replied_by_text(event, view)
+        if replied is None:
+            return None
+        return self._decisions.vote(replied.on, view, replied.answer, by_text=True)
 
     def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
         prompt = decided_by_word(event, answer, view)

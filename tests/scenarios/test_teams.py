@@ -112,6 +112,19 @@ async def test_who_presses_what_the_call_was_has_not_agreed_to_what_it_became(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cast", CASTS, ids=str)
+async def test_a_change_that_changes_nothing_is_an_agreement(tmp_path: Path, cast: Cast) -> None:
+    async with open_team(tmp_path, cast=cast) as team:
+        team.ben.say(RUN)
+        owners, leas = await card(team.owner), await card(team.lea)
+        await team.owner.change(owners, RUN.partition(": ")[2])
+        await team.lea.press(leas, "Approve")
+        await hears(team.ben, "Done:")
+        assert team.lines == ["line"]
+        await sees(team.owner, owners, "Approved by Lea")
+
+
+@pytest.mark.slow
 async def test_who_lost_their_role_meanwhile_neither_counts_nor_decides(tmp_path: Path) -> None:
     async with open_team(tmp_path) as team:
         team.ben.say(RUN)

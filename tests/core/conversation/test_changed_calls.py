@@ -9,10 +9,10 @@ from core.consent import card_texts
 from core.conversation.answering import decided_by_word
 from core.conversation.deciding import Decisions
 from core.conversation.submission import BareAnswer
-from core.messages import Address, ChoiceAnswer, InboundMessage, MessageRef, Sender
-from core.prompts import Option, Options, Prompt, PromptKind, PromptState, VoteRule
-from core.store.accept import AcceptView, ShownCard
-from core.store.effects import CastVote, ClosePrompt
+from core.messages import EDIT, Address, ChoiceAnswer, InboundMessage, MessageRef, Sender
+from core.prompts import Option, Options, Prompt, PromptKind, PromptState, Vote, VoteRule
+from core.store.accept import AcceptView, ShownCard, Verdict
+from core.store.effects import CastVote, ClosePrompt, EditCall, EditedCall
 from core.store.rows import PromptView, ThreadRow
 from core.users import Principal, Role
 from tests.contracts.store.world import CountingIds
@@ -43,9 +43,9 @@ CHANGED = replace(
 THREAD = ThreadRow("thread", "ben", "chat", "=here", HERE, "", 1, 1)
 
 
-def seen(prompt: Prompt) -> AcceptView:
+def seen(prompt: Prompt, votes: tuple[Vote, ...] = ()) -> AcceptView:
     """As it is judged when Lea writes in the conversation that it is about."""
-    on = PromptView(prompt, (), THREAD)
+    on = PromptView(prompt, votes, THREAD)
     return AcceptView(LEA, THREAD, None, 0, None, (on,), on, (ShownCard(prompt.id, (CARD,), "1"),))
 
 
@@ -53,6 +53,13 @@ def pressed(prompt: Prompt, position: int) -> tuple[object, ...]:
     event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, position, sent_at=CHANGED_AT + 50)
     verdict = Decisions(CountingIds(), CHANGED_AT + 50, None).press(event, seen(prompt))
     return verdict.answer, *map(type, verdict.effects)
+
+
+def handed_in(prompt: Prompt, edit: EditedCall, *, votes: tuple[Vote, ...] = ()) -> Verdict:
+    """Lea hands in a form that makes this of the call."""
+    event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, EDIT, sent_at=CHANGED_AT + 50, form="{}")
+    view = seen(prompt, votes)
+    return Decisions(CountingIds(), CHANGED_AT + 50, edit).press(event, view)
 
 
 def written(text: str, sent_at: int) -> InboundMessage:
@@ -98,3 +105,43 @@ def test_a_refusal_needs_no_second_look() -> None:
     assert any(isinstance(one, ClosePrompt) for one in refused.effects)
     word = BareAnswer("no", Option.DENY, command=False)
     assert decided_by_word(written("no", 1), word, seen(CHANGED)) is not None
+
+
+SAME = EditedCall(replace(WAITS, first_choice=2), WAITS.binding, '{"command": "ls"}')
+OTHER = EditedCall(CHANGED, WAITS.binding, '{"command": "ls -l"}')
+ADA_AGREED = Vote("ada", "Ada", Option.APPROVE, 50)
+
+
+def test_a_form_that_changes_nothing_agrees_like_the_button() -> None:
+    """It counts beside the answers there were, and the buttons that are shown stay what they are."""
+    assert handed_in(WAITS, SAME).effects == (CastVote(WAITS.id, Option.APPROVE),)
+    second = handed_in(WAITS, SAME, votes=(ADA_AGREED,))
+    (close,) = second.effects
+    assert isinstance(close, ClosePrompt)
+    assert (close.prompt_id, close.outcome_text) == (WAITS.id, "Approved by Lea")
+
+
+def test_a_form_that_changes_it_voids_what_was_agreed_to() -> None:
+    verdict = handed_in(WAITS, OTHER, votes=(ADA_AGREED,))
+    assert [type(one) for one in verdict.effects] == [EditCall, CastVote]
+
+
+def test_who_agreed_already_agrees_once_by_a_form_that_changes_nothing() -> None:
+    lea_agreed = replace(ADA_AGREED, user_id="lea", name="Lea")
+    verdict = handed_in(WAITS, SAME, votes=(lea_agreed,))
+    assert (verdict.answer, verdict.effects) == (card_texts.ALREADY_VOTED, ())
+
+
+def test_nobody_changes_a_part_of_what_was_changed_after_they_wrote() -> None:
+    """The lines of a reply leave other arguments as they are, which the writer had not seen."""
+    edit = EditedCall(replace(CHANGED, binding="a third", first_choice=4), CHANGED.binding, "{}")
+    decisions = Decisions(CountingIds(), CHANGED_AT + 50, edit)
+    view = seen(CHANGED)
+    on = view.open_prompts[0]
+    early = decisions.replied(on, view, CHANGED_AT)
+    assert early is not None
+    assert early.outcome == f"refused: answer to {CHANGED.id}"
+    assert not any(isinstance(one, EditCall) for one in early.effects)
+    later = decisions.replied(on, view, CHANGED_AT + 1)
+    assert later is not None
+    assert any(isinstance(one, EditCall) for one in later.effects)
