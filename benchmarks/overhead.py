@@ -239,7 +239,8 @@ def main() -> int:
     gated = options.platform == "telegram" and "hub" in medians
     missed = misses(medians["hub"], bare) if gated else []
     if options.json:
-        written = {"figures": {name: asdict(f) for name, f in medians.items()}, "missed": missed}
+        figures = {name: asdict(f) for name, f in medians.items()}
+        written = {"python": sys.version, "rounds": options.rounds, "figures": figures, "missed": missed}
         options.json.write_text(json.dumps(written, indent=2) + "\n")
     if gated:
         print("\n".join(["gate: missed", *missed]) if missed else "gate: reached")

@@ -17,6 +17,9 @@ from bot.web.console import SECURITY_HEADERS
 from bot.web.errors import on_http_error
 
 LISTEN_BACKLOG = 128
+KEEP_ALIVE_S = 75
+"""How long an idle connection is kept: longer than clients and proxies keep theirs (aiohttp 15 s, nginx and AWS
+60 s). Whoever closes first must be the one who sends, else now and then a request meets a closed connection."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -80,6 +83,7 @@ class WebServer:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=1,
+            timeout_keep_alive=KEEP_ALIVE_S,
         )
         self._server = _Server(config)
 
