@@ -18,8 +18,8 @@ from bot.web.errors import on_http_error
 
 LISTEN_BACKLOG = 128
 KEEP_ALIVE_S = 75
-"""How long an idle connection is kept: longer than clients and proxies keep theirs (aiohttp 15 s, nginx and AWS
-60 s). Whoever closes first must be the one who sends, else now and then a request meets a closed connection."""
+"""How long an idle connection is kept: longer than clients and proxies keep theirs (aiohttp 15 s, nginx and
+AWS 60 s). Who sends must be the one who closes, else now and then a request meets a closed connection."""
 
 
 def listen(host: str, port: int) -> socket.socket:
