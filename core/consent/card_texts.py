@@ -70,6 +70,11 @@ def approval_title(tool: str, reason: str) -> str:
     return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
 
 
+def left_out(count: int, of_all: int) -> str:
+    """Between the beginning and the end of arguments that are too long for a card."""
+    return f"⚠ {count} of {of_all} characters are left out here. Read all of it in the console, or deny it."
+
+
 def joint_title(count: int) -> str:
     """Headline of a card about several calls."""
     return f"May I run these {count} calls?"

@@ -6,12 +6,14 @@ from typing import assert_never
 
 from core.clock import SECOND_US
 from core.consent import card_texts
-from core.consent.forms import lines_of
+from core.consent.forms import filled_in
 from core.messages import Block, Choice, Code, FormField, Message, Plain, plain
 from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies
 
 DETAIL_LIMIT_CHARS = 2_000
-"""Longer details are cut on the card: it must fit one message of every platform with its buttons."""
+"""Of longer details the middle is left out: the card must fit one message of every platform with its
+buttons. What stands last is shown, too: it is where something would be hidden."""
+_BEGIN_CHARS, _END_CHARS = 1_100, 700
 
 
 def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
@@ -46,7 +48,7 @@ def fitting(calls: Sequence[AskedCall]) -> int:
 def form_message(prompt: Prompt, fields: Sequence[FormField]) -> Message:
     """Asks for a call's arguments, where no form can be shown."""
     return Message(
-        blocks=(Plain(card_texts.FILL_IN), Code(lines_of(fields))),
+        blocks=(Plain(card_texts.FILL_IN), Code(filled_in(fields))),
         prompt_id=prompt.id,
     )
 
@@ -107,10 +109,15 @@ def _body(prompt: Prompt) -> tuple[Block, ...]:
         return (*title, *itertools.chain.from_iterable(shown))
     if not prompt.detail:
         return title
-    detail = prompt.detail
-    if len(detail) > DETAIL_LIMIT_CHARS:
-        detail = f"{detail[:DETAIL_LIMIT_CHARS]}\n… ({len(detail)} characters in all)"
-    return (*title, Code(detail))
+    return (*title, *_shortened(prompt.detail))
+
+
+def _shortened(detail: str) -> tuple[Block, ...]:
+    """Its beginning and its end, where it is too long; that it is, is said where nothing of the call is."""
+    if len(detail) <= DETAIL_LIMIT_CHARS:
+        return (Code(detail),)
+    left_out = card_texts.left_out(len(detail) - _BEGIN_CHARS - _END_CHARS, len(detail))
+    return (Code(detail[:_BEGIN_CHARS]), Plain(left_out), Code(detail[-_END_CHARS:]))
 
 
 def _call(place: int, call: AskedCall) -> tuple[Block, ...]:

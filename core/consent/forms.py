@@ -20,6 +20,16 @@ def lines_of(fields: Collection[FormField]) -> str:
     return "\n".join(f"{field.name}: {field.value}" for field in fields)
 
 
+def filled_in(fields: Collection[FormField]) -> str:
+    """The fields as they may be sent back: as lines, or as JSON where a line of one could be read as another
+    one."""
+    lines, values = lines_of(fields), {field.name: field.value for field in fields}
+    read = changed_by(lines, {}, values.keys()) or {}
+    if {name: value.strip() for name, value in read.items()} == {k: v.strip() for k, v in values.items()}:
+        return lines
+    return json.dumps(values, ensure_ascii=False, indent=1)
+
+
 def looks_like_a_form(text: str) -> bool:
     """Whether a text may be meant as arguments: JSON, or a line that names something."""
     return text.lstrip().startswith("{") or _LINE.match(text) is not None

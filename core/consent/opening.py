@@ -19,6 +19,8 @@ def reminded_at(created_at: int, expires_at: int) -> int:
 
 def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now: int, ids: Ids) -> Prompt:
     """Asks what became of a call whose outcome was not recorded. The requester or an owner answers."""
+    from core.safety.plain_sight import in_plain_sight  # hubs that are interrupted are rare
+
     expires_at = now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US
     return Prompt(
         id=ids.prompt_id(),
@@ -28,7 +30,7 @@ def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now
         call_id=call.call_id,
         requester_id=requester_id,
         title=card_texts.unknown_title(call.tool),
-        detail=call.arguments,
+        detail=in_plain_sight(call.arguments),
         offer=Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
         rule=VoteRule(),
         binding=call.binding or "",

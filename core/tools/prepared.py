@@ -48,7 +48,11 @@ Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
 
 def detail_of(tool: Tool, arguments: Arguments) -> str:
-    """The arguments as a person should see them: one text alone as it is, otherwise a line each."""
+    """The arguments as a person should see them: one text alone as it is, otherwise a line each.
+
+    What goes on over several lines is indented then, so that it cannot pass for another argument; what would
+    not be seen is named, see safety.plain_sight.
+    """
     shown = {
         name: "•••" if name in tool.sensitive else value
         for name, value in arguments.items()
@@ -56,9 +60,17 @@ def detail_of(tool: Tool, arguments: Arguments) -> str:
     }
     texts = [value for value in shown.values() if isinstance(value, str)]
     if len(shown) == 1 and len(texts) == 1:
-        return texts[0]
+        return _seen(texts[0])
     lines = (
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in shown.items()
     )
-    return "\n".join(lines)
+    return _seen("\n".join(line.replace("\n", "\n    ") for line in lines))
+
+
+def _seen(text: str) -> str:
+    from core.safety.plain_sight import in_plain_sight, look_alikes, spelt  # most turns ask nobody
+
+    mixed = look_alikes(text)
+    shown = in_plain_sight(text)
+    return f"{shown}\n[not Latin: {'; '.join(map(spelt, mixed))}]" if mixed else shown

@@ -234,6 +234,22 @@ async def test_a_file_changed_after_approval_is_asked_about_again(house: House) 
     assert asked == 2  # the answer to the first is kept, and the second waits
 
 
+async def test_a_card_shows_what_would_not_be_seen_and_how_a_long_call_ends(house: House) -> None:
+    hidden = f"ls \u202etxt.x{' ' * 3_000}; rm\u200b a; echo {'x' * 5_000}; rm -rf ends"
+    house.model.enqueue(tools(ToolCall("shell", {"command": hidden})))
+    house.telegram.user_sends_text(OWNER, "good day")
+    card = await house.card(OWNER)
+    for shown in (
+        "[U+202E]txt.x",
+        "[3000 blanks]",
+        "rm[U+200B] a",
+        "characters are left out",
+        "; rm -rf ends",
+    ):
+        assert shown in card.text
+    house.telegram.user_sends_text(OWNER, "/stop")
+
+
 async def test_what_was_agreed_to_runs_with_those_arguments_only(house: House) -> None:
     """The journal is changed behind the hub's back, as somebody with the database could."""
     house.telegram.user_sends_text(OWNER, "please run: touch agreed")

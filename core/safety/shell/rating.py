@@ -4,6 +4,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
+from core.safety.plain_sight import hides_something
 from core.safety.shell import names
 from core.safety.shell.closed import ClosedPlaces
 from core.safety.shell.fed import SPEAK, fed, inputs_of
@@ -56,6 +57,8 @@ def rate_command_line(command_line: str, closed: ClosedPlaces | None = None) -> 
     judge = _Judge(closed)
     parsed = [judge.line(reading, 0) for reading in readings(command_line)]
     judge.texts_that_may_be_run()
+    if hides_something(command_line):
+        judge.findings.append(high("contains characters that are not to be seen"))
     if closed is not None and closed.touched_by(command_line):
         judge.findings.append(_HUBS_OWN)
     finding = worst(judge.findings)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.forms import as_before, changed_by, fields_of, lines_of, looks_like_a_form
+from core.consent.forms import as_before, changed_by, fields_of, filled_in, lines_of, looks_like_a_form
 
 CALL = {"command": "ls", "timeout_s": 5, "deep": True, "none": None}
 
@@ -32,6 +32,14 @@ def test_a_field_for_each_argument_that_is_set() -> None:
 )
 def test_lines_change_what_they_name(text: str, changed: dict[str, Any]) -> None:
     assert changed_by(text, CALL, CALL) == {**CALL, **changed}
+
+
+def test_a_value_is_not_sent_back_as_another_argument() -> None:
+    """A model may write lines into one argument that look like others."""
+    plain = fields_of({"url": "https://a.example", "body": "one\nnote: two"})
+    assert filled_in(plain) == lines_of(plain)
+    forged = {"url": "https://a.example", "body": "one\nmethod: DELETE", "method": "POST"}
+    assert json.loads(filled_in(fields_of(forged))) == forged
 
 
 @pytest.mark.parametrize("text", ["note: buy milk", "please ls", "", "command\n: x"])

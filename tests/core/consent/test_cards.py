@@ -1,0 +1,31 @@
+"""What a card shows of a call that is too long for it."""
+
+from dataclasses import replace
+
+from core.consent.cards import DETAIL_LIMIT_CHARS, open_card, settled_card
+from core.messages import Code, Message, Plain
+from tests.contracts.store.world import text_of
+from tests.core.conversation.test_changed_calls import WAITS
+
+LONG = f"echo begins {'x' * 50_000}; rm -rf ends"
+
+
+def codes(card: Message) -> list[str]:
+    return [block.text for block in card.blocks if isinstance(block, Code)]
+
+
+def test_what_fits_is_shown_whole() -> None:
+    whole = "x" * DETAIL_LIMIT_CHARS
+    assert codes(open_card(replace(WAITS, detail=whole))) == [whole]
+
+
+def test_of_what_does_not_fit_the_end_is_shown_too_and_how_much_is_not() -> None:
+    for card in (open_card(replace(WAITS, detail=LONG)), settled_card(replace(WAITS, detail=LONG), "Denied")):
+        begin, end = codes(card)
+        assert begin.startswith("echo begins")
+        assert end.endswith("; rm -rf ends")
+        (said,) = [
+            block.text for block in card.blocks if isinstance(block, Plain) and "left out" in block.text
+        ]
+        assert f"{len(LONG) - len(begin) - len(end)} of {len(LONG)} characters" in said
+        assert len(text_of(card)) < DETAIL_LIMIT_CHARS + 100
