@@ -9,7 +9,7 @@ from core.conversation.credentials import InboundCredentials
 from core.errors import VaultError
 from core.ids import Ids
 from core.safety.leaks import LeakDetector
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 
 
 def build_leaks(config: Config) -> LeakDetector:

@@ -9,8 +9,10 @@ from typing import Self, assert_never
 
 from core.consent.cards import in_full
 from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
+from core.store.consents import ToolSettingRow
+from core.store.kept import SealedSecret
 from core.store.pairing import PairingRequest
-from core.store.rows import PromptView, SealedSecret, ToolSettingRow
+from core.store.rows import PromptView
 from core.users import Person
 
 

@@ -33,8 +33,8 @@ from bot.chat.talk import (
 )
 from bot.chat.wire import ITEM, card_in, detail_of, plain, said_in
 from bot.web.approvals import ApprovalPage
+from bot.web.conversation_pages import ConversationPage, ThreadsPage
 from bot.web.items import CallItem, Item, UserItem
-from bot.web.threads import ConversationPage, ThreadsPage
 from channels.webchat import WEB
 
 logger = logging.getLogger(__name__)

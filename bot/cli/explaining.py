@@ -61,8 +61,8 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
 
 async def _told(reader: "SqliteReader", key: str | None, limit: int) -> Told:
     if key is None:
-        return Told(await reader.explain_recent(limit), await reader.noise(limit))
-    explanation = await reader.explain(key)
+        return Told(await reader.explanations.recent(limit), await reader.noise(limit))
+    explanation = await reader.explanations.of(key)
     return Told([] if explanation is None else [explanation])
 
 

@@ -18,6 +18,7 @@ from bot.status_views import StatusView
 from bot.web.approval_policy import ApprovalPolicies
 from bot.web.callers import ApiGuard, Gate
 from bot.web.chat import Chat
+from bot.web.deciding import Deciding
 from bot.web.endpoints import Endpoint, routes_of
 from bot.web.errors import HANDLERS
 from bot.web.keeping import KeepingApi
@@ -70,12 +71,13 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     presenter = Presenter(parts.sensitive)
     store, ids = parts.store, parts.ids
     threads = Threads(store, parts.live, presenter, parts.web, parts.hub, parts.states, parts.clock, ids)
-    chat = Chat(store, parts.web, parts.desk, parts.uploads, presenter, ids)
+    chat = Chat(store, parts.web, parts.uploads, ids)
+    deciding = Deciding(store, parts.desk, presenter)
     people = People(store, parts.desk, parts.login, parts.url, parts.status, parts.states)
     looking = Looking(store, parts.states, dict(parts.platforms))
     keeping = KeepingApi(store, parts.keeping, parts.reloading)
-    found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *looking.endpoints()]
-    found += [*keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
+    found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
+    found += [*looking.endpoints(), *keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
     found += RoutinesApi(parts.routines).endpoints()
     return [*found, openapi_endpoint([*found, documented()])]
 

@@ -1,17 +1,16 @@
 """Threads of all channels: the list, one thread's lines, and speaking in the assistant's place."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from bot.web.approvals import ApprovalPage
 from bot.web.blocks import Page
 from bot.web.callers import Caller
+from bot.web.conversation_pages import ConversationPage, LiveStep, LiveView, ThreadsPage
 from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
 from bot.web.errors import ApiError, not_found
 from bot.web.event_stream import EventStream, resumed_at
-from bot.web.items import Item, ThreadPage, WaitingView
 from bot.web.list_stream import ChannelStates, ListStream
 from bot.web.live import Live, TooManySubscribers
 from bot.web.presenting import Presenter
@@ -58,44 +57,6 @@ class OperatorAnswer(Given):
 
     text: MessageText
     client_key: ClientKey | None = None
-
-
-class ThreadsPage(Page):
-    """The latest active first."""
-
-    threads: tuple[ThreadPage, ...]
-    next: str | None
-
-
-class LiveStep(Page):
-    """A call that began, ended or waits."""
-
-    call_id: str
-    tool: str
-    state: str
-
-
-class LiveView(Page):
-    """What the running turn has said and done beyond the lines."""
-
-    turn: str
-    offset: Literal[0] = 0
-    text: str
-    steps: tuple[LiveStep, ...]
-
-
-class ConversationPage(Page):
-    """A thread with some of its lines in order. `more`: there are lines before them; `last_seq`: go on from
-    there by stream; `waiting`: messages that no turn has taken yet, each a line once one has."""
-
-    thread: ThreadPage
-    items: tuple[Item, ...]
-    first_seq: int
-    last_seq: int
-    more: bool
-    live: LiveView | None
-    waiting: tuple[WaitingView, ...]
-    approvals: tuple[ApprovalPage, ...]
 
 
 class Answered(Page):

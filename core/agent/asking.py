@@ -12,7 +12,8 @@ from core.consent.rules import ApprovalRule
 from core.events import Step, StepState
 from core.ports import OutboxRow
 from core.prompts import AskedCall, Offer, Option, Options, Prompt, PromptKind, VoteRule, joint_binding
-from core.store.rows import CallRow, Draft, SealedSecret, TurnStart
+from core.store.kept import SealedSecret
+from core.store.rows import CallRow, Draft, TurnStart
 from core.store.units import committed, patiently
 from core.tools.pipeline import NeedsPerson, PutsQuestion
 

@@ -26,7 +26,7 @@ from core.store.effects import (
     Say,
     TakeAwayMessage,
 )
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 from core.users import Role
 
 WAITS_US = 300 * SECOND_US

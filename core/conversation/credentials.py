@@ -22,7 +22,7 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.effects import KeepSecrets, Say
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 from core.users import Identity, Role
 
 MOST_KEPT = 5

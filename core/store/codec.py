@@ -5,39 +5,22 @@ only together with a migration.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from core.messages import (
-    Attachment,
     Block,
     Choice,
     Code,
     File,
-    InboundMessage,
     Markdown,
     Message,
     MessageRef,
     Plain,
 )
 from core.prompts import Answer, Chose, Option, Wrote
-from core.transcript import (
-    AssistantSaid,
-    Note,
-    OperatorSaid,
-    Origin,
-    ResultStatus,
-    Said,
-    Summary,
-    ToolCalled,
-    ToolResult,
-    UserSaid,
-)
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-SaidColumns = tuple[str, str, str | None, str | None, str | None]
-"""kind, text, call_id, name, extra: the columns of an entry that depend on its kind."""
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""JSON as it is stored: short, and as readable as what it says."""
 
 
 def storable(text: str) -> str:
@@ -71,7 +54,7 @@ def message_to_json(message: Message) -> str:
         stored["editable"] = True
     if message.first_choice:
         stored["first_choice"] = message.first_choice
-    return storable(_encode(stored))
+    return storable(encode(stored))
 
 
 def message_from_json(text: str) -> Message:
@@ -114,7 +97,7 @@ def _block_from_json(stored: list[str]) -> Block:
 
 def refs_to_json(refs: tuple[MessageRef, ...]) -> str:
     """The messages a row became."""
-    return _encode(refs) if refs else "[]"
+    return encode(refs) if refs else "[]"
 
 
 def refs_from_json(text: str) -> tuple[MessageRef, ...]:
@@ -124,7 +107,7 @@ def refs_from_json(text: str) -> tuple[MessageRef, ...]:
 
 def strings_to_json(strings: tuple[str, ...]) -> str:
     """A list of plain strings."""
-    return _encode(strings) if strings else "[]"
+    return encode(strings) if strings else "[]"
 
 
 def strings_from_json(text: str) -> tuple[str, ...]:
@@ -141,9 +124,9 @@ def answer_to_text(answer: Answer) -> str:
         case Option():
             return answer.value
         case Chose(index, label):
-            return storable(_encode(["chose", index, label]))
+            return storable(encode(["chose", index, label]))
         case Wrote(text):
-            return storable(_encode(["wrote", text]))
+            return storable(encode(["wrote", text]))
         case _:
             assert_never(answer)
 
@@ -159,105 +142,3 @@ def answer_from_text(text: str) -> Answer:
             return Wrote(said)
         case _:
             raise ValueError("unknown kind of answer")
-
-
-# --- events ---------------------------------------------------------------------------------------------
-
-
-def event_extra_to_json(event: InboundMessage) -> str | None:
-    """What a message carries beside its text; None for most messages."""
-    quotable = None if event.direct else event.ref
-    if not event.attachments and event.reply_to is None and quotable is None:
-        return None
-    stored: dict[str, Any] = {}
-    if quotable is not None:
-        stored["ref"] = quotable
-    if event.reply_to is not None:
-        stored["reply_to"] = event.reply_to
-    if event.attachments:
-        stored["attachments"] = [_attachment_to_json(attachment) for attachment in event.attachments]
-    return storable(_encode(stored))
-
-
-@dataclass(frozen=True, slots=True)
-class EventExtra:
-    """What `event_extra_to_json` kept of a message. `ref`: only of those that answers quote."""
-
-    attachments: tuple[Attachment, ...] = ()
-    ref: MessageRef | None = None
-
-
-def event_extra_from_json(text: str | None) -> EventExtra:
-    """What a message carried beside its text."""
-    if text is None:
-        return EventExtra()
-    stored = cast("dict[str, Any]", json.loads(text))
-    attachments = tuple(Attachment(*attachment) for attachment in stored.get("attachments", ()))
-    return EventExtra(attachments, stored.get("ref"))
-
-
-def _attachment_to_json(attachment: Attachment) -> list[str | int | None]:
-    values = (attachment.handle, attachment.name, attachment.media_type, attachment.size_bytes)
-    return [*values, attachment.limit_bytes] if attachment.limit_bytes is not None else [*values]
-
-
-# --- transcript -----------------------------------------------------------------------------------------
-
-
-def said_to_columns(said: Said) -> SaidColumns:
-    """An entry's own columns; see `SaidColumns`."""
-    match said:
-        case UserSaid():
-            return said.kind, storable(said.text), None, storable(said.sender) or None, _files_to_json(said)
-        case AssistantSaid():
-            extra = None if said.origin is None else _origin_to_json(said.origin)
-            return said.kind, storable(said.text), None, None, extra
-        case ToolCalled():
-            return said.kind, storable(said.arguments), said.call_id, storable(said.tool), None
-        case ToolResult():
-            return said.kind, storable(said.text), said.call_id, said.status.value, None
-        case Summary():
-            return said.kind, storable(said.text), None, None, str(said.covers_to_seq)
-        case Note():
-            return said.kind, storable(said.text), None, None, None
-        case OperatorSaid():
-            return said.kind, storable(said.text), None, storable(said.by), None
-        case _:
-            assert_never(said)
-
-
-def said_from_columns(kind: str, text: str, call_id: str | None, name: str | None, extra: str | None) -> Said:
-    """What `said_to_columns` stored."""
-    match kind:
-        case "user":
-            return UserSaid(text, name or "", _files_from_json(extra))
-        case "assistant":
-            return AssistantSaid(text, None if extra is None else Origin(*json.loads(extra)))
-        case "call":
-            return ToolCalled(call_id or "", name or "", text)
-        case "result":
-            return ToolResult(call_id or "", ResultStatus(name or ""), text)
-        case "summary":
-            return Summary(text, int(extra or 0))
-        case "note":
-            return Note(text)
-        case "operator":
-            return OperatorSaid(text, name or "")
-        case _:
-            raise ValueError(f"unknown entry kind {kind!r}")
-
-
-def _files_to_json(said: UserSaid) -> str | None:
-    return (
-        storable(_encode([_attachment_to_json(file) for file in said.attachments]))
-        if said.attachments
-        else None
-    )
-
-
-def _files_from_json(text: str | None) -> tuple[Attachment, ...]:
-    return () if text is None else tuple(Attachment(*file) for file in json.loads(text))
-
-
-def _origin_to_json(origin: Origin) -> str:
-    return storable(_encode([origin.provider, origin.model, origin.opaque]))

@@ -1,11 +1,22 @@
 """A part of Store: what people have said once and for all, and what was executed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from core.approvals import ApprovalSettings
 from core.prompts import Grant, Standing, ToolSetting
-from core.store.rows import Execution, ToolSettingRow
+from core.store.rows import Execution
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettingRow:
+    """A person's own word on one tool."""
+
+    user_id: str
+    tool: str
+    setting: ToolSetting
+    changed_at: int
 
 
 class Consents(Protocol):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from core.approvals import ApprovalSettings
 from core.messages import FormField, Message
 from core.prompts import Answer, Grant, Prompt
+from core.store.kept import SealedSecret
 from core.store.pairing import LetIn
-from core.store.rows import SealedSecret
 
 if TYPE_CHECKING:  # most events have nothing to do with routines
     from core.store.routines import NewRun

@@ -2,9 +2,37 @@
 tools may run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from core.store.rows import Document, MemoryNote, SealedSecret
+
+@dataclass(frozen=True, slots=True)
+class MemoryNote:
+    """Something a person asked the hub to remember. `path`: of a document, which can be changed."""
+
+    id: str
+    text: str
+    created_at: int
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that a person keeps under a path, such as `projects/garden`."""
+
+    path: str
+    size_chars: int
+    changed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSecret:
+    """A secret as it is kept: `sealed` can be opened with the key that `key_id` names, and only as `name`."""
+
+    name: str
+    key_id: str
+    sealed: bytes
+    changed_at: int
 
 
 class Kept(Protocol):

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Answer, Option, Prompt, Standing, ToolSetting, Vote
+from core.prompts import Answer, Option, Prompt, Standing, Vote
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -209,14 +209,6 @@ class TurnFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
-    """Prompts that ran out: turns that go on, and card edits that go out."""
-
-    started: tuple[TurnStart, ...]
-    outbox: tuple[OutboxRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Delivery:
     """How one message of an answer went out, for `why`."""
 
@@ -242,45 +234,6 @@ class Explanation:
     turn_error: str | None
     deliveries: tuple[Delivery, ...]
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryNote:
-    """Something a person asked the hub to remember. `path`: of a document, which can be changed."""
-
-    id: str
-    text: str
-    created_at: int
-    path: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text that a person keeps under a path, such as `projects/garden`."""
-
-    path: str
-    size_chars: int
-    changed_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSettingRow:
-    """A person's own word on one tool."""
-
-    user_id: str
-    tool: str
-    setting: ToolSetting
-    changed_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class SealedSecret:
-    """A secret as it is kept: `sealed` can be opened with the key that `key_id` names, and only as `name`."""
-
-    name: str
-    key_id: str
-    sealed: bytes
-    changed_at: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,21 @@
 """The store as far as prompts are looked after that nobody answers."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from core.messages import Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Prompt
-from core.store.rows import Draft, Expired, PromptView
+from core.store.rows import Draft, PromptView, TurnStart
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Prompts that ran out: turns that go on, and card edits that go out."""
+
+    started: tuple[TurnStart, ...]
+    outbox: tuple[OutboxRow, ...]
 
 
 class Tending(Protocol):

@@ -34,11 +34,12 @@ from core.store.effects import (
     RecordGrant,
     Say,
 )
+from core.store.kept import SealedSecret
 from core.store.keys import KeyKind
 from core.store.notices import Place
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
-from core.store.rows import NewCall, SealedSecret, TurnStart
+from core.store.rows import NewCall, TurnStart
 from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
 from core.tool import Effect, use_limits

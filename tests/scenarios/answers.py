@@ -21,7 +21,7 @@ Seat = tuple[str, str]
 async def unanswered(database: Path, updates: Iterable[UpdateRecord]) -> list[str]:
     """Keys of what the platform saw confirmed and `why` neither explains nor counts."""
     async with SqliteReader(database) as reader:
-        explained = {one.key: one.outcome for one in await reader.explain_recent(MOST)}
+        explained = {one.key: one.outcome for one in await reader.explanations.recent(MOST)}
         noise = Counter[Seat]()
         for row in await reader.noise(MOST):
             noise[row.address.partition(":")[0], row.platform_user_id] += row.seen

@@ -11,7 +11,7 @@ from pathlib import Path
 from core.audit_chain import RETIRED
 from core.errors import StoreUnavailable
 from core.store.audit_rows import AuditRow, Checkpoint
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 from core.store.sqlite.audit import AUDIT, CHECKPOINT
 from core.store.sqlite.connection import connect_reader
 from core.store.sqlite.mapping import SEALED, secret_of

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from core.approvals import ApprovalSettings
 from core.prompts import Grant, Standing, ToolSetting
-from core.store.rows import Execution, ToolSettingRow
+from core.store.consents import ToolSettingRow
+from core.store.rows import Execution
 from core.store.sqlite import standing
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread

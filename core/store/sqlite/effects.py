@@ -5,7 +5,6 @@ from typing import assert_never
 from core.messages import ChoiceAnswer, InboundMessage
 from core.ports import OutboxRow
 from core.store.accept import WAITING
-from core.store.codec import storable
 from core.store.effects import (
     CastVote,
     ClosePrompt,
@@ -30,18 +29,16 @@ from core.store.effects import (
 from core.store.hooking import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import halting, linking, pairing, people, prompts, secrets, standing, strangers
+from core.store.sqlite import halting, linking, pairing, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.outbox import take_away_received
-from core.store.sqlite.thread_keys import lead_to
+from core.store.sqlite.threads import begin, lead_there, title_of
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turn_ends import end_turn
 from core.store.sqlite.turns import outcome_of, start_turn, thread
-from core.thread_key import ThreadKey, scope_of
 from core.users import Principal
 
 STOPPED = "stopped"
-TITLE_LIMIT_CHARS = 80
 
 
 class Effects:
@@ -181,8 +178,8 @@ class Effects:
             raise TypeError("only a message can be input")
         if self._thread is None:
             adopted = effect.adopt and self._adopt(effect.new_thread_id)
-            self._thread = adopted or self._new_thread(effect.new_thread_id, _title(event.text))
-        elif not self._thread.title and (title := _title(event.text)):
+            self._thread = adopted or self._new_thread(effect.new_thread_id, title_of(event.text))
+        elif not self._thread.title and (title := title_of(event.text)):
             self._tx.run("UPDATE threads SET title = ? WHERE id = ?", title, self._thread.id)
         on = self._thread
         if self._tx.policy.holds_inputs:
@@ -202,34 +199,11 @@ class Effects:
         self._thread = start.thread
 
     def _adopt(self, thread_id: str) -> ThreadRow:
-        self._lead_key_to(thread_id)
+        lead_there(self._tx, self._event, self._principal.user_id, thread_id)
         return thread(self._tx, thread_id)
 
     def _new_thread(self, thread_id: str, title: str) -> ThreadRow:
-        event, now = self._event, self._tx.clock.now()
-        scope = scope_of(event.scope if isinstance(event, InboundMessage) else None)
-        self._tx.run(
-            "INSERT INTO threads (id, owner_id, channel, scope, address, title, created_at, last_active_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            thread_id,
-            self._principal.user_id,
-            event.channel,
-            scope,
-            event.address,
-            title,
-            now,
-            now,
-        )
-        self._lead_key_to(thread_id)
-        return ThreadRow(
-            thread_id, self._principal.user_id, event.channel, scope, event.address, title, now, now
-        )
-
-    def _lead_key_to(self, thread_id: str) -> None:
-        event, user_id = self._event, self._principal.user_id
-        external_id = event.scope if isinstance(event, InboundMessage) else None
-        lead_to(self._tx, ThreadKey(user_id, event.channel, external_id), thread_id)
-        people.set_active_thread(self._tx, user_id, thread_id)
+        return begin(self._tx, self._event, self._principal.user_id, thread_id, title)
 
     # --- control ---------------------------------------------------------------------------------------
 
@@ -266,9 +240,3 @@ class Effects:
         self.card_changes.extend(closed.outbox)
         if closed.started is not None:
             self.started = closed.started
-
-
-def _title(text: str) -> str:
-    """A thread is called by the first words said in it; a command that opens one is none of them."""
-    first_line = text.strip().partition("\n")[0]
-    return storable(first_line[:TITLE_LIMIT_CHARS])

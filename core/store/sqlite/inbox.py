@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
-from core.store.codec import event_extra_to_json, storable
+from core.store.codec import storable
+from core.store.said_codec import event_extra_to_json
 from core.store.sqlite.transaction import Transaction
 from core.thread_key import scope_of
 

@@ -7,9 +7,10 @@ from itertools import takewhile
 from core.inputs import as_told
 from core.messages import Address, Attachment, InboundMessage, MessageRef
 from core.store.accept import ASKED_FOR, WITHHELD, Accepted
-from core.store.codec import event_extra_from_json, event_extra_to_json, storable
+from core.store.codec import storable
 from core.store.hooking import HELD
 from core.store.rows import REJOIN_US
+from core.store.said_codec import event_extra_from_json, event_extra_to_json
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.transaction import Row, Transaction
 from core.thread_key import scope_of

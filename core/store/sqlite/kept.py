@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.store.rows import Document, MemoryNote, SealedSecret
+from core.store.kept import Document, MemoryNote, SealedSecret
 from core.store.sqlite import halting, memory, secrets
 from core.store.sqlite.onlooking import Onlooking
 

@@ -7,22 +7,12 @@ from core.prompts import (
     GrantScope,
     ToolSetting,
 )
-from core.store.codec import (
-    answer_from_text,
-    message_from_json,
-    refs_from_json,
-    said_from_columns,
-)
+from core.store.codec import answer_from_text, message_from_json, refs_from_json
+from core.store.consents import ToolSettingRow
+from core.store.kept import SealedSecret
 from core.store.pairing import PairingRequest, RequestState
-from core.store.rows import (
-    CallRow,
-    CallState,
-    Execution,
-    SealedSecret,
-    ThreadRow,
-    ToolSettingRow,
-    TurnState,
-)
+from core.store.rows import CallRow, CallState, Execution, ThreadRow, TurnState
+from core.store.said_codec import said_from_columns
 from core.store.sqlite.transaction import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry

@@ -1,7 +1,7 @@
 """Notes and documents that people asked the hub to keep."""
 
 from core.store.codec import storable
-from core.store.rows import Document, MemoryNote
+from core.store.kept import Document, MemoryNote
 from core.store.sqlite.transaction import Transaction
 from core.store.terms import is_prefix, note_terms, query_phrases
 

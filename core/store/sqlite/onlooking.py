@@ -62,7 +62,7 @@ class Onlooking:
 
     async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
         """See Feeds."""
-        return await self._queries.explain_matching(text, limit)
+        return await self._queries.explanations.matching(text, limit)
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:
         """See Feeds."""

@@ -22,17 +22,12 @@ from core.messages import Address, Message
 from core.ports import Seen
 from core.prompts import Grant
 from core.store.codec import message_from_json
+from core.store.consents import ToolSettingRow
+from core.store.kept import SealedSecret
 from core.store.pairing import NoiseRow, PairingRequest
-from core.store.rows import (
-    Delivery,
-    Execution,
-    Explanation,
-    PromptView,
-    SealedSecret,
-    ThreadRow,
-    ToolSettingRow,
-)
+from core.store.rows import Execution, PromptView, ThreadRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
+from core.store.sqlite.explaining import Explanations
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     ENTRY,
@@ -53,21 +48,11 @@ from core.store.sqlite.mapping import (
     tool_setting_of,
 )
 from core.store.sqlite.migrations import require_current
-from core.store.sqlite.pages import Pages, like
+from core.store.sqlite.pages import Pages
 from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.store.sqlite.transaction import Row
 from core.transcript import Entry
 from core.users import Account, Person, Principal
-
-_EXPLANATION = (
-    "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
-    " o.id, o.state, json_array_length(o.refs), o.repeats, o.error, i.text"
-)
-_CAUSED = (
-    "LEFT JOIN turns tn ON tn.id = i.turn_id"
-    " LEFT JOIN outbox o ON (o.turn_id = i.turn_id OR o.event_id = i.id) AND o.edit_of IS NULL"
-    " AND o.state NOT IN ('streaming', 'replaced')"
-)
 
 
 class SqliteReader:
@@ -78,6 +63,7 @@ class SqliteReader:
         self._clock = clock or SystemClock()
         self._opened: aiosqlite.Connection | None = None
         self.pages = Pages(self._all)
+        self.explanations = Explanations(self._all)
 
     async def open(self) -> None:
         """Look at the database, whether or not a hub runs on it.
@@ -148,18 +134,6 @@ class SqliteReader:
         )
         return [execution_of(row) for row in rows]
 
-    async def explain(self, event_key: str) -> Explanation | None:
-        """See Store.explain."""
-        sql = f"SELECT {_EXPLANATION} FROM inbox i {_CAUSED} WHERE i.key = ? ORDER BY o.id"
-        found = _explanations(await self._all(sql, event_key))
-        return found[0] if found else None
-
-    async def explain_recent(self, limit: int) -> Sequence[Explanation]:
-        """See Store.explain_recent."""
-        newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
-        sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
-        return _explanations(await self._all(sql, limit))
-
     async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
         """See Store.last_seen."""
         rows = await self._all(
@@ -169,15 +143,6 @@ class SqliteReader:
             since,
         )
         return [Seen(Address(row[0]), row[1]) for row in rows]
-
-    async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
-        """See Feeds.explain_matching."""
-        matching = (
-            "SELECT * FROM inbox WHERE key LIKE ?1 ESCAPE '\\' OR sender LIKE ?1 ESCAPE '\\'"
-            " OR text LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"
-        )
-        sql = f"SELECT {_EXPLANATION} FROM ({matching}) i {_CAUSED} ORDER BY i.id DESC, o.id"
-        return _explanations(await self._all(sql, like(text), limit))
 
     async def said_to(self, event_key: str) -> Sequence[Message]:
         """See Feeds.said_to."""
@@ -269,24 +234,3 @@ class SqliteReader:
 
 def _person(rows: Sequence[Row]) -> Person:
     return Person(principal_of(rows[0][:3]), tuple(Account(*row[3:7]) for row in rows if row[3] is not None))
-
-
-def _explanations(rows: Sequence[Row]) -> list[Explanation]:
-    return [_explanation(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
-
-
-def _explanation(rows: Sequence[Row]) -> Explanation:
-    key, channel, sender, received_at, outcome, thread_id, turn_id, turn_state, turn_error = rows[0][:9]
-    return Explanation(
-        key=key,
-        channel=channel,
-        sender=sender or "",
-        received_at=received_at,
-        outcome=outcome,
-        thread_id=thread_id,
-        turn_id=turn_id,
-        turn_state=turn_state,
-        turn_error=turn_error,
-        deliveries=tuple(Delivery(*row[9:14]) for row in rows if row[9] is not None),
-        text=rows[0][14] or "",
-    )

@@ -8,9 +8,10 @@ from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.prompts import Standing
 from core.routine_run import Spent
-from core.store.codec import said_from_columns, said_to_columns, storable
+from core.store.codec import storable
 from core.store.routines import RunSteps
 from core.store.rows import CallRow, CallState, NewCall, RunCheck
+from core.store.said_codec import said_from_columns, said_to_columns
 from core.store.sqlite.audit import hidden, record, record_end
 from core.store.sqlite.halting import use
 from core.store.sqlite.people import known_user

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.audit_chain import RETIRED, AuditKind
 from core.errors import StoreUnavailable
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 from core.store.sqlite.audit import record
 from core.store.sqlite.connection import connect_reader
 from core.store.sqlite.mapping import SEALED, secret_of

@@ -169,11 +169,11 @@ class SqliteStore(
 
     async def explain(self, event_key: str) -> Explanation | None:
         """See Store."""
-        return await self._queries.explain(event_key)
+        return await self._queries.explanations.of(event_key)
 
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
         """See Store."""
-        return await self._queries.explain_recent(limit)
+        return await self._queries.explanations.recent(limit)
 
     async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
         """See Store."""

@@ -9,13 +9,14 @@ from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Option, Prompt, PromptKind
 from core.store.codec import refs_from_json
-from core.store.rows import Draft, Expired, PromptView, TurnStart
+from core.store.rows import Draft, PromptView, TurnStart
 from core.store.sqlite import feed, prompts
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.prompt_mapping import PROMPT, PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_of, prompt_views_of
 from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.writer import Writer
+from core.store.tending import Expired
 
 _OUTCOME_AT_EXPIRY = {
     PromptKind.APPROVAL: Option.DENY,

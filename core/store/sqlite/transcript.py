@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 
-from core.store.codec import said_to_columns
+from core.store.said_codec import said_to_columns
 from core.store.sqlite.mapping import ENTRY, entry_of
 from core.store.sqlite.transaction import Transaction
 from core.transcript import Entry, Said

@@ -19,8 +19,8 @@ from core.store.effects import (
     KeepSecrets,
     RecordGrant,
 )
+from core.store.kept import SealedSecret
 from core.store.keys import KeyKind
-from core.store.rows import SealedSecret
 from core.tool import Effect
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role

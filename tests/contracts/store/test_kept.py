@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.store.rows import Document
+from core.store.kept import Document
 from core.tool import use_limits
 from tests.contracts.store.world import ADA, BEN, World
 

@@ -1,6 +1,6 @@
 """Secrets are kept as they were sealed, one for each name."""
 
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 from tests.contracts.store.world import World
 
 

@@ -13,7 +13,7 @@ from core.conversation.confiding import VALUE_LIMIT_BYTES, WAITS_US, Confiding
 from core.errors import VaultError
 from core.messages import MessageRef
 from core.prompts import Chose, Option, Replies, Wrote
-from core.store.rows import SealedSecret
+from core.store.kept import SealedSecret
 from tests.core.conversation.doors import OWNER_ACCOUNT, Front
 from tests.core.conversation.test_answering import CARD, CARD_AT, Asked
 

@@ -12,7 +12,7 @@ from core.store.sqlite import SqliteReader
 async def recorded(database: Path) -> set[str]:
     """The keys of all events in the database."""
     async with SqliteReader(database) as reader:
-        return {one.key for one in await reader.explain_recent(10_000)}
+        return {one.key for one in await reader.explanations.recent(10_000)}
 
 
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:

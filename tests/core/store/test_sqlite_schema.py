@@ -264,7 +264,7 @@ async def test_a_hub_and_a_reader_side_by_side(tmp_path: Path) -> None:
     async with SqliteReader(path) as reader:
         start = await world.turn()
         assert await reader.thread(start.thread.id) == start.thread
-        assert [event.outcome for event in await reader.explain_recent(5)] == ["turn 1"]
+        assert [event.outcome for event in await reader.explanations.recent(5)] == ["turn 1"]
         await world.finish(start)
         assert [thread.active_turn_id for thread in await reader.threads(5)] == [None]
     await store.close()
