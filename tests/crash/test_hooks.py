@@ -1,6 +1,5 @@
 """A hub with hooks, killed wherever it can be: nothing gets past them, what they change is changed once."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,35 +10,29 @@ from tests.crash.asked_hooks import CARDS, POINTS, SAID, SEEN, AskedHooks, open_
 from tests.crash.nursery import Nursery
 from tests.crash.points import InHook, Point, parse_commit_point
 from tests.crash.story import judge, play
+from tests.crash.striking import strike_all
 from tests.crash.town import OWNER, House, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
 REQUEST = "please run: echo draft >> notes"
 """Hooks make `echo line >> out` of it: one of the message, one of the call."""
-AT_ONCE = 4
 
 
-async def tell(nursery: Nursery, directory: Path, point: Point | None) -> tuple[Sequence[Point], str | None]:
-    """The story with its points; what went wrong, or None."""
-    directory.mkdir()
-    said: list[str] = []
-    points: list[Point] = []
-    try:
-        async with (
-            open_hooks() as hooks,
-            open_town(nursery, directory, House(extra=hooks.section)) as town,
-        ):
-            town.hooks = hooks
-            kill = await play(town, point, REQUEST)
-            await town.stop()
-            await judge(town, kill)
-            judge_hooks(town, hooks, killed=kill is not None)
-            points = [parse_commit_point(line) for line in town.trace(1)]
-            points += [InHook(at, nth + 1) for at, count in hooks.asked.items() for nth in range(count)]
-    except* (AssertionError, TimeoutError) as failures:
-        said += [repr(failure) for failure in failures.exceptions]
-    return points, f"{point}: {'; '.join(said)} (in {directory})" if said else None
+async def tell(nursery: Nursery, directory: Path, point: Point | None) -> Sequence[Point]:
+    """The story, judged; with its points."""
+    async with (
+        open_hooks() as hooks,
+        open_town(nursery, directory, House(extra=hooks.section)) as town,
+    ):
+        town.hooks = hooks
+        kill = await play(town, point, REQUEST)
+        await town.stop()
+        await judge(town, kill)
+        judge_hooks(town, hooks, killed=kill is not None)
+        points: list[Point] = [parse_commit_point(line) for line in town.trace(1)]
+        points += [InHook(at, nth + 1) for at, count in hooks.asked.items() for nth in range(count)]
+    return points
 
 
 def judge_hooks(town: Town, hooks: AskedHooks, *, killed: bool) -> None:
@@ -62,19 +55,16 @@ def judge_hooks(town: Town, hooks: AskedHooks, *, killed: bool) -> None:
 async def test_killed_anywhere_nothing_gets_past_hooks(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
-    points, failed = await tell(nursery, tmp_path / "dry", None)
-    assert failed is None, failed
+    dry = tmp_path / "dry"
+    dry.mkdir()
+    points = await tell(nursery, dry, None)
     every = profile.pick(test=4, proof=1)
     struck = points[profile.seed % every :: every]
-    at_once = asyncio.Semaphore(AT_ONCE)
 
-    async def strike(number: int, point: Point) -> str | None:
-        async with at_once:
-            return (await tell(nursery, tmp_path / str(number), point))[1]
+    async def story(directory: Path, point: Point) -> None:
+        await tell(nursery, directory, point)
 
-    async with asyncio.TaskGroup() as group:
-        strikes = [group.create_task(strike(number, point)) for number, point in enumerate(struck)]
-    failures = [failure for one in strikes if (failure := one.result()) is not None]
+    failures = await strike_all(tmp_path, struck, story)
     print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
     proof_record("crash", hooks_kill_points=len(struck))
     assert not failures, "\n".join(failures)
@@ -86,5 +76,4 @@ async def test_killed_anywhere_nothing_gets_past_hooks(
 async def test_killed_while_a_hook_looks_at_an_answer_it_looks_again(
     nursery: Nursery, tmp_path: Path
 ) -> None:
-    _, failed = await tell(nursery, tmp_path / "town", InHook("before_outbound", 3))
-    assert failed is None, failed
+    await tell(nursery, tmp_path, InHook("before_outbound", 3))

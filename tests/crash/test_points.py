@@ -1,6 +1,5 @@
 """Every point of the story at which a hub can die; each one struck, each promise kept."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +9,11 @@ import pytest
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
 from tests.crash.story import judge, play
+from tests.crash.striking import strike_all
 from tests.crash.town import House, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
-AT_ONCE = 4
 POLLS_STRUCK = 2
 """A poll ends whenever something arrives: how many there are is not fixed, the first ones are."""
 
@@ -37,31 +36,16 @@ async def dry_run(nursery: Nursery, directory: Path, house: House) -> list[Point
     return [*commits, *requests, *models, InTool()]
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point, house: House) -> str | None:
-    """Kill there and judge; what went wrong, or None."""
-    directory.mkdir()
-    said: list[str] = []
-    try:
+async def strike_each(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
+    """What went wrong."""
+
+    async def story(directory: Path, point: Point) -> None:
         async with open_town(nursery, directory, house) as town:
             kill = await play(town, point)
             await town.stop()
             await judge(town, kill)
-    except* (AssertionError, TimeoutError) as failures:
-        said += [repr(failure) for failure in failures.exceptions]
-    return f"{point}: {'; '.join(said)} (in {directory})" if said else None
 
-
-async def strike_all(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
-    """What went wrong."""
-    at_once = asyncio.Semaphore(AT_ONCE)
-
-    async def one(number: int, point: Point) -> str | None:
-        async with at_once:
-            return await strike(nursery, directory / str(number), point, house)
-
-    async with asyncio.TaskGroup() as group:
-        strikes = [group.create_task(one(n, point)) for n, point in enumerate(points)]
-    return [failure for task in strikes if (failure := task.result()) is not None]
+    return await strike_all(directory, points, story)
 
 
 @pytest.mark.timeout(300)
@@ -69,7 +53,7 @@ async def test_every_point_is_struck_and_every_promise_kept(
     nursery: Nursery, tmp_path: Path, proof_record: ProofRecord
 ) -> None:
     points = await dry_run(nursery, tmp_path / "dry", House())
-    failures = await strike_all(nursery, tmp_path, points, House())
+    failures = await strike_each(nursery, tmp_path, points, House())
     print(f"{len(points)} kill points, {len(points) - len(failures)} kept every promise")
     proof_record("crash", kill_points=len(points))
     assert not failures, "\n".join(failures)
@@ -85,7 +69,7 @@ async def test_by_webhook_in_a_topic_every_promise_is_kept_too(
     points = await dry_run(nursery, tmp_path / "dry", house)
     every = profile.pick(test=6, proof=1)
     struck = points[profile.seed % every :: every]
-    failures = await strike_all(nursery, tmp_path, struck, house)
+    failures = await strike_each(nursery, tmp_path, struck, house)
     print(f"{len(struck)} of {len(points)} kill points, {len(struck) - len(failures)} kept every promise")
     proof_record("crash", webhook_topic_kill_points=len(struck))
     assert not failures, "\n".join(failures)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.discord_story import ANSWER, APPROVE, LIMIT_S, LINE, OWNER, open_discord_town
+from tests.crash.discord_story import OWNER, open_discord_town
+from tests.crash.errand import ANSWER, APPROVE, LINE
 from tests.crash.nursery import Nursery
 from tests.crash.slack_story import OWNER as ON_SLACK
 from tests.crash.slack_story import open_slack_town
+from tests.crash.started import LIMIT_S
 
 REQUEST = f"please run: echo {LINE} >> out"
 

@@ -19,12 +19,12 @@ from tests.crash.entry import SPEED
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point
 from tests.crash.story import BLOCKING, judge_places, make_gates, struck_or_over, wait_for_writer
+from tests.crash.striking import strike_all
 from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, House, Town, open_town
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Hold, Prompt, Reply, ToolCall
 
-AT_ONCE = 4
 POLLS_STRUCK = 2
 TIMES = 20
 
@@ -167,32 +167,17 @@ def chosen(points: Sequence[Point], profile: Profile, every: int) -> list[Point]
     return [point for n, point in enumerate(points) if n % every == start or shows(point)]
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point, house: House) -> str | None:
-    """Kill there and judge; what went wrong, or None."""
-    directory.mkdir()
-    said: list[str] = []
-    try:
+async def strike_each(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
+    """What went wrong, at whichever point; one that the hub never comes to is a failure."""
+
+    async def story(directory: Path, point: Point) -> None:
         async with open_town(nursery, directory, house) as town:
             await play(town, point)
             await town.account()
             await town.stop()
             await judge(town, point)
-    except* (AssertionError, TimeoutError) as failures:
-        said += [repr(failure) for failure in failures.exceptions]
-    return f"{point}: {'; '.join(said)} (in {directory})" if said else None
 
-
-async def strike_all(nursery: Nursery, directory: Path, points: Sequence[Point], house: House) -> list[str]:
-    """What went wrong, at whichever point; one that the hub never comes to is a failure."""
-    at_once = asyncio.Semaphore(AT_ONCE)
-
-    async def one(number: int, point: Point) -> str | None:
-        async with at_once:
-            return await strike(nursery, directory / str(number), point, house)
-
-    async with asyncio.TaskGroup() as group:
-        strikes = [group.create_task(one(n, point)) for n, point in enumerate(points)]
-    failures = [failure for task in strikes if (failure := task.result()) is not None]
+    failures = await strike_all(directory, points, story)
     print(f"{len(points)} kill points with previews, {len(points) - len(failures)} kept every promise")
     return failures
 
@@ -203,7 +188,7 @@ async def test_killed_anywhere_in_a_turn_with_previews_what_is_shown_is_what_is_
 ) -> None:
     points = await dry_run(nursery, tmp_path / "dry", House())
     struck_at = chosen(points, profile, profile.pick(test=12, proof=1))
-    failures = await strike_all(nursery, tmp_path, struck_at, House())
+    failures = await strike_each(nursery, tmp_path, struck_at, House())
     proof_record("crash", preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
 
@@ -217,7 +202,7 @@ async def test_killed_anywhere_by_webhook_in_a_topic_with_previews_too(
     house = House(groups="all", webhook=True, topic=True)
     points = await dry_run(nursery, tmp_path / "dry", house)
     struck_at = chosen(points, profile, profile.pick(test=30, proof=1))
-    failures = await strike_all(nursery, tmp_path, struck_at, house)
+    failures = await strike_each(nursery, tmp_path, struck_at, house)
     proof_record("crash", webhook_topic_preview_kill_points=len(struck_at))
     assert not failures, "\n".join(failures)
     assert InTelegram("setWebhook", 1) in points

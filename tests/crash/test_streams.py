@@ -1,32 +1,33 @@
 """Killed while an answer grows in one of Slack's streams: it ends as stored, in one message, and nothing
 grows any more."""
 
-import asyncio
 import signal
 from pathlib import Path
 
 import pytest
 
 from tests.crash.entry import SPEED
+from tests.crash.errand import Inside, Point
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, parse_commit_point
-from tests.crash.slack_story import LIMIT_S, OWNER, InSlack, Point, SlackTown, open_slack_town
+from tests.crash.slack_story import OWNER, SlackTown, open_slack_town
+from tests.crash.started import LIMIT_S
+from tests.crash.striking import strike_all
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.model import Reply
 
-AT_ONCE = 4
 TIMES = 10
 ANSWER = "\n\n".join(f"Paragraph {number} of what I found." for number in range(60)) + "\n\nThe end."
 STREAM_POINTS: tuple[Point, ...] = (
-    InSlack("chat.startStream", 1),
+    Inside("slack", "chat.startStream", 1),
     parse_commit_point("record_preview:1:before"),
-    InSlack("chat.appendStream", 2),
-    InSlack("chat.stopStream", 1),
-    InSlack("chat.update", 1),
+    Inside("slack", "chat.appendStream", 2),
+    Inside("slack", "chat.stopStream", 1),
+    Inside("slack", "chat.update", 1),
     parse_commit_point("begin_preview:1:after"),
     parse_commit_point("record_preview:1:after"),
-    InSlack("chat.appendStream", 1),
+    Inside("slack", "chat.appendStream", 1),
     parse_commit_point("record_part_sent:1:before"),
 )
 
@@ -41,11 +42,11 @@ async def play(town: SlackTown, point: Point) -> str:
     town.model.rule("look", Reply(text=ANSWER, chunk_chars=40, delay_s=0.06), on="any")
     (town.directory / SPEED).write_text(str(TIMES))
     await town.start(point if isinstance(point, AtCommit) else None)
-    if isinstance(point, InSlack):
+    if isinstance(point, Inside):
         town.slack.fail("hold", method=point.method, when="after", skip=point.nth - 1, count=1)
     head = town.slack.user_sends_text(OWNER, "/ping")
     town.slack.user_sends_text(OWNER, "please look", thread_ts=head.ts)
-    if isinstance(point, InSlack):
+    if isinstance(point, Inside):
         await town.slack.wait_held(timeout_s=LIMIT_S)
     else:
         assert town.hub is not None
@@ -57,34 +58,19 @@ async def play(town: SlackTown, point: Point) -> str:
     return head.ts
 
 
-async def strike(nursery: Nursery, directory: Path, point: Point) -> str | None:
-    """Kill there and judge; what went wrong, or None."""
-    directory.mkdir()
-    said: list[str] = []
-    try:
-        async with open_slack_town(nursery, directory) as town:
-            thread_ts = await play(town, point)
-            await town.end(signal.SIGINT)
-            assert below(town, thread_ts) == [ANSWER], "shown otherwise than stored"
-            assert not any(message.stream for message in town.shown()), "something still grows"
-    except* (AssertionError, TimeoutError) as failures:
-        said += [repr(failure) for failure in failures.exceptions]
-    return f"{point}: {'; '.join(said)} (in {directory})" if said else None
-
-
 @pytest.mark.slow
 async def test_killed_while_an_answer_grows_it_ends_in_one_message(
     nursery: Nursery, tmp_path: Path, profile: Profile, proof_record: ProofRecord
 ) -> None:
     points = STREAM_POINTS[: profile.pick(test=4, proof=len(STREAM_POINTS))]
-    at_once = asyncio.Semaphore(AT_ONCE)
 
-    async def one(number: int, point: Point) -> str | None:
-        async with at_once:
-            return await strike(nursery, tmp_path / str(number), point)
+    async def story(directory: Path, point: Point) -> None:
+        async with open_slack_town(nursery, directory) as town:
+            thread_ts = await play(town, point)
+            await town.end(signal.SIGINT)
+            assert below(town, thread_ts) == [ANSWER], "shown otherwise than stored"
+            assert not any(message.stream for message in town.shown()), "something still grows"
 
-    async with asyncio.TaskGroup() as group:
-        strikes = [group.create_task(one(number, point)) for number, point in enumerate(points)]
-    failures = [failure for task in strikes if (failure := task.result()) is not None]
+    failures = await strike_all(tmp_path, points, story)
     proof_record("crash-slack", stream_kill_points=len(points))
     assert not failures, "\n".join(failures)

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.discord_story import open_discord_town
-from tests.crash.discord_story import play as play_on_discord
+from tests.crash.errand import play as play_errand
 from tests.crash.nursery import Nursery
 from tests.crash.points import parse_commit_point
 from tests.crash.slack_story import open_slack_town
-from tests.crash.slack_story import play as play_on_slack
 from tests.crash.story import LINE, play
 from tests.crash.town import OWNER, UNKNOWN, open_town
 from tests.simulators.model import ModelSimulator
@@ -45,12 +44,12 @@ async def test_on_telegram(nursery: Nursery, tmp_path: Path, choice: str) -> Non
 async def test_on_slack(nursery: Nursery, tmp_path: Path, choice: str) -> None:
     async with open_slack_town(nursery, tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
-        await play_on_slack(town, CUT_OFF)
+        await play_errand(town, CUT_OFF)
         judge(choice, tmp_path, town.texts(), town.model)
 
 
 async def test_on_discord(nursery: Nursery, tmp_path: Path, choice: str) -> None:
     async with open_discord_town(nursery, tmp_path) as town:
         town.about_unknown = CHOICES[choice][0]
-        await play_on_discord(town, CUT_OFF)
+        await play_errand(town, CUT_OFF)
         judge(choice, tmp_path, town.texts(), town.model)
