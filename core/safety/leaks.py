@@ -109,10 +109,6 @@ class LeakDetector:
         leaks = self.find(text)
         return replaced(text, leaks, lambda _: REMOVED) if leaks else text
 
-    def knows_of(self, text: str) -> bool:
-        """Whether a value that the hub itself was given is in the text."""
-        return any(one in text for one in (*self._known, *self._encoded))
-
     def settled(self, text: str) -> int:
         """How much of a text that is still being written can become part of a credential no more: all but
         its last word."""

@@ -5,10 +5,12 @@ Pauses of the hub pass `speed` times as fast; the platform's time and all connec
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bot.app import App, Seams
 from core.clock import SECOND_US
@@ -136,6 +138,16 @@ class House(Served):
     def says(self, person: int) -> list[str]:
         """What the bot shows to a person, in order."""
         return [message.text for message in self.telegram.bot_messages(person)]
+
+    async def told(self, tool: str, person: int = OWNER, **arguments: Any) -> str:
+        """What the model is told of a call that nobody is asked about."""
+        asked, said_before = len(self.model.log), len(self.says(person))
+        self.telegram.user_sends_text(person, f"please call: {tool} {json.dumps(arguments)}")
+        await self.model.wait_requests(asked + 2, timeout_s=LIMIT_S)
+        await self.telegram.wait_for(lambda: len(self.says(person)) > said_before, LIMIT_S)
+        assert not self.open_cards(person)
+        said: str = self.model.log[-1].body["messages"][-1]["content"]
+        return said
 
     def open_cards(self, person: int) -> list[Card]:
         """Messages with buttons."""

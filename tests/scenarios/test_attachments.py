@@ -1,9 +1,7 @@
 """Files that people send reach the tools, and files of the workspace reach people."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest_asyncio
 
@@ -20,16 +18,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield opened
 
 
-async def told(house: House, tool: str, person: int = OWNER, **arguments: Any) -> str:
-    """What the model is told of a call that nobody is asked about."""
-    asked, said_before = len(house.model.log), len(house.says(person))
-    house.telegram.user_sends_text(person, f"please call: {tool} {json.dumps(arguments)}")
-    await house.model.wait_requests(asked + 2, timeout_s=LIMIT_S)
-    await house.telegram.wait_for(lambda: len(house.says(person)) > said_before, LIMIT_S)
-    said: str = house.model.log[-1].body["messages"][-1]["content"]
-    return said
-
-
 async def attach(house: House, name: str, content: bytes, person: int = OWNER) -> None:
     said_before = len(house.says(person))
     house.telegram.user_sends_document(person, name, content)
@@ -41,28 +29,28 @@ def files_shown(house: House, person: int, kind: str) -> list[Message]:
 
 
 async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house: House) -> None:
-    assert "No file was attached" in await told(house, "read_attachment")
+    assert "No file was attached" in await house.told("read_attachment")
     await attach(house, "beans.txt", "Saubohnen: süß\n".encode())
     await attach(house, "peas.txt", b"green")
     await attach(house, "picture.bin", b"\0\1\2")
-    assert "Saubohnen: süß" in await told(house, "read_attachment", name="beans.txt")
-    assert "picture.bin is not a text file" in await told(house, "read_attachment")
-    unknown = await told(house, "read_attachment", name="corn.txt")
+    assert "Saubohnen: süß" in await house.told("read_attachment", name="beans.txt")
+    assert "picture.bin is not a text file" in await house.told("read_attachment")
+    unknown = await house.told("read_attachment", name="corn.txt")
     assert "there are: picture.bin, peas.txt, beans.txt" in unknown
     house.telegram.user_sends_text(OWNER, "/new")
     await house.telegram.wait_text(OWNER, "A new conversation")
-    assert "No file was attached" in await told(house, "read_attachment", name="beans.txt")
+    assert "No file was attached" in await house.told("read_attachment", name="beans.txt")
 
 
 async def test_a_saved_file_replaces_none_and_leaves_its_folder_never(house: House) -> None:
     folder = house.workspace / "attachments"
     await attach(house, "notes.txt", b"first")
-    assert "It is attachments/notes.txt of the workspace, 5 bytes." in await told(house, "save_attachment")
-    assert "It is attachments/notes.txt" in await told(house, "save_attachment")
+    assert "It is attachments/notes.txt of the workspace, 5 bytes." in await house.told("save_attachment")
+    assert "It is attachments/notes.txt" in await house.told("save_attachment")
     await attach(house, "notes.txt", b"second")
-    assert "It is attachments/notes-2.txt" in await told(house, "save_attachment", name="notes.txt")
+    assert "It is attachments/notes-2.txt" in await house.told("save_attachment", name="notes.txt")
     await attach(house, "../../.evil\0;name", b"third")
-    assert "It is attachments/evil" in await told(house, "save_attachment")
+    assert "It is attachments/evil" in await house.told("save_attachment")
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert [kept.pop("notes.txt"), kept.pop("notes-2.txt"), *kept.values()] == [b"first", b"second", b"third"]
     assert sorted(path.name for path in house.workspace.iterdir()) == ["attachments"]
@@ -72,17 +60,17 @@ async def test_a_file_of_the_workspace_is_sent_and_no_other(house: House) -> Non
     (house.workspace / "report.csv").write_bytes(b"a,b\n")
     (house.workspace / "chart.png").write_bytes(PNG)
     (house.workspace / "empty").touch()
-    assert "It goes out." in await told(house, "send_file", path="report.csv", text="**Here** it is")
+    assert "It goes out." in await house.told("send_file", path="report.csv", text="**Here** it is")
     await house.telegram.wait_for(lambda: files_shown(house, OWNER, "document"), LIMIT_S)
     (sent,) = files_shown(house, OWNER, "document")
     assert sent.content["document"]["file_name"] == "report.csv"
     assert sent.content["document"]["file_size"] == 4
     assert "Here it is" in house.says(OWNER)
-    assert "It goes out." in await told(house, "send_file", path="chart.png")
+    assert "It goes out." in await house.told("send_file", path="chart.png")
     await house.telegram.wait_for(lambda: files_shown(house, OWNER, "photo"), LIMIT_S)
-    assert "empty is empty" in await told(house, "send_file", path="empty")
+    assert "empty is empty" in await house.told("send_file", path="empty")
     for path in ("../data/hub.db", "/etc/passwd", "nowhere.txt"):
-        assert "It goes out." not in await told(house, "send_file", path=path)
+        assert "It goes out." not in await house.told("send_file", path=path)
     assert len(files_shown(house, OWNER, "document")) == 1
 
 
@@ -90,7 +78,7 @@ async def test_what_touches_the_workspace_is_the_owners(tmp_path: Path) -> None:
     async with open_house(tmp_path, direct="allowlist", extra=f'allow = ["{MEMBER}"]') as house:
         house.telegram.add_user(MEMBER, first_name="Mo")
         await attach(house, "mine.txt", b"my own words", MEMBER)
-        assert "my own words" in await told(house, "read_attachment", MEMBER)
+        assert "my own words" in await house.told("read_attachment", MEMBER)
         offered = {one["function"]["name"] for one in house.model.log[-1].body["tools"]}
         assert "read_attachment" in offered
         assert not offered & {"save_attachment", "send_file"}

@@ -1,13 +1,11 @@
 """Tools of every day, through a whole hub: documents, JSON, messages elsewhere, names of tools."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest_asyncio
 
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from tests.scenarios.house import OWNER, House, open_house
 
 GUEST = 100
 
@@ -18,48 +16,37 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield opened
 
 
-async def told(house: House, tool: str, person: int = OWNER, **arguments: Any) -> str:
-    """What the model is told of a call that nobody is asked about."""
-    asked, said_before = len(house.model.log), len(house.says(person))
-    house.telegram.user_sends_text(person, f"please call: {tool} {json.dumps(arguments)}")
-    await house.model.wait_requests(asked + 2, timeout_s=LIMIT_S)
-    await house.telegram.wait_for(lambda: len(house.says(person)) > said_before, LIMIT_S)
-    assert not house.open_cards(person)
-    said: str = house.model.log[-1].body["messages"][-1]["content"]
-    return said
-
-
 async def test_documents_json_and_names(house: House) -> None:
-    await told(house, "memory_write", text="beans", path="plans/garden")
-    await told(house, "memory_write", text="and peas", path="plans/garden", append=True)
-    assert "beans\nand peas" in await told(house, "memory_read", path="/plans/garden/")
-    assert "plans/garden  14" in await told(house, "memory_tree")
-    assert "plans/garden: beans" in await told(house, "memory_search", query="peas")
-    assert "path: write names" in await told(house, "memory_read", path="../x")
-    assert "[\n  2\n]" in await told(house, "json", text='{"a": [1, [2]]}', pointer="/a/1")
-    assert "there is nothing at 'b'" in await told(house, "json", text="{}", pointer="/b")
-    assert "hello" in await told(house, "echo", text="hello")
-    listed = await told(house, "tool_list")
+    await house.told("memory_write", text="beans", path="plans/garden")
+    await house.told("memory_write", text="and peas", path="plans/garden", append=True)
+    assert "beans\nand peas" in await house.told("memory_read", path="/plans/garden/")
+    assert "plans/garden  14" in await house.told("memory_tree")
+    assert "plans/garden: beans" in await house.told("memory_search", query="peas")
+    assert "path: write names" in await house.told("memory_read", path="../x")
+    assert "[\n  2\n]" in await house.told("json", text='{"a": [1, [2]]}', pointer="/a/1")
+    assert "there is nothing at 'b'" in await house.told("json", text="{}", pointer="/b")
+    assert "hello" in await house.told("echo", text="hello")
+    listed = await house.told("tool_list")
     assert "shell: Run a command line" in listed
-    assert "A person may be asked first." in await told(house, "tool_info", name="shell")
-    assert "The vault is empty." in await told(house, "secret_list")
+    assert "A person may be asked first." in await house.told("tool_info", name="shell")
+    assert "The vault is empty." in await house.told("secret_list")
 
 
 async def test_a_guest_hears_of_no_tool_but_theirs(house: House) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
-    offered = await told(house, "json", GUEST, text="1")
+    offered = await house.told("json", GUEST, text="1")
     assert "1" in offered
     names = {one["function"]["name"] for one in house.model.log[-1].body["tools"]}
     assert names == {"time", "json", "ask_user"}
 
 
 async def test_something_is_said_in_another_conversation_of_the_same_person(house: House) -> None:
-    assert "It goes out." in await told(house, "message", text="**Remember** the milk", channel="telegram")
+    assert "It goes out." in await house.told("message", text="**Remember** the milk", channel="telegram")
     assert "Remember the milk" in house.says(OWNER)
-    assert "They cannot be told there" in await told(house, "message", text="x", channel="nowhere")
+    assert "They cannot be told there" in await house.told("message", text="x", channel="nowhere")
     nobody = "018f3c2e-7b1a-7c3d-9e4f-0123456789ab"
-    assert "no conversation of that id" in await told(house, "message", text="x", thread=nobody)
-    assert "name either" in await told(house, "message", text="x")
+    assert "no conversation of that id" in await house.told("message", text="x", thread=nobody)
+    assert "name either" in await house.told("message", text="x")
 
 
 async def test_a_secret_is_forgotten_after_a_yes_each_time(house: House) -> None:

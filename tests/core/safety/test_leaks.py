@@ -126,7 +126,6 @@ def test_the_hubs_own_values_are_found_however_they_are_packed(before: bytes, be
         quote(packed, safe=""),
     ):
         left = detector.redacted(text)
-        assert detector.knows_of(text)
         assert REMOVED in left
         assert len(text) - len(left.replace(REMOVED, "")) >= len(known)
 
@@ -140,8 +139,6 @@ def test_the_hubs_own_values_are_found_whatever_they_look_like() -> None:
     detector = LeakDetector(["correct horse battery", "model-key-1", "short"])
     said = "say correct horse battery, model-key-1 and short; correct horse"
     assert detector.redacted(said) == f"say {REMOVED}, {REMOVED} and short; correct horse"
-    assert detector.knows_of(said)
-    assert not detector.knows_of("correct horse")
 
 
 def test_each_leak_is_told_with_its_kind() -> None:
