@@ -185,7 +185,7 @@ def loaded(settings: HookSettings) -> Hook:
         raise StartError(f'hook {settings.name}: no package has an entry point "{name}"; {advice}')
     try:
         hook = point.load()
-    except Exception as error:
+    except Exception as error:  # whatever that code does as it is loaded
         raise StartError(
             f'hook {settings.name}: "{point.value}" cannot be loaded: {error}; {advice}'
         ) from error

@@ -53,7 +53,10 @@ class Reception:
             acceptance = await self._inbox.accept(
                 Unreadable(event.key, event.channel, summary, self._clock.now())
             )
+        except HubError as error:
+            raise InboxUnavailable("not even a note of the event could be kept") from error
         except Exception as error:
+            logger.exception("noting that %s could not be accepted failed", event.key)
             raise InboxUnavailable("not even a note of the event could be kept") from error
         self._failures.pop(event.key, None)
         return acceptance

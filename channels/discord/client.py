@@ -17,7 +17,7 @@ import aiohttp
 import discord
 from discord.http import Route
 
-from channels.discord.errors import channel_error
+from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Account
 from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
@@ -230,7 +230,7 @@ class DiscordClient:
         try:
             async with asyncio.timeout(total_s):
                 return await sdk.http.request(Route(method, path, **parameters), **sent)
-        except Exception as error:  # told apart there; what is no error of a request is raised again
+        except FAILURES as error:
             raise channel_error(error) from None
 
     def _read(self, read: Callable[[], T]) -> T:
@@ -245,7 +245,7 @@ async def entered(sdk: discord.Client, token: str) -> discord.Client:
     try:
         async with asyncio.timeout(TOTAL_TIMEOUT_S):
             await sdk.login(token)
-    except Exception as error:
+    except FAILURES as error:
         await sdk.http.close()
         raise channel_error(error) from None
     except BaseException:

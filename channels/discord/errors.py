@@ -46,6 +46,18 @@ _NEVER_SENT = (
     aiohttp.NonHttpUrlClientError,
 )
 
+FAILURES = (
+    ChannelError,
+    discord.DiscordException,
+    aiohttp.ClientError,
+    TimeoutError,
+    OSError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
+"""What a request or a connection can fail with; everything else is a defect of ours."""
+
 
 def channel_error(error: BaseException) -> ChannelError:
     """What the caller can do about a failed request or connection."""

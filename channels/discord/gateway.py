@@ -17,7 +17,7 @@ import discord
 
 from channels.channel import Connected
 from channels.discord.client import entered
-from channels.discord.errors import channel_error
+from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Where
 from channels.discord.reading import Reader
 from core.errors import Unavailable
@@ -124,7 +124,7 @@ class Gateway:
             if error.__context__ is None:
                 raise
             raise channel_error(error.__context__) from error
-        except Exception as error:
+        except FAILURES as error:
             raise channel_error(error) from None
         raise Unavailable("the connection to Discord's gateway has ended")
 

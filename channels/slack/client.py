@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from channels.slack.errors import Declined, channel_error
+from channels.slack.errors import FAILURES, Declined, channel_error
 from channels.slack.inbound import Account
 from core.errors import MessageRejected, Unanswered, Unavailable
 
@@ -202,7 +202,7 @@ class SlackClient:
         web = cast("Any", self.web)
         try:
             return cast("Json", await web.api_call(method, **how))
-        except Exception as error:  # told apart there; what is no error of a request is raised again
+        except FAILURES as error:
             raise channel_error(error, declines) from None  # its own text may hold the token
 
     def read(self, read: Callable[[], T]) -> T:

@@ -61,6 +61,9 @@ _NEVER_SENT = (
     aiohttp.NonHttpUrlClientError,
 )
 
+FAILURES = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError, KeyError, TypeError, ValueError)
+"""What a request or a connection can fail with; everything else is a defect of ours."""
+
 
 class Declined(MessageRejected):
     """Slack refuses for a reason that whoever asked knows what to do about: `code` is Slack's word for it."""

@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from channels.slack.errors import channel_error
+from channels.slack.errors import FAILURES, channel_error
 from channels.slack.reading import Reader
 from core.errors import AuthRejected, ChannelError, InboxUnavailable, Unavailable
 
@@ -59,7 +59,7 @@ class SocketReceiver:
         """Ask for an address that nobody will use. Raises ChannelError."""
         try:
             await cast("Any", web).apps_connections_open(app_token=self._app_token)
-        except Exception as error:
+        except FAILURES as error:
             raise channel_error(error) from None
 
     async def run(
@@ -100,7 +100,7 @@ class SocketReceiver:
     async def _address(self, socket: _Socket) -> str:
         try:
             return await socket.issue_new_wss_url()
-        except Exception as error:
+        except FAILURES as error:
             raise channel_error(error) from None
 
     async def _watch(self, socket: _Socket, look: Callable[[], None]) -> None:
@@ -126,8 +126,11 @@ class SocketReceiver:
         response = SocketModeResponse(envelope_id=request.envelope_id, payload=answer)
         try:
             await socket.send_socket_mode_response(response)
-        except Exception as error:  # the socket went away: Slack brings it again, which changes nothing
+        except (OSError, AttributeError) as error:  # the socket went away, and the SDK may have none at all
+            # Slack brings it again, which changes nothing.
             logger.info("%s: an envelope could not be acknowledged: %s", self._name, error)
+        except Exception:  # one envelope's acknowledgement, at the edge of the SDK's task for it
+            logger.exception("%s: acknowledging an envelope broke", self._name)
 
 
 async def _handled(reader: Reader, request: SocketModeRequest) -> Answer:
