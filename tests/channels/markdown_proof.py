@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tests.channels.markdown_grammar import CONSTRUCTS, constructs, documents
+from tests.channels.markdown_constructs import CONSTRUCTS, constructs
+from tests.channels.markdown_grammar import documents
 
 SPEC: Mapping[str, Any] = json.loads(
     (Path(__file__).parents[1] / "payloads" / "commonmark-spec.json").read_text("utf-8")

@@ -20,7 +20,8 @@ from core.errors import (
 )
 from core.messages import Address, InboundMessage, Sender, Unreadable
 from core.ports import Inbox, SendState
-from tests.channels.memory import LoopbackChannel, MemoryInbox, MemoryOutbox
+from tests.channels.loopback import LoopbackChannel
+from tests.channels.memory import MemoryInbox, MemoryOutbox
 from tests.clock import ManualClock
 
 

@@ -2,97 +2,16 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from channels.channel import Payload
-from channels.dispatcher import Dispatcher
-from core.errors import AddressGone, ChannelError, MessageRejected, RateLimited, Unanswered, Unavailable
-from core.messages import Address, Message, MessageRef, Plain
-from core.ports import OutboxRow, Preview, SendState
-from tests.channels.memory import LoopbackChannel, MemoryOutbox
-from tests.channels.test_sender import Line
-from tests.clock import ManualClock
-
-
-@dataclass
-class Turn:
-    """A turn as its listener follows it: `text` is what it says so far."""
-
-    id: str
-    address: str
-    text: str = ""
-    preview: Preview = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.preview = Preview(self.id, "tg", Address(self.address), self.said)
-
-    def said(self) -> Message | None:
-        return Message((Plain(self.text),)) if self.text else None
-
-
-class Stage(Line):
-    """A dispatcher at work, and the turns it shows."""
-
-    def begin(self, turn_id: str = "t1", address: str = "a", text: str = "") -> Turn:
-        """A turn has run for a while."""
-        self.outbox.running.setdefault(turn_id, None)
-        turn = Turn(turn_id, address, text)
-        self.dispatcher.open_preview(turn.preview)
-        return turn
-
-    def end(self, turn: Turn, answer: str) -> int:
-        """It ends, with this answer or (empty) without; returns the row that says so."""
-        row = self.outbox.finish_turn(turn.id, turn.address, answer)
-        self.dispatcher.close_preview(turn.preview)
-        return row.id if row is not None else 0
-
-    async def pass_s(self, seconds: float) -> None:
-        """Time passes, in small steps; whoever's time has come does what there is to do."""
-        for _ in range(round(seconds * 4)):
-            await self.rest()
-            self.clock.advance(0.25)
-        await self.rest()
-
-    async def rest(self) -> None:
-        """Until nobody has anything to do but to wait."""
-        for _ in range(20):
-            await asyncio.sleep(0)
-
-    def times(self, *what: str) -> list[float]:
-        """When requests of these kinds were made."""
-        return [at for at, kind in self.channel.requests if kind in what]
-
-
-@asynccontextmanager
-async def stage(
-    outbox: MemoryOutbox | None = None, channel: LoopbackChannel | None = None
-) -> AsyncIterator[Stage]:
-    outbox, channel, clock = outbox or MemoryOutbox(), channel or LoopbackChannel(), ManualClock()
-    channel.time_s = clock.monotonic_s
-    dispatcher = Dispatcher(channel, outbox, clock, lambda _: None, grace_s=5)
-    made = Stage(outbox, channel, clock, dispatcher, [])
-    outbox.listener = made
-    task = asyncio.create_task(dispatcher.run())
-    try:
-        await made.rest()
-        yield made
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()
-
-
-def once(*errors: Exception, what: str = "") -> Callable[[str, Payload], Exception | None]:
-    """These troubles, one per request, then none."""
-    left = list(errors)
-    return lambda *_: left.pop(0) if left else None
+from core.errors import RateLimited, Unanswered, Unavailable
+from core.messages import Address, Message
+from core.ports import OutboxRow, SendState
+from tests.channels.line import once
+from tests.channels.loopback import LoopbackChannel
+from tests.channels.memory import MemoryOutbox
+from tests.channels.stage import Turn, stage
 
 
 async def test_without_text_a_sign_of_life_is_given_again_and_again() -> None:
@@ -229,65 +148,6 @@ async def test_a_turn_that_ended_before_begins_no_preview() -> None:
         on.dispatcher.close_preview(turn.preview)
 
 
-async def test_429_stops_previews_and_delays_the_answer_only_as_long_as_asked() -> None:
-    async with stage() as on:
-        turn = on.begin(text="one")
-        await on.pass_s(1)
-        on.channel.trouble = once(RateLimited(5))
-        turn.text = "two"
-        await on.pass_s(1)
-        refused_at = on.times("edit")[-1]
-        turn.text = "three"
-        on.end(turn, "done")
-        on.outbox.enqueue("a", "next")
-        await on.pass_s(10)
-        later = [(at, what) for at, what in on.channel.requests if at > refused_at]
-        assert [what for _, what in later] == ["edit", "post"]
-        assert 5 <= later[0][0] - refused_at < 6
-        assert on.channel.stands("a") == ["done", "next"]
-        assert on.outbox.all_settled
-
-
-async def test_after_429_previews_come_less_often() -> None:
-    async with stage(channel=LoopbackChannel(limit=1000)) as on:
-        turn = on.begin(text="0")
-        await on.pass_s(1)
-        on.channel.trouble = once(*[RateLimited(1)] * 3)
-        for number in range(160):
-            turn.text += f" {number}"
-            await on.pass_s(0.25)
-        changes = on.times("edit")
-        assert min(b - a for a, b in zip(changes[-3:], changes[-2:], strict=False)) >= 8
-        on.end(turn, "done")
-        await on.pass_s(1)
-        assert on.channel.stands("a") == ["done"]
-
-
-async def test_a_refused_preview_costs_no_message() -> None:
-    async with stage() as on:
-        on.channel.trouble = once(MessageRejected("no"))
-        turn = on.begin(text="one")
-        await on.pass_s(5)
-        assert on.channel.stands("a") == []
-        on.end(turn, "done")
-        await on.pass_s(1)
-        assert on.channel.stands("a") == ["done"]
-        assert on.outbox.row(2).state is SendState.SENT
-
-
-async def test_a_preview_that_a_person_deleted_is_not_the_answers_place() -> None:
-    async with stage() as on:
-        turn = on.begin(text="one")
-        await on.pass_s(1)
-        on.channel.shown[0].gone = True
-        turn.text = "two"
-        await on.pass_s(2)
-        row_id = on.end(turn, "done")
-        await on.pass_s(2)
-        assert on.channel.stands("a") == ["done"]
-        assert on.outbox.row(row_id).refs == ("1",)
-
-
 async def test_without_an_answer_the_preview_is_taken_away() -> None:
     async with stage() as on:
         turn = on.begin(text="one")
@@ -298,51 +158,6 @@ async def test_without_an_answer_the_preview_is_taken_away() -> None:
         assert on.channel.stands("a") == []
         assert on.outbox.all_settled
         assert [what for _, what in on.outbox.history if what == "ambiguous"] == []
-
-
-async def test_an_unanswered_first_preview_is_found_and_not_shown_twice() -> None:
-    async with stage() as on:
-        on.channel.after = once(Unanswered("dropped"))
-        turn = on.begin(text="one")
-        await on.pass_s(1)
-        turn.text = "two"
-        await on.pass_s(3)
-        assert on.channel.stands("a") == ["two"]
-        on.end(turn, "done")
-        await on.pass_s(1)
-        assert on.channel.stands("a") == ["done"]
-        assert len(on.channel.shown) == 1
-
-
-async def test_an_unanswered_first_preview_that_was_not_taken_is_shown_again() -> None:
-    async with stage() as on:
-        on.channel.trouble = once(Unanswered("dropped"))
-        on.begin(text="one")
-        await on.pass_s(3)
-        assert [what for _, what in on.channel.requests][:2] == ["post", "find"]
-        assert on.channel.stands("a") == ["one"]
-
-
-async def test_an_answer_after_an_unanswered_preview_takes_its_place() -> None:
-    async with stage() as on:
-        on.channel.after = once(Unanswered("dropped"))
-        turn = on.begin(text="one")
-        await on.channel.until(lambda: on.channel.shown)
-        on.end(turn, "done")
-        await on.pass_s(2)
-        assert on.channel.stands("a") == ["done"]
-
-
-async def test_an_unanswered_change_into_the_answer_is_made_again() -> None:
-    async with stage() as on:
-        turn = on.begin(text="one")
-        await on.pass_s(1)
-        on.channel.after = once(Unanswered("dropped"))
-        row_id = on.end(turn, "done")
-        await on.pass_s(5)
-        row = await on.outbox.reaches(row_id, SendState.SENT)
-        assert row.repeats == 0
-        assert on.channel.shown[0].edits == ["done", "done"]
 
 
 async def test_two_turns_in_a_conversation_share_its_second_and_others_do_not_wait() -> None:
@@ -361,57 +176,6 @@ async def test_two_turns_in_a_conversation_share_its_second_and_others_do_not_wa
         await on.pass_s(4)
         assert sorted(on.channel.stands("a")) == ["answer of t1", "answer of t2"]
         assert on.channel.stands("b") == ["answer of t3"]
-
-
-async def test_a_defect_met_by_a_preview_stops_nothing_else() -> None:
-    class Unrenderable(LoopbackChannel):
-        def render(self, message: Message) -> tuple[Payload, ...]:
-            if message == Message((Plain("bad"),)):
-                raise ZeroDivisionError
-            return super().render(message)
-
-    async with stage(channel=Unrenderable()) as on:
-        bad = on.begin("t1", "a", "bad")
-        on.begin("t2", "a", "good")
-        await on.pass_s(3)
-        assert on.channel.stands("a") == ["good"]
-        on.end(bad, "done")
-        await on.pass_s(1)
-        assert on.channel.stands("a") == ["good", "done"]
-
-
-async def test_a_full_disk_shows_nothing_and_loses_nothing() -> None:
-    async with stage() as on:
-        on.outbox.unavailable = True
-        turn = on.begin(text="one")
-        await on.pass_s(4)
-        assert on.channel.shown == []
-        on.outbox.unavailable = False
-        await on.pass_s(10)
-        assert on.channel.stands("a") == ["one"]
-        on.end(turn, "done")
-        await on.pass_s(1)
-        assert on.channel.stands("a") == ["done"]
-
-
-class MovedAway(LoopbackChannel):
-    """Nothing shown can be changed: the conversation is elsewhere by now."""
-
-    async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        raise AddressGone("moved")
-
-    async def retract(self, ref: MessageRef) -> bool:
-        raise AddressGone("moved")
-
-
-async def test_where_a_preview_cannot_be_reached_the_answer_is_shown_all_the_same() -> None:
-    async with stage(channel=MovedAway()) as on:
-        turn = on.begin(text="one")
-        await on.pass_s(1)
-        row_id = on.end(turn, "done")
-        await on.pass_s(2)
-        assert on.channel.stands("a") == ["one", "done"]
-        assert on.outbox.row(row_id).state is SendState.SENT
 
 
 # --- after a restart --------------------------------------------------------------------------------------
@@ -457,72 +221,3 @@ async def test_an_answer_that_waits_at_the_start_finds_the_preview_it_replaces()
         await on.pass_s(20)
         assert channel.stands("a") == ["done"]
         assert len(channel.shown) == 1
-
-
-# --- whatever goes wrong ----------------------------------------------------------------------------------
-
-TROUBLES = [None, RateLimited(2), Unavailable("refused"), Unanswered("dropped"), MessageRejected("no")]
-
-
-class Troubled(LoopbackChannel):
-    """Has these troubles, one per request; `taken` ones only after the request took effect."""
-
-    def __init__(self, troubles: list[tuple[ChannelError | None, bool]]) -> None:
-        super().__init__()
-        self._left = list(troubles)
-        self.trouble, self.after = self._before, self._after
-
-    def _comes_after(self) -> bool:
-        return bool(self._left) and self._left[0][1] and isinstance(self._left[0][0], Unanswered)
-
-    def _before(self, _address: str, _payload: Payload) -> Exception | None:
-        return self._left.pop(0)[0] if self._left and not self._comes_after() else None
-
-    def _after(self, _address: str, _payload: Payload) -> Exception | None:
-        return self._left.pop(0)[0] if self._comes_after() else None
-
-    async def retract(self, ref: MessageRef) -> bool:
-        try:
-            return await super().retract(ref)
-        except MessageRejected:
-            return False
-
-
-@given(
-    troubles=st.lists(st.tuples(st.sampled_from(TROUBLES), st.booleans()), max_size=4),
-    texts=st.lists(st.sampled_from(["", "one", "two", "0123456789abc"]), max_size=6),
-    answer=st.sampled_from(["done", "0123456789abcdef", ""]),
-    notices=st.integers(0, 2),
-)
-def test_whatever_goes_wrong_nothing_but_what_was_stored_is_left(
-    troubles: list[tuple[ChannelError | None, bool]], texts: list[str], answer: str, notices: int
-) -> None:
-    asyncio.run(_survives(troubles, texts, answer, notices))
-
-
-async def _survives(
-    troubles: list[tuple[ChannelError | None, bool]], texts: list[str], answer: str, notices: int
-) -> None:
-    async with stage(channel=Troubled(troubles)) as on:
-        turn = on.begin()
-        for text in texts:
-            turn.text = text
-            await on.pass_s(1)
-        for number in range(notices):
-            on.outbox.enqueue("a", f"n{number}")
-        on.end(turn, answer)
-        await on.rest()
-        while on.clock.waits_s:
-            on.clock.advance(on.clock.waits_s[0])
-            await on.rest()
-        assert on.outbox.all_settled
-        stored = [part["text"] for part in on.channel.render(Message((Plain(answer),)))]
-        stored += [f"n{number}" for number in range(notices)]
-        stands = on.channel.stands("a")
-        rejected = sum(isinstance(trouble, MessageRejected) for trouble, _ in troubles)
-        unanswered = sum(isinstance(trouble, Unanswered) for trouble, _ in troubles)
-        # A preview may stay where the platform refuses to let go of it, and a message is given up (with its
-        # two parts at most) where it is refused, or goes unanswered twice.
-        assert len(set(stands) - set(stored)) <= rejected
-        assert len(set(stored) - set(stands)) <= 2 * (rejected + unanswered // 2)
-        assert len(stands) <= len(stored) + unanswered + rejected

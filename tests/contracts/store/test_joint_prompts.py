@@ -8,8 +8,8 @@ from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
 from core.store.effects import StopThread
 from core.store.rows import CallRow, CallState, TurnStart
-from tests.contracts.store.test_prompts import SETTLED, closing
-from tests.contracts.store.test_turns import go
+from tests.contracts.store.calls import go
+from tests.contracts.store.cards import SETTLED, closing
 from tests.contracts.store.world import World
 
 Standing = tuple[CallState, Option | None, str | None]

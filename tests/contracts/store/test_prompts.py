@@ -6,35 +6,25 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StaleTurn
-from core.messages import Message, MessageRef, plain
+from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
 from core.prompts import (
-    Answer,
-    Chose,
     Grant,
     GrantScope,
     Option,
     Prompt,
     PromptKind,
     PromptState,
-    Replies,
     Vote,
-    Wrote,
 )
 from core.store.accept import AcceptView, Verdict
 from core.store.effects import CastVote, ClosePrompt, RecordGrant
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
 from core.users import Role
-from tests.contracts.store.test_turns import go
+from tests.contracts.store.calls import go
+from tests.contracts.store.cards import SETTLED, closing, expired, expired_card
 from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World, admit
-
-SETTLED = plain("settled card")
-
-
-def closing(prompt: Prompt, answer: Answer) -> ClosePrompt:
-    said = answer.value if isinstance(answer, Option) else "answered"
-    return ClosePrompt(prompt.id, answer, f"{said} by Ada", SETTLED)
 
 
 async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: World) -> None:
@@ -310,73 +300,7 @@ async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
     assert (await world.store.load_turn(accepted.started)).rounds == 1
 
 
-# --- questions ------------------------------------------------------------------------------------------
-
-COLOURS = Replies(("red", "a “dark” green | blue", "赤 🚀"), free_text=True)
-
-
-async def test_a_question_keeps_its_answers_as_they_are(world: World) -> None:
-    start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start), kind=PromptKind.QUESTION, replies=COLOURS)
-    (view,) = await world.store.open_prompts()
-    assert view.prompt == prompt
-    assert view.prompt.answer_at(1) == Chose(1, "a “dark” green | blue")
-    for outside in (-1, 3):
-        assert view.prompt.answer_at(outside) is None
-
-
-@pytest.mark.parametrize(
-    "answer", [Chose(2, "赤 🚀"), Wrote('rather\n["chose",0,"red"]'), Wrote("deny"), Wrote("[")]
-)
-async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: World, answer: Answer) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS)
-    accepted = await world.rule(closing(prompt, answer))
-    assert accepted.started is not None
-    call = await world.call_row(start, call_id)
-    assert (call.state, call.answer, call.answered_by) == (CallState.APPROVED, answer, "Ada")
-    view = (await world.look(prompt_id=prompt.id)).prompt
-    assert view is not None
-    assert (view.prompt.state, view.prompt.outcome) == (PromptState.CLOSED, answer)
-    assert [vote.answer for vote in view.votes] == [answer]
-    assert (await world.rule(closing(prompt, Wrote("something else")), by=BEN)).started is None
-    assert (await world.call_row(start, call_id)).answer == answer
-
-
-async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(world: World) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS)
-    world.clock.advance(3600)
-    accepted = await world.rule(closing(prompt, Chose(0, "red")))
-    assert accepted.started is not None
-    loaded = await world.store.load_turn(accepted.started)
-    assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
-
-
-async def test_a_question_nobody_answers_is_skipped_by_nobody(world: World) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
-    await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS, expires_in_s=1)
-    late = await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)
-    assert len(late.started) == 1
-    call = await world.call_row(start, call_id)
-    assert (call.state, call.answer, call.answered_by) == (CallState.DENIED, Option.SKIP, None)
-    prompt = (await world.look(prompt_id=call.prompt_id)).prompt
-    assert prompt is not None
-    assert prompt.prompt.outcome_text == "question expired"
-
-
 # --- expiry ---------------------------------------------------------------------------------------------
-
-
-def expired(prompt: Prompt) -> str:
-    return f"{prompt.kind} expired"
-
-
-def expired_card(prompt: Prompt) -> Message:
-    return plain(f"expired: {prompt.title}")
 
 
 async def test_an_expired_approval_counts_as_denied_by_nobody(world: World) -> None:

@@ -10,8 +10,8 @@ from core.store.effects import ClosePrompt, Say, StopThread
 from core.store.rows import CallState, RunningCall, TurnState, UnfinishedTurn
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
+from tests.contracts.store.calls import go
 from tests.contracts.store.conftest import Database
-from tests.contracts.store.test_turns import go
 from tests.contracts.store.world import ADA, BEN, CHANNEL, World
 
 

@@ -9,7 +9,7 @@ from core.store.effects import CastVote
 from core.store.feed import HubSaid, PromptsWanted
 from core.store.rows import TurnStart
 from core.users import Role
-from tests.contracts.store.test_prompts import closing
+from tests.contracts.store.cards import closing
 from tests.contracts.store.world import ADA, BEN, SECOND, World
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from core.errors import StaleTurn
 from core.ports import SendState
-from core.prompts import Grant, GrantScope, Option, PromptKind, Standing
-from core.store.effects import ClosePrompt, RecordGrant, StopThread
+from core.prompts import Grant, GrantScope, Option, Standing
+from core.store.effects import ClosePrompt, RecordGrant
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import (
@@ -20,16 +20,8 @@ from core.transcript import (
     UserSaid,
 )
 from core.users import Principal, Role
+from tests.contracts.store.calls import ask_person, go, ok
 from tests.contracts.store.world import BEN, CHANNEL, SECOND, World
-
-
-def go(call: CallRow, principal: Principal, standing: Standing) -> str | None:
-    return None
-
-
-def ok(call_id: str, text: str = "fine") -> ToolResult:
-    return ToolResult(call_id, ResultStatus.OK, text)
-
 
 # --- steps ----------------------------------------------------------------------------------------------
 
@@ -238,17 +230,12 @@ async def test_positions_are_never_used_twice(world: World) -> None:
 Write = Callable[[World, TurnStart, str], Awaitable[object]]
 
 
-async def _ask(world: World, start: TurnStart, call_id: str) -> object:
-    prompt = world.prompt(start, call_id)
-    return await world.store.ask_person(prompt, [world.card(prompt)])
-
-
 WRITES: dict[str, Write] = {
     "reply": lambda w, s, _: w.store.record_reply_and_intents(s.turn_id, AssistantSaid("late"), []),
     "notes": lambda w, s, _: w.store.record_notes(s.turn_id, [Note("late")]),
     "outcome": lambda w, s, c: w.store.finish_calls(s.turn_id, [ok(c)]),
     "running": lambda w, s, c: w.store.mark_running(s.turn_id, c, go),
-    "question": _ask,
+    "question": ask_person,
     "end": lambda w, s, _: w.store.finish_turn_and_enqueue(
         s.turn_id, TurnState.DONE, AssistantSaid("late"), [w.draft("late")], next_turn_id="unused"
     ),
@@ -281,37 +268,7 @@ async def test_a_turn_that_waits_for_a_person_takes_nothing(world: World, write:
     assert await world.store.pending_outbox(CHANNEL) == cards
 
 
-# --- stopping -------------------------------------------------------------------------------------------
-
-
-async def test_a_stopped_turn_starts_no_effect_and_asks_nobody(world: World) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
-    dropped = world.message("more")
-    await world.store.accept_event(dropped, world.queueing(), send_now=False)
-    stopped = await world.rule(StopThread("Stopped."))
-    assert stopped.stopped_turn_id == start.turn_id
-    with pytest.raises(StaleTurn):
-        await world.store.mark_running(start.turn_id, call_id, go)
-    with pytest.raises(StaleTurn):
-        await _ask(world, start, call_id)
-    explained = await world.store.explain(dropped.key)
-    assert explained is not None
-    assert explained.outcome == "stopped"
-
-    assert await world.finish(start, None, state=TurnState.STOPPED) is None
-    following = await world.turn("again")
-    assert following.number == 2
-
-
-async def test_input_after_a_stop_is_the_next_turn(world: World) -> None:
-    start = await world.turn()
-    await world.rule(StopThread("Stopped."))
-    later = await world.say("after the stop")
-    assert later.outcome == "waiting"
-    following = await world.finish(start, None, state=TurnState.STOPPED)
-    assert following is not None
-    assert (await world.said(following))[-1] == UserSaid("after the stop")
+# --- starts and time -------------------------------------------------------------------------------------
 
 
 async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: World) -> None:
@@ -325,54 +282,6 @@ async def test_a_new_turn_brings_its_inputs_as_they_are_journalled(world: World)
         entries = (await world.store.load_turn(start)).entries
         assert start.inputs == tuple(e for e in entries if start.first_seq <= e.seq <= start.last_seq)
     assert [entry.said for entry in following.inputs] == [UserSaid("and more"), UserSaid("and more still")]
-
-
-async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
-    prompt = world.prompt(start, call_id)
-    cards = await world.store.ask_person(prompt, [world.card(prompt), world.card(prompt, to="to Ada alone")])
-    await world.say("waits behind the question")
-    stopped = await world.rule(StopThread("Stopped by Ada."))
-
-    assert stopped.stopped_turn_id is None
-    assert [(row.edit_of, row.address, row.message.outcome) for row in stopped.outbox] == [
-        (cards[0].id, "to room", "Stopped by Ada."),
-        (cards[1].id, "to Ada alone", "Stopped by Ada."),
-    ]
-    assert all(row.message.choices == () for row in stopped.outbox)
-    result = (await world.said(start))[-2]
-    assert isinstance(result, ToolResult)
-    assert (result.call_id, result.status) == (call_id, ResultStatus.CANCELLED)
-    assert not await world.store.open_prompts()
-    view = await world.look(prompt_id=prompt.id)
-    assert view.prompt is not None
-    assert (view.prompt.prompt.outcome, view.prompt.prompt.outcome_text) == (None, "Stopped by Ada.")
-    assert (view.waiting, view.running_since) == (0, None)
-    assert (await world.turn()).number == 2
-
-
-async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(world: World) -> None:
-    start = await world.turn()
-    (call_id,) = await world.call(start)
-    await world.store.mark_running(start.turn_id, call_id, go)
-    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-    await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
-    await world.rule(StopThread("Stopped."))
-    result = (await world.said(start))[-2]
-    assert isinstance(result, ToolResult)
-    assert result.status is ResultStatus.UNKNOWN
-
-
-async def test_stopping_nothing_does_nothing(world: World) -> None:
-    assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
-    start = await world.turn()
-    await world.finish(start)
-    assert (await world.rule(StopThread("Stopped."))).stopped_turn_id is None
-    assert await world.said(start) == [UserSaid("hello"), AssistantSaid("done")]
-
-
-# --- starts and time ------------------------------------------------------------------------------------
 
 
 async def test_starts_without_progress_are_counted(world: World) -> None:

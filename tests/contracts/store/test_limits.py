@@ -1,0 +1,93 @@
+"""Limits by sender and by time: what counts, and what is said again."""
+
+from core.messages import plain
+from core.store.accept import (
+    Admitted,
+    TurnedAway,
+    Verdict,
+)
+from core.store.effects import SayAtTimes
+from core.store.pairing import (
+    CODE_LIFE_US,
+)
+from tests.contracts.store.doors import EVE, LIFE_S, Door, grant, settle
+from tests.contracts.store.world import BEN, SECOND, Rules, World
+
+
+def limited(*, counts: bool = True) -> Rules:
+    verdict = Verdict("waiting" if counts else "refused: too many messages", counts=counts)
+    return Rules(lambda _event, _who: Admitted(BEN, "paired", limited=True), lambda _event, _view: verdict)
+
+
+async def recent(world: World) -> int:
+    """What a message that is refused would be judged on."""
+    rules = limited(counts=False)
+    await world.store.accept_event(world.message(by=BEN), rules, send_now=False)
+    return rules.view.recent
+
+
+async def test_messages_of_the_last_minute_count_once_each(world: World) -> None:
+    event = world.message(by=BEN)
+    for _ in range(3):
+        await world.store.accept_event(event, limited(), send_now=False)
+    assert await recent(world) == 1, "what is delivered again counts once"
+    assert await recent(world) == 1, "what was refused does not count"
+    world.clock.advance(59)
+    await world.store.accept_event(world.message(by=BEN), limited(), send_now=False)
+    assert await recent(world) == 2
+    world.clock.advance(1)
+    assert await recent(world) == 1
+    world.clock.advance(60)
+    assert await recent(world) == 0
+
+
+async def test_presses_and_unlimited_people_do_not_count(world: World) -> None:
+    start = await world.turn(by=BEN)
+    prompt = await world.ask(start, *await world.call(start))
+    await world.store.accept_event(world.press(prompt, 0, by=BEN), limited(), send_now=False)
+    assert await recent(world) == 0
+
+
+async def test_messages_from_a_time_to_come_do_not_count(world: World) -> None:
+    await world.store.accept_event(world.message(by=BEN), limited(), send_now=False)
+    world.clock.advance(-600)
+    assert await recent(world) == 0
+
+
+async def test_something_is_said_at_times(world: World) -> None:
+    once_a_minute = SayAtTimes(plain("slower"), "too fast", 60 * SECOND)
+    said: list[int] = []
+    for _ in range(5):
+        said.append(len((await world.rule(once_a_minute, by=BEN)).outbox))
+        world.clock.advance(20)
+    assert said == [1, 0, 0, 1, 0]
+    world.clock.advance(-600)
+    assert len((await world.rule(once_a_minute, by=BEN)).outbox) == 1, "a clock put back silences nobody"
+
+
+async def test_a_refusal_is_told_again_after_its_time(world: World) -> None:
+    door = Door(world)
+
+    async def told(again_after_us: int | None) -> bool:
+        refusal = TurnedAway("refused: try later", plain("later"), again_after_us=again_after_us)
+        return bool((await door.met(lambda _: refusal)).outbox)
+
+    assert [await told(None), await told(None), await told(0), await told(CODE_LIFE_US)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert (await door.view()).told_at == {"refused: try later": world.clock.now()}
+    assert (await door.view(EVE)).told_here == 1
+    world.clock.advance(LIFE_S)
+    assert (await door.view(EVE)).told_here == 0
+    assert await told(CODE_LIFE_US)
+
+
+async def test_who_was_let_in_is_told_anew_when_turned_away_later(world: World) -> None:
+    door = Door(world)
+    refusal = TurnedAway("refused: not let in", plain("no"))
+    assert (await door.met(lambda _: refusal)).outbox
+    await settle(world, grant(await door.knocks()))
+    assert (await door.met(lambda _: refusal)).outbox
