@@ -17,7 +17,7 @@ from core.ports import Inbox, OutboundGate, Outbox, OutboxRow, Preview, SendStat
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_GRACE_S = 1.5
+GRACE_S = 1.5
 CHECK_LIMIT_S = 8.0
 """Who replaces a channel hears soon whether the platform knows the new one."""
 
@@ -46,7 +46,6 @@ class ChannelManager:
         outbox: Outbox,
         clock: Clock,
         *,
-        grace_s: float = DEFAULT_GRACE_S,
         on_state: Callable[[str], None] = lambda _: None,
         on_send: Callable[[str, SendState], None] = lambda _name, _state: None,
         gate: OutboundGate | None = None,
@@ -64,7 +63,7 @@ class ChannelManager:
                 outbox,
                 clock,
                 lambda error, name=channel.name: self._rejected(name, error),
-                grace_s,
+                GRACE_S,
                 lambda state, name=channel.name: on_send(name, state),
                 self.outbox_ready,
                 gate,

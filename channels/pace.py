@@ -1,7 +1,7 @@
 """When the next request to an address may go out: not while quiet is asked for, and later after failures."""
 
 import asyncio
-from collections.abc import Callable
+import random
 
 from core.clock import SECOND_US, Clock
 
@@ -11,9 +11,8 @@ LONGEST_PAUSE_S = 30.0
 class Pace:
     """The pauses of one address. `failures`: in a row, so far; `quiet_until_us`: nothing goes out before."""
 
-    def __init__(self, clock: Clock, jitter: Callable[[], float]) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._jitter = jitter
         self.failures = 0
         self.quiet_until_us = 0
 
@@ -24,7 +23,7 @@ class Pace:
     def next_pause_s(self) -> float:
         """How long to wait after one more failure."""
         self.failures += 1
-        return min(LONGEST_PAUSE_S, 2.0 ** min(self.failures - 1, 16)) * (1 - 0.3 * self._jitter())
+        return min(LONGEST_PAUSE_S, 2.0 ** min(self.failures - 1, 16)) * (1 - 0.3 * random.random())
 
     async def due(self, not_before: int) -> None:
         """Wait until then, in microseconds."""

@@ -8,8 +8,6 @@ for it, and before the sender ends. Previews of running turns are shown while no
 import asyncio
 import heapq
 import logging
-import random
-from collections.abc import Callable
 from dataclasses import replace
 
 from channels.channel import Channel
@@ -47,13 +45,12 @@ class Sender:
         outbox: Outbox,
         clock: Clock,
         tasks: asyncio.TaskGroup,
-        jitter: Callable[[], float] = random.random,
     ) -> None:
         self._address = address
         self._outlet = outlet
         self._outbox = outbox
         self._clock = clock
-        self._pace = Pace(clock, jitter)
+        self._pace = Pace(clock)
         self._rows: list[tuple[int, OutboxRow]] = []
         self._held: set[int] = set()
         self._changed = asyncio.Event()

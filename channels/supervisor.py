@@ -47,12 +47,10 @@ class Supervisor:
         self,
         channel: Channel,
         clock: Clock,
-        jitter: Callable[[], float] = random.random,
         entered: Callable[[], None] = lambda: None,
     ) -> None:
         self._channel = channel
         self._clock = clock
-        self._jitter = jitter
         self._entered = entered
         self._failures = 0
         self.state = ChannelState(Phase.STARTING, clock.now())
@@ -97,7 +95,7 @@ class Supervisor:
 
     async def _pause(self, failures: int, reason: str, least_s: float) -> None:
         longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
-        pause_s = max(FIRST_PAUSE_S, least_s, longest_s * (1 - 0.3 * self._jitter()))
+        pause_s = max(FIRST_PAUSE_S, least_s, longest_s * (1 - 0.3 * random.random()))
         self._enter(Phase.BACKING_OFF, reason, until=self._clock.now() + int(pause_s * SECOND_US))
         await self._clock.sleep(pause_s)
 

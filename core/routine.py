@@ -1,8 +1,9 @@
 """What a routine is: something that fires it, something it does, what holds it back, and whom it tells.
 
-A `Definition` is what a person writes and may change; a `Routine` is a stored definition with its owner. What
-its runs left behind is kept apart from both (`core.routine_run`), so that an edit during a run and the end of
-that run never overwrite one another. Times are microseconds UTC, money is micro-USD.
+A `Definition` is what a person writes and may change. What its runs left behind is kept apart from it
+(`core.routine_run`), so that an edit during a run and the end of that run never overwrite one another.
+
+Times are microseconds UTC, money is micro-USD.
 """
 
 from dataclasses import dataclass, field
@@ -194,15 +195,3 @@ class Definition:
     guardrails: Guardrails = field(default_factory=Guardrails)
     notify: Notify = field(default_factory=Notify)
     enabled: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Routine:
-    """A definition somebody owns. `version` grows by one with every edit."""
-
-    id: str
-    owner_id: str
-    definition: Definition
-    version: int
-    created_at: int
-    updated_at: int

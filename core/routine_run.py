@@ -135,23 +135,6 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutineRun:
-    """One firing. `result`: what the routine has to say, or why it failed; "" while it runs and where it has
-    nothing to say. `attempts`: how often it was started."""
-
-    id: str
-    routine_id: str
-    fired_by: RunInput
-    status: RunStatus
-    created_at: int
-    started_at: int | None = None
-    finished_at: int | None = None
-    result: str = ""
-    spent: Spent = Spent()
-    attempts: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """What a routine's runs left behind. `paused_because`: why the hub itself stopped firing it, "" if it did
     not; `tested_as`: the fingerprint of the behaviour that last ended well (`core.routines.status`)."""

@@ -121,9 +121,9 @@ class PairingDesk:
         """
         return await self._settle(Claim(wanted, by, pair_as, at_home=True), channel)
 
-    async def reject(self, wanted: str, *, by: Principal, channel: str | None = None) -> Decision:
+    async def reject(self, wanted: str, *, by: Principal) -> Decision:
         """Turn a request down; its sender is told and gets no code for a day. TurnDown, or ClaimRefused."""
-        return await self._settle(Claim(wanted, by, None, at_home=True), channel)
+        return await self._settle(Claim(wanted, by, None, at_home=True), None)
 
     async def revoke(self, channel: str, platform_user_id: str) -> bool:
         """Let a paired or linked account in no more, nor those that were linked by it, from their next event

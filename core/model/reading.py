@@ -75,9 +75,12 @@ def storable(text: str) -> str:
     return text
 
 
-def excerpt(text: str | bytes, limit_chars: int = 300) -> str:
+EXCERPT_LIMIT_CHARS = 300
+
+
+def excerpt(text: str | bytes) -> str:
     """The beginning of a text on one line, for a message to an operator."""
     if isinstance(text, bytes):
-        text = text[: limit_chars * 4].decode("utf-8", "replace")
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: limit_chars * 4]).split())
-    return line if len(line) <= limit_chars else f"{line[: limit_chars - 1]}…"
+        text = text[: EXCERPT_LIMIT_CHARS * 4].decode("utf-8", "replace")
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: EXCERPT_LIMIT_CHARS * 4]).split())
+    return line if len(line) <= EXCERPT_LIMIT_CHARS else f"{line[: EXCERPT_LIMIT_CHARS - 1]}…"

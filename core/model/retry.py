@@ -31,12 +31,10 @@ class RetryingModel:
         model: Model,
         clock: Clock,
         *,
-        retries: int = RETRIES,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._model = model
         self._clock = clock
-        self._retries = retries
         self._uniform = uniform
 
     @property
@@ -59,10 +57,10 @@ class RetryingModel:
                             yield piece
             except (ModelUnavailable, ModelReplyInvalid) as error:
                 wait_s = self._wait_s(error, attempt)
-                if shown or attempt >= self._retries or wait_s > LONGEST_WAIT_S:
+                if shown or attempt >= RETRIES or wait_s > LONGEST_WAIT_S:
                     raise
                 attempt += 1
-                log.info("retry %d of %d in %.1f s: %s", attempt, self._retries, wait_s, error)
+                log.info("retry %d of %d in %.1f s: %s", attempt, RETRIES, wait_s, error)
             else:
                 if reply is not None:
                     yield reply

@@ -1,7 +1,6 @@
 """Routines between what people write and what the store keeps."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 
 from core.clock import SECOND_US
@@ -9,9 +8,6 @@ from core.routine import Cron, Definition, Event, Manual, SystemEvent, Trigger, 
 from core.routine_json import definition_to_json, read_definition
 from core.routine_run import Progress, RunStatus
 from core.store.routines import RoutineRow, RoutineText
-
-NextSlot = Callable[[Cron, int], int | None]
-"""The first slot after a time (microseconds UTC)."""
 
 
 def kind_of(trigger: Trigger) -> str:

@@ -82,10 +82,6 @@ class Routines(Protocol):
         """The owner's enabled routines that system events fire, in order of name."""
         ...
 
-    async def routine_at_path(self, path: str) -> "RoutineRow | None":
-        """The one that a webhook's path leads to."""
-        ...
-
     # --- firing ----------------------------------------------------------------------------------------
     async def claim_run(self, new: "NewRun") -> "Claim":
         """Queue a run, unless its key was claimed before or the routine's guardrails stand against it."""

@@ -26,16 +26,16 @@ SILENCE_TIMEOUT_S = 20.0
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PIECE_BYTES = 65_536
+_HEADERS = {"User-Agent": "hubbub"}
 _AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
 
 
 class WebClient:
     """`tls`: shared by all requests."""
 
-    def __init__(self, guard: NetworkGuard, tls: ssl.SSLContext, user_agent: str = "hubbub") -> None:
+    def __init__(self, guard: NetworkGuard, tls: ssl.SSLContext) -> None:
         self._guard = guard
         self._tls = tls
-        self._headers = {"User-Agent": user_agent}
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
         """The answer, whatever its status, after at most MAX_REDIRECTS redirects.
@@ -100,7 +100,7 @@ class WebClient:
         )
         return aiohttp.ClientSession(
             connector=connector,
-            headers=self._headers,
+            headers=_HEADERS,
             timeout=aiohttp.ClientTimeout(
                 total=None,
                 connect=CONNECT_TIMEOUT_S,

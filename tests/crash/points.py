@@ -140,7 +140,6 @@ READS = frozenset(
         "routines_due_first",
         "count_routines",
         "listening_routines",
-        "routine_at_path",
         "event_routines",
         "due_routines",
         "lapsed_runs",

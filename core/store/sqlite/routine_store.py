@@ -112,12 +112,6 @@ class RoutineUnits:
 
         return await self._reader.run(lambda tx: routines.told_of_events(tx, owner_id))
 
-    async def routine_at_path(self, path: str) -> "RoutineRow | None":
-        """See Routines."""
-        from core.store.sqlite import routines
-
-        return await self._reader.run(lambda tx: routines.at_path(tx, path))
-
     async def claim_run(self, new: "NewRun") -> "Claim":
         """See Routines."""
         from core.store.sqlite import routine_claims

@@ -128,12 +128,6 @@ def by_id(tx: Transaction, routine_id: str) -> RoutineRow | None:
     return None if row is None else routine_of(row)
 
 
-def at_path(tx: Transaction, path: str) -> RoutineRow | None:
-    """See Routines.routine_at_path."""
-    row = tx.one(f"SELECT {ROUTINE} FROM routines o WHERE o.webhook_path = ?", path)
-    return None if row is None else routine_of(row)
-
-
 def listed(
     tx: Transaction, owner_id: str | None, after: str, limit: int | None, containing: str
 ) -> tuple[RoutineRow, ...]:

@@ -67,8 +67,6 @@ async def test_names_are_one_owners_own_and_paths_everybodys(world: World) -> No
     theirs = await kept(world, ON_WORD, "ben")
     assert await world.store.routines("ada") == (mine,)
     assert [row.id for row in await world.store.routines()] == [mine.id, theirs.id]
-    assert await world.store.routine_at_path("github") == mine
-    assert await world.store.routine_at_path("gitlab") is None
     assert await world.store.routine(mine.id) == mine
 
 
