@@ -31,12 +31,18 @@ from tests.tree import ROOT
 MODULES = ("core.consent.decide", "core.consent.grants", "core.consent.voting", "core.consent.access")
 TESTS = tuple(
     f"tests/core/consent/{name}.py"
-    for name in ("test_matrix", "test_voting", "test_access", "test_grants", "test_decide")
+    for name in (
+        "test_matrix",
+        "test_voting",
+        "test_access",
+        "test_grants",
+        "test_decide",
+        "test_risk",
+        "test_autonomous",
+    )
 )
 """What notices most comes first."""
-UNASKED = (
-    "tests/core/consent/test_decide.py::test_a_hundred_thousand_calls_are_judged_in_far_less_than_a_minute"
-)
+UNASKED = "tests/core/consent/test_decide.py::test_ten_thousand_calls_are_judged_in_seconds"
 """Measures time, which says nothing of a mutant."""
 LIMIT_S = 60
 """Of the processor: how busy the machine is kills nobody."""

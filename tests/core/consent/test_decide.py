@@ -9,11 +9,9 @@ from core.approvals import AdminPolicy, Preset
 from core.consent.access import RolePolicy
 from core.consent.decide import decide
 from core.consent.facts import (
-    Allow,
     Ask,
     Autonomous,
     CallFacts,
-    Decision,
     Deny,
     DenyReason,
     Interactive,
@@ -21,55 +19,10 @@ from core.consent.facts import (
     ScopeGrant,
     ToolFacts,
 )
-from core.prompts import Grant, GrantScope, ToolSetting
+from core.prompts import ToolSetting
 from core.tool import Data, Requirement, Risk
-from core.users import Principal, Role
-
-OWNER = Principal("u-owner", Role.OWNER, "Olivia")
-MEMBER = Principal("u-member", Role.MEMBER, "Milan")
-GUEST = Principal("u-guest", Role.GUEST, "Gus")
-NOW = 1_000_000
-ALWAYS_ALLOW = ToolSetting.ALWAYS_ALLOW
-
-
-def tool(
-    requirement: str = "ask", name: str = "tool", *, data: Data = Data.OWN, rated: bool = False
-) -> ToolFacts:
-    return ToolFacts(name, Requirement(requirement), data, rated)
-
-
-def grant(name: str = "tool", pattern: str | None = None, user: Principal = OWNER) -> Grant:
-    return Grant("g1", user.user_id, name, pattern, GrantScope.USER, None, user.user_id, 0)
-
-
-def judge(
-    facts: ToolFacts | None,
-    *,
-    who: Principal = OWNER,
-    policy: Policy | None = None,
-    mode: Interactive | Autonomous | None = None,
-    grants: tuple[Grant, ...] = (),
-    setting: ToolSetting | None = None,
-    risk: Risk | None = None,
-    operation: str = "",
-    method: str | None = None,
-) -> Decision:
-    call = CallFacts(
-        facts, "t1", NOW, risk=risk, operation=operation, method=method, grants=grants, setting=setting
-    )
-    return decide(call, who, mode or Interactive(), policy or Policy())
-
-
-def word(decision: Decision) -> str:
-    """A decision as the tables below write it; `ask+`: "always" is offered."""
-    match decision:
-        case Allow():
-            return "run"
-        case Ask():
-            return "ask+" if decision.allow_always else "ask"
-        case Deny():
-            return decision.reason.value
-
+from core.users import Principal
+from tests.core.consent.judged import ALWAYS_ALLOW, GUEST, MEMBER, NOW, OWNER, grant, judge, tool, word
 
 # --- the presets -----------------------------------------------------------------------------------------
 
@@ -258,176 +211,10 @@ def test_a_member_asks_themselves_about_tools_on_their_list() -> None:
     assert not decision.owner_only
 
 
-# --- risk --------------------------------------------------------------------------------------------------
+# --- how it is told, and how soon --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "own,by_arguments,effective",
-    [
-        ("never", "never", "never"),
-        ("never", "ask", "ask"),
-        ("never", "always_ask", "always_ask"),
-        ("ask", "never", "ask"),
-        ("ask", "ask", "ask"),
-        ("ask", "always_ask", "always_ask"),
-        ("always_ask", "never", "always_ask"),
-        ("always_ask", "ask", "always_ask"),
-        ("always_ask", "always_ask", "always_ask"),
-    ],
-)
-def test_arguments_raise_the_requirement_and_never_lower_it(
-    own: str, by_arguments: str, effective: str
-) -> None:
-    """`never` shows in what a run without a scope may do, `always_ask` in asking despite a grant."""
-    risk = Risk(Requirement(by_arguments), pattern="x")
-    facts = tool(own, rated=True)
-    alone = word(judge(facts, risk=risk, mode=Autonomous()))
-    granted = word(judge(facts, risk=risk, grants=(grant(pattern="x"),)))
-    assert (alone == "run") is (effective == "never")
-    assert (granted == "ask") is (effective == "always_ask")
-
-
-@pytest.mark.parametrize(
-    "name,operation,raised",
-    [
-        ("delete_note", "", True),
-        ("note_delete", "", True),
-        ("DELETE-note", "", True),
-        ("undelete_note", "", False),
-        ("deleted_note", "", False),
-        ("notes", "delete", True),
-        ("notes", "Write", True),
-        ("notes", "read", False),
-        ("notes", "rewrite", False),
-        ("notes", "bulk modify", True),
-        ("overwritten", "", False),
-    ],
-)
-def test_dangerous_operations_raise_risk_as_whole_words(name: str, operation: str, raised: bool) -> None:
-    """An autonomous run without a scope runs exactly what needs nobody: there the difference shows."""
-    decision = judge(tool("never", name), operation=operation, mode=Autonomous())
-    assert word(decision) == ("autonomous_unavailable" if raised else "run")
-
-
-def test_a_dangerous_operation_alone_does_not_make_a_person_be_asked() -> None:
-    assert word(judge(tool("never", "memory_write"))) == "run"
-
-
-@pytest.mark.parametrize("method,answer", [("GET", "run"), ("get", "run"), ("POST", "ask+"), (None, "ask+")])
-def test_http_is_dangerous_with_another_method_than_get(method: str | None, answer: str) -> None:
-    assert word(judge(tool("never", "http"), method=method)) == answer
-
-
-@pytest.mark.parametrize("requirement,answer", [("never", "run"), ("ask", "ask+"), ("always_ask", "ask")])
-def test_a_get_is_dangerous_where_its_arguments_carry_risk(requirement: str, answer: str) -> None:
-    risk = Risk(Requirement(requirement), "GET https://example.org")
-    for preset in (Preset.AUTO_LOOP, Preset.AUTO):
-        facts = tool("never", "http", rated=True)
-        assert word(judge(facts, method="GET", risk=risk, policy=Policy(preset=preset))) == answer
-
-
-@pytest.mark.parametrize("name", ["shell", "write_file", "apply_patch", "delete_file", "http"])
-def test_what_is_dangerous_by_default(name: str) -> None:
-    for preset in (Preset.WHITELIST, Preset.AUTO_LOOP, Preset.AUTO):
-        policy = Policy(preset=preset, whitelist=frozenset({name}))
-        assert word(judge(tool("never", name), policy=policy)) == "ask+"
-
-
-@pytest.mark.parametrize(
-    "granted,answer",
-    [
-        (grant("shell", "git status"), "run"),
-        (grant("shell", "git *"), "run"),
-        (grant("shell", "*"), "run"),
-        (grant("shell", "git log"), "ask+"),
-        (grant("shell", None), "ask+"),
-        (grant("http", "git status"), "ask+"),
-    ],
-)
-def test_a_rated_tool_is_granted_by_pattern(granted: Grant, answer: str) -> None:
-    risk = Risk(Requirement.ASK, pattern="git status")
-    assert word(judge(tool("ask", "shell", rated=True), risk=risk, grants=(granted,))) == answer
-
-
-def test_always_would_cover_the_pattern_of_the_call() -> None:
-    risk = Risk(Requirement.ASK, pattern="git status", reason="This command reads.")
-    decision = judge(tool("ask", "shell", rated=True), risk=risk)
-    assert decision == Ask("This command reads.", allow_always=True, pattern="git status")
-
-
-def test_without_a_pattern_a_rated_tool_offers_no_always() -> None:
-    risk = Risk(Requirement.ASK, pattern=None)
-    assert word(judge(tool("ask", "shell", rated=True), risk=risk)) == "ask"
-
-
-# --- nobody there ----------------------------------------------------------------------------------------
-
-# requirement, scopes, denylisted, explicit grants: the answer
-IN, OUT = frozenset({"tool", "x"}), frozenset({"x"})
-AUTONOMOUS: list[tuple[str, tuple[frozenset[str], ...], bool, tuple[str, ...], str]] = [
-    ("never", (), False, (), "run"),
-    ("never", (), True, (), "no"),
-    ("never", (IN,), False, (), "run"),
-    ("never", (IN,), True, (), "no"),
-    ("never", (OUT,), False, (), "no"),
-    ("never", (IN, IN), False, (), "run"),
-    ("never", (IN, OUT), False, (), "no"),
-    ("never", (OUT, IN), False, (), "no"),
-    ("never", (frozenset(),), False, (), "no"),
-    ("ask", (), False, (), "no"),
-    ("ask", (), False, ("*",), "no"),
-    ("ask", (IN,), False, (), "run"),
-    ("ask", (IN,), True, (), "no"),
-    ("ask", (OUT,), False, (), "no"),
-    ("ask", (IN, OUT), False, (), "no"),
-    ("ask", (IN, IN), False, (), "run"),
-    ("always_ask", (), False, ("*",), "no"),
-    ("always_ask", (IN,), False, (), "no"),
-    ("always_ask", (IN,), False, ("*",), "run"),
-    ("always_ask", (IN,), False, ("rm a",), "run"),
-    ("always_ask", (IN,), False, ("rm *",), "run"),
-    ("always_ask", (IN,), False, ("rm b",), "no"),
-    ("always_ask", (IN,), True, ("*",), "no"),
-    ("always_ask", (OUT,), False, ("*",), "no"),
-    ("always_ask", (IN, OUT), False, ("*",), "no"),
-    ("always_ask", (IN, IN), False, ("*",), "run"),
-]
-
-
-@pytest.mark.parametrize("requirement,scopes,denylisted,patterns,answer", AUTONOMOUS)
-def test_autonomous_runs_stay_in_scope_whatever_the_preset(
-    requirement: str,
-    scopes: tuple[frozenset[str], ...],
-    denylisted: bool,
-    patterns: tuple[str, ...],
-    answer: str,
-) -> None:
-    mode = Autonomous(scopes, tuple(ScopeGrant("tool", pattern) for pattern in patterns))
-    risk = Risk(Requirement.NEVER, pattern="rm a")
-    for preset in Preset:
-        policy = Policy(preset=preset, denylist=frozenset({"tool"} if denylisted else set[str]()))
-        decision = judge(tool(requirement), risk=risk, mode=mode, policy=policy, grants=(grant(pattern="*"),))
-        assert word(decision) == {"no": "autonomous_unavailable"}.get(answer, answer), preset
-
-
-def test_an_explicit_grant_of_another_tool_does_not_count() -> None:
-    mode = Autonomous((IN,), (ScopeGrant("x", "*"),))
-    assert word(judge(tool("always_ask"), mode=mode)) == "autonomous_unavailable"
-
-
-def test_an_autonomous_run_of_a_member_asks_no_owner() -> None:
-    policy = Policy(roles=RolePolicy((), (), member_asks_owner=True))
-    decision = judge(tool("never"), who=MEMBER, policy=policy, mode=Autonomous((IN,)))
-    assert word(decision) == "autonomous_unavailable"
-
-
-def test_a_refusal_names_the_tool_and_the_reason() -> None:
-    decision = judge(tool("ask"), mode=Autonomous((OUT,)))
-    assert isinstance(decision, Deny)
-    assert decision.text == "tool is not available to a run without a person: it is not in the run's scope."
-
-
-def test_a_hundred_thousand_calls_are_judged_in_far_less_than_a_minute() -> None:
+def test_ten_thousand_calls_are_judged_in_seconds() -> None:
     """The rate itself is measured in benchmarks/; this only catches a blunder of an order of magnitude."""
     grants = tuple(grant("shell", f"git {number}") for number in range(10))
     risk = Risk(Requirement.ASK, pattern="git 9")
@@ -437,17 +224,6 @@ def test_a_hundred_thousand_calls_are_judged_in_far_less_than_a_minute() -> None
     for _ in range(10_000):
         decide(call, OWNER, mode, policy)
     assert time.process_time() - started < 5
-
-
-def test_a_dangerous_operation_never_lowers_what_is_required() -> None:
-    granted = (grant("delete_note"),)
-    assert word(judge(tool("always_ask", "delete_note"), operation="write", grants=granted)) == "ask"
-
-
-def test_what_is_out_of_scope_is_refused_for_that_whatever_else_it_needs() -> None:
-    decision = judge(tool("always_ask"), mode=Autonomous((OUT,)))
-    assert isinstance(decision, Deny)
-    assert decision.text.endswith("it is not in the run's scope.")
 
 
 MANUAL = Policy(preset=Preset.MANUAL)

@@ -1,0 +1,85 @@
+"""decide(): runs with nobody there stay in their scope."""
+
+import pytest
+
+from core.approvals import Preset
+from core.consent.access import RolePolicy
+from core.consent.facts import (
+    Autonomous,
+    Deny,
+    Policy,
+    ScopeGrant,
+)
+from core.tool import Requirement, Risk
+from tests.core.consent.judged import MEMBER, grant, judge, tool, word
+
+# requirement, scopes, denylisted, explicit grants: the answer
+IN, OUT = frozenset({"tool", "x"}), frozenset({"x"})
+
+AUTONOMOUS: list[tuple[str, tuple[frozenset[str], ...], bool, tuple[str, ...], str]] = [
+    ("never", (), False, (), "run"),
+    ("never", (), True, (), "no"),
+    ("never", (IN,), False, (), "run"),
+    ("never", (IN,), True, (), "no"),
+    ("never", (OUT,), False, (), "no"),
+    ("never", (IN, IN), False, (), "run"),
+    ("never", (IN, OUT), False, (), "no"),
+    ("never", (OUT, IN), False, (), "no"),
+    ("never", (frozenset(),), False, (), "no"),
+    ("ask", (), False, (), "no"),
+    ("ask", (), False, ("*",), "no"),
+    ("ask", (IN,), False, (), "run"),
+    ("ask", (IN,), True, (), "no"),
+    ("ask", (OUT,), False, (), "no"),
+    ("ask", (IN, OUT), False, (), "no"),
+    ("ask", (IN, IN), False, (), "run"),
+    ("always_ask", (), False, ("*",), "no"),
+    ("always_ask", (IN,), False, (), "no"),
+    ("always_ask", (IN,), False, ("*",), "run"),
+    ("always_ask", (IN,), False, ("rm a",), "run"),
+    ("always_ask", (IN,), False, ("rm *",), "run"),
+    ("always_ask", (IN,), False, ("rm b",), "no"),
+    ("always_ask", (IN,), True, ("*",), "no"),
+    ("always_ask", (OUT,), False, ("*",), "no"),
+    ("always_ask", (IN, OUT), False, ("*",), "no"),
+    ("always_ask", (IN, IN), False, ("*",), "run"),
+]
+
+
+@pytest.mark.parametrize("requirement,scopes,denylisted,patterns,answer", AUTONOMOUS)
+def test_autonomous_runs_stay_in_scope_whatever_the_preset(
+    requirement: str,
+    scopes: tuple[frozenset[str], ...],
+    denylisted: bool,
+    patterns: tuple[str, ...],
+    answer: str,
+) -> None:
+    mode = Autonomous(scopes, tuple(ScopeGrant("tool", pattern) for pattern in patterns))
+    risk = Risk(Requirement.NEVER, pattern="rm a")
+    for preset in Preset:
+        policy = Policy(preset=preset, denylist=frozenset({"tool"} if denylisted else set[str]()))
+        decision = judge(tool(requirement), risk=risk, mode=mode, policy=policy, grants=(grant(pattern="*"),))
+        assert word(decision) == {"no": "autonomous_unavailable"}.get(answer, answer), preset
+
+
+def test_an_explicit_grant_of_another_tool_does_not_count() -> None:
+    mode = Autonomous((IN,), (ScopeGrant("x", "*"),))
+    assert word(judge(tool("always_ask"), mode=mode)) == "autonomous_unavailable"
+
+
+def test_an_autonomous_run_of_a_member_asks_no_owner() -> None:
+    policy = Policy(roles=RolePolicy((), (), member_asks_owner=True))
+    decision = judge(tool("never"), who=MEMBER, policy=policy, mode=Autonomous((IN,)))
+    assert word(decision) == "autonomous_unavailable"
+
+
+def test_a_refusal_names_the_tool_and_the_reason() -> None:
+    decision = judge(tool("ask"), mode=Autonomous((OUT,)))
+    assert isinstance(decision, Deny)
+    assert decision.text == "tool is not available to a run without a person: it is not in the run's scope."
+
+
+def test_what_is_out_of_scope_is_refused_for_that_whatever_else_it_needs() -> None:
+    decision = judge(tool("always_ask"), mode=Autonomous((OUT,)))
+    assert isinstance(decision, Deny)
+    assert decision.text.endswith("it is not in the run's scope.")
