@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 from core.safety.shell.findings import CHANGES, READS, Finding, blocked, high
-from core.safety.shell.paths import is_device, is_outside, is_vital
+from core.safety.shell.paths import is_device, is_outside, is_vital, runs_by_git
 from core.safety.shell.words import Args
 
 _WORLD = re.compile(r"^[0-7]*[2367]$|^[2-7][0-7]{3}$|^0?[2-7]\d{3}$")
@@ -53,7 +53,15 @@ def copy_or_move(args: Args) -> Finding | None:
         return blocked("it would overwrite a device")
     if any(path in ("/dev/null", "/dev/zero") for path in paths):
         return high("destroys a file's content")
+    if runs_by_git(target):
+        return high("changes what git runs")
     return high("writes outside the workspace") if is_outside(target) else None
+
+
+def link(args: Args) -> Finding | None:
+    if any(map(is_vital, args.positionals)):
+        return high("makes a way to the system or a home directory")
+    return copy_or_move(args)
 
 
 def move(args: Args) -> Finding | None:
@@ -67,6 +75,8 @@ def move(args: Args) -> Finding | None:
 def tee(args: Args) -> Finding | None:
     if any(is_device(path) for path in args.positionals):
         return blocked("it would overwrite a device")
+    if any(map(runs_by_git, args.positionals)):
+        return high("changes what git runs")
     return high("writes outside the workspace") if any(map(is_outside, args.positionals)) else None
 
 

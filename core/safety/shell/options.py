@@ -42,6 +42,7 @@ _GIT = (
     rule("clone", "runs a program", "u", "upload-pack config template"),
     rule("ls-remote", "runs a program", "", "upload-pack"),
     rule("archive", "runs a program", "", "exec"),
+    *each("remote:set-url remote:set-head", "changes where git fetches and pushes"),
 )
 _CONTAINERS = (
     *each("rm rmi container:rm container:prune image:rm compose:rm", "removes containers"),
@@ -209,6 +210,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         "changes or deletes data",
     ),
     "etcdctl": each("del rm rmdir defrag", "changes or deletes data"),
+    "svn": each("revert delete del rm remove", _LOSES),
+    "hg": (rule("update", _LOSES, "C", "clean"), rule("revert", _LOSES), *each("purge strip", _LOSES)),
+    "flyway": each("clean", "changes or deletes data"),
     "tmutil": each("delete deletelocalsnapshots disable restore", "deletes files"),
     "defaults": each("delete write rename import", "changes the machine's setup"),
     "gpg": (rule("", "deletes keys", "", "delete-keys delete-secret-keys delete-secret-and-public-keys"),),

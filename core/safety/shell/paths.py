@@ -27,6 +27,7 @@ _WELL_KNOWN = (
     "id_rsa",
     "id_ed25519",
 )
+_GIT_RUNS = re.compile(r"(?:^|[/=])\.git(?:/(?:modules/.+/)?(?:hooks|config|info/attributes).*)?/?$")
 _SYSTEM = frozenset(
     {"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "mnt", "media", "opt", "proc", "root"}
     | {"run", "sbin", "srv", "sys", "usr", "var", "Users", "System", "Library", "Applications", "private"}
@@ -92,6 +93,11 @@ def is_vital(text: str) -> bool:
 def is_device(text: str) -> bool:
     """Whether it is a disk, memory, or another device whose content would be destroyed by writing."""
     return _DEVICE.match(normal(text)) is not None
+
+
+def runs_by_git(text: str) -> bool:
+    """Whether what stands there is run, or named to be run, by the next git command."""
+    return _GIT_RUNS.search(text) is not None
 
 
 def is_outside(text: str) -> bool:

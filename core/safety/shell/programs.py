@@ -56,7 +56,7 @@ CHECKS: dict[str, Check] = {
     "dd": files.dd,
     "cp": files.copy_or_move,
     "install": files.copy_or_move,
-    "ln": files.copy_or_move,
+    "ln": files.link,
     "mv": files.move,
     "tee": files.tee,
     "sponge": files.tee,

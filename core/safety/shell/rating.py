@@ -9,6 +9,7 @@ from core.safety.shell import names
 from core.safety.shell.closed import ClosedPlaces
 from core.safety.shell.fed import SPEAK, fed, inputs_of
 from core.safety.shell.findings import CHANGES, READS, Finding, Level, blocked, high, worst
+from core.safety.shell.insight import shows_secrets
 from core.safety.shell.options import by_options
 from core.safety.shell.parsed import ParsedLine
 from core.safety.shell.paths import is_vital, normal
@@ -223,7 +224,15 @@ def _rateprogram_of(program: str, written: str, args: Args) -> Finding:
     by_name = high(names.HIGH[program]) if program in names.HIGH and not _only_asks(program, args) else None
     local = "/" in written and not _SYSTEM_PROGRAM.match(written)
     ordinary = READS if program in names.READ_ONLY and not local else CHANGES
-    found = worst([by_arguments(program, args), by_options(program, args), by_verbs(program, args), by_name])
+    found = worst(
+        [
+            by_arguments(program, args),
+            by_options(program, args),
+            by_verbs(program, args),
+            shows_secrets(program, args),
+            by_name,
+        ]
+    )
     return found if found.level > ordinary.level or program in ("find", "gfind") else ordinary
 
 

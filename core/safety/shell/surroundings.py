@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from core.safety.shell import names
 from core.safety.shell.findings import CHANGES, Finding, blocked, high, worst
+from core.safety.shell.insight import into_processes
 from core.safety.shell.parsed import Redirect
-from core.safety.shell.paths import is_credential, is_device, is_outside
+from core.safety.shell.paths import is_credential, is_device, is_outside, runs_by_git
 from core.safety.shell.words import Word
 
 _PRINT_NOTHING = (["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])
@@ -18,6 +19,8 @@ def of_word(word: Word) -> Finding | None:
     """What a word tells, whatever program it is for."""
     if is_credential(word.text):
         return high("touches credentials or keys")
+    if (running := into_processes(word.text)) is not None:
+        return running
     if _SOCKET.search(word.text):
         return high("talks to another machine")
     if word.known and _SUBSCRIPT_RUNS.search(word.text):
@@ -45,6 +48,8 @@ def of_redirect(redirect: Redirect) -> Finding | None:
         return high("writes to a file it computes")
     if is_outside(target.text):
         return high("writes outside the workspace")
+    if runs_by_git(target.text):
+        return high("changes what git runs")
     if ">>" not in redirect.operator and redirect.words is not None and is_silent(redirect.words):
         return high("empties a file")
     return worst([CHANGES, of_word(target)])

@@ -7,6 +7,8 @@ TABLE = Path(__file__).with_name("shell_lines_second.txt")
 CLASSES = ("destructive", "disguised", "benign")
 THIRD = Path(__file__).with_name("shell_lines_third.txt")
 THIRD_CLASSES = ("harmful", "everyday", "harmful-known", "everyday-known")
+FOURTH = Path(__file__).with_name("shell_lines_fourth.txt")
+FOURTH_CLASSES = (*THIRD_CLASSES, "asked")
 _ESCAPE = re.compile(r"\\([nt\\])")
 _MEANS = {"n": "\n", "t": "\t", "\\": "\\"}
 
