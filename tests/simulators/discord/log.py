@@ -15,10 +15,11 @@ silent     left without an answer on purpose, the connection open
 request that was not answered is what a client must treat as ambiguous.
 """
 
-import itertools
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.simulators.request_log import RequestLog
 
 Json = dict[str, Any]
 
@@ -88,30 +89,16 @@ class GatewayRecord:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-class Log:
+class Log(RequestLog[RequestRecord]):
     """Requests, events and what happened on the gateway; with ``limit`` only the newest of each."""
 
     def __init__(self, limit: int | None = None) -> None:
-        self.requests: deque[RequestRecord] = deque(maxlen=limit)
+        super().__init__(limit)
         self.events: deque[EventRecord] = deque(maxlen=limit)
         self.gateway: deque[GatewayRecord] = deque(maxlen=limit)
-        self.last_number = 0
-        self._numbers = itertools.count(1)
 
     def open(self, bot_id: int, method: str, path: str, params: Any, now: float) -> RequestRecord:
         """Records a request that has been read from the wire."""
-        self.last_number = next(self._numbers)
-        record = RequestRecord(self.last_number, bot_id, method, path, params, now)
+        record = RequestRecord(self.next_number(), bot_id, method, path, params, now)
         self.requests.append(record)
         return record
-
-    def select(self, *, method: str | None = None, since: int = 0, **wanted: Any) -> list[RequestRecord]:
-        """Requests with a number above ``since`` that match every value that is not None, in order."""
-        asked = {name: value for name, value in wanted.items() if value is not None}
-        return [
-            record
-            for record in self.requests
-            if record.number > since
-            and (method is None or record.method.lower() == method.lower())
-            and all(getattr(record, name) == value for name, value in asked.items())
-        ]

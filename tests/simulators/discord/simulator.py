@@ -11,12 +11,13 @@ from tests.simulators.discord.state import BotName
 from tests.simulators.discord.weather import Weather
 from tests.simulators.discord.world import FORUM, TEXT, Bot, Channel, Guild, Member, Overwrite, Role, User
 from tests.simulators.listener import Listener
+from tests.simulators.troubles import Troubles
 
 Json = dict[str, Any]
 KINDS = {"text": TEXT, "forum": FORUM, "category": 4, "announcement": 5}
 
 
-class DiscordSimulator(Weather):
+class DiscordSimulator(Weather, Troubles):
     """A whole Discord. Use it as an async context manager, or with ``start`` and ``stop``."""
 
     def __init__(
@@ -230,21 +231,6 @@ class DiscordSimulator(Weather):
             skip=skip,
             **details,
         )
-
-    @operation
-    def clear_faults(self, fault_id: int | None = None) -> None:
-        """Takes back one fault or all, releasing what they hold."""
-        self.faults.clear(fault_id)
-
-    @operation
-    def release(self, fault_id: int | None = None) -> None:
-        """Lets held requests go on; the fault stays armed."""
-        self.faults.release(fault_id)
-
-    @operation
-    def armed_faults(self) -> list[Fault]:
-        """Every fault with the numbers of the requests it hit."""
-        return self.faults.all()
 
     @operation
     async def go_down(self) -> None:

@@ -5,36 +5,23 @@ Prints one line of JSON when it is ready: ``{"url", "control_url", "pid"}``. End
 
 import argparse
 import asyncio
-import gc
-import json
-import os
-import signal
-import sys
 
+from tests.simulators.process import arguments_of, serve
 from tests.simulators.slack.simulator import SlackSimulator
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulators.slack", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="port of everything an app sees (0: any)")
-    parser.add_argument("--control-port", type=int, default=0, help="port of the control API (0: any)")
+    parser = arguments_of("slack", __doc__, "everything an app sees")
     parser.add_argument("--bot-token", help="installs an app with this bot token")
     parser.add_argument("--app-token", help="its token for sockets")
     parser.add_argument("--signing-secret", default="signing-secret")
     parser.add_argument("--mode", choices=("socket", "http"), default="socket")
     parser.add_argument("--command", action="append", default=[], help="a slash command; may be repeated")
     parser.add_argument("--user", action="append", default=[], help="a person's id; may be repeated")
-    parser.add_argument("--log-limit", type=int, help="keep only this many of the newest requests")
-    parser.add_argument("--enforce-rate-limits", action="store_true")
     return parser.parse_args()
 
 
 async def _run(arguments: argparse.Namespace) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     simulator = SlackSimulator(
         host=arguments.host,
         port=arguments.port,
@@ -52,12 +39,7 @@ async def _run(arguments: argparse.Namespace) -> None:
         )
     for user_id in arguments.user:
         simulator.add_user(user_id, name=user_id.lower())
-    async with simulator:
-        ready = {"url": simulator.url, "control_url": simulator.control_url, "pid": os.getpid()}
-        sys.stdout.write(json.dumps(ready) + "\n")
-        sys.stdout.flush()
-        gc.freeze()
-        await stop.wait()
+    await serve(simulator)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ A delivery of an event or interaction is ``{"at", "via": "socket" | "http", "con
 ``timeout``, ``connection_failed``, ``closed`` or ``http_error``.
 """
 
-import itertools
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.simulators.request_log import RequestLog
 
 Json = dict[str, Any]
 
@@ -86,37 +86,18 @@ class DeliveryRecord:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-class Log:
+class Log(RequestLog[RequestRecord]):
     """Requests and deliveries.
 
     With ``limit`` only that many of the newest of each are kept (numbers still grow).
     """
 
     def __init__(self, limit: int | None = None) -> None:
-        self.requests: deque[RequestRecord] = deque(maxlen=limit)
+        super().__init__(limit)
         self.deliveries: deque[DeliveryRecord] = deque(maxlen=limit)
-        self.last_number = 0
-        self._numbers = itertools.count(1)
 
     def open(self, app_id: str | None, method: str, params: Json, now: float) -> RequestRecord:
         """Records a request that has been read from the wire."""
-        self.last_number = next(self._numbers)
-        record = RequestRecord(self.last_number, app_id, method, params, now)
+        record = RequestRecord(self.next_number(), app_id, method, params, now)
         self.requests.append(record)
         return record
-
-    def select(self, *, method: str | None = None, since: int = 0, **wanted: Any) -> list[RequestRecord]:
-        """Requests with a number above ``since`` that match every given value but None, in order."""
-        given = {name: value for name, value in wanted.items() if value is not None}
-        return [
-            record
-            for record in self._after(since)
-            if (method is None or record.method.lower() == method.lower())
-            and all(getattr(record, name) == value for name, value in given.items())
-        ]
-
-    def _after(self, since: int) -> Iterator[RequestRecord]:
-        if since <= 0:
-            return iter(self.requests)
-        newest_first = itertools.takewhile(lambda record: record.number > since, reversed(self.requests))
-        return reversed(list(newest_first))

@@ -10,6 +10,7 @@ from tests.simulators.slack.inspection import Inspection
 from tests.simulators.slack.log import DeliveryRecord
 from tests.simulators.slack.server import ApiServer
 from tests.simulators.slack.world import ALL_EVENTS, App, User
+from tests.simulators.troubles import Troubles
 
 Json = dict[str, Any]
 SCOPES = frozenset(
@@ -28,7 +29,7 @@ SCOPES = frozenset(
 )
 
 
-class SlackSimulator(Inspection):
+class SlackSimulator(Inspection, Troubles):
     """A whole Slack workspace. Use it as an async context manager, or with ``start`` and ``stop``."""
 
     def __init__(
@@ -290,21 +291,6 @@ class SlackSimulator(Inspection):
             skip=skip,
             **details,
         )
-
-    @operation
-    def clear_faults(self, fault_id: int | None = None) -> None:
-        """Takes back one fault or all, releasing what they hold."""
-        self.faults.clear(fault_id)
-
-    @operation
-    def release(self, fault_id: int | None = None) -> None:
-        """Lets held requests go on; the fault stays armed."""
-        self.faults.release(fault_id)
-
-    @operation
-    def armed_faults(self) -> list[Fault]:
-        """Every fault with the numbers of the requests it hit."""
-        return self.faults.all()
 
     @operation
     async def go_down(self) -> None:

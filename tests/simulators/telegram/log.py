@@ -15,11 +15,12 @@ silent     left without an answer on purpose, the connection open
 request that was not answered is what a client must treat as ambiguous.
 """
 
-import itertools
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.simulators.request_log import RequestLog
 
 Json = dict[str, Any]
 
@@ -76,53 +77,21 @@ class UpdateRecord:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-class Log:
+class Log(RequestLog[RequestRecord]):
     """Requests and updates.
 
     With ``limit`` only that many of the newest of each are kept (numbers still grow).
     """
 
     def __init__(self, limit: int | None = None) -> None:
-        self.requests: deque[RequestRecord] = deque(maxlen=limit)
+        super().__init__(limit)
         self.updates: deque[UpdateRecord] = deque(maxlen=limit)
-        self.last_number = 0
-        self._numbers = itertools.count(1)
 
     def open(self, bot_id: int, method: str, params: Json, now: float) -> RequestRecord:
         """Records a request that has been read from the wire."""
-        self.last_number = next(self._numbers)
-        record = RequestRecord(self.last_number, bot_id, method, params, now)
+        record = RequestRecord(self.next_number(), bot_id, method, params, now)
         self.requests.append(record)
         return record
-
-    def select(
-        self,
-        *,
-        method: str | None = None,
-        chat_id: int | None = None,
-        bot_id: int | None = None,
-        outcome: str | None = None,
-        ok: bool | None = None,
-        since: int = 0,
-    ) -> list[RequestRecord]:
-        """Requests with a number above ``since`` that match every given value, in order."""
-        wanted: dict[str, Any] = {
-            name: value
-            for name, value in {"chat_id": chat_id, "bot_id": bot_id, "outcome": outcome, "ok": ok}.items()
-            if value is not None
-        }
-        return [
-            record
-            for record in self._after(since)
-            if (method is None or record.method.lower() == method.lower())
-            and all(getattr(record, name) == value for name, value in wanted.items())
-        ]
-
-    def _after(self, since: int) -> Iterator[RequestRecord]:
-        if since <= 0:
-            return iter(self.requests)
-        newest_first = itertools.takewhile(lambda record: record.number > since, reversed(self.requests))
-        return reversed(list(newest_first))
 
     def select_updates(self, matches: Callable[[UpdateRecord], bool] | None = None) -> list[UpdateRecord]:
         """Updates in order of creation."""

@@ -12,11 +12,12 @@ from tests.simulators.telegram.people_files import FileActions
 from tests.simulators.telegram.server import ApiServer
 from tests.simulators.telegram.updates import LongPolls, UpdateQueue
 from tests.simulators.telegram.world import Bot, User
+from tests.simulators.troubles import Troubles
 
 Json = dict[str, Any]
 
 
-class TelegramSimulator(Inspection, FileActions, ChatActions):
+class TelegramSimulator(Inspection, FileActions, ChatActions, Troubles):
     """A whole Telegram. Use it as an async context manager, or with ``start`` and ``stop``."""
 
     def __init__(
@@ -206,21 +207,6 @@ class TelegramSimulator(Inspection, FileActions, ChatActions):
             skip=skip,
             **details,
         )
-
-    @operation
-    def clear_faults(self, fault_id: int | None = None) -> None:
-        """Takes back one fault or all, releasing what they hold."""
-        self.faults.clear(fault_id)
-
-    @operation
-    def release(self, fault_id: int | None = None) -> None:
-        """Lets held requests go on; the fault stays armed."""
-        self.faults.release(fault_id)
-
-    @operation
-    def armed_faults(self) -> list[Fault]:
-        """Every fault with the numbers of the requests it hit."""
-        return self.faults.all()
 
     @operation
     async def go_down(self) -> None:
