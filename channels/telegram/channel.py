@@ -8,11 +8,11 @@ from functools import partial
 
 from channels.channel import Connected, HttpRequest, HttpResponse, Payload, Route
 from channels.telegram import outbound
+from channels.telegram.account import Account
 from channels.telegram.client import BotClient, Timeouts
 from channels.telegram.courtesies import MoveNotices, PressAnswers
 from channels.telegram.delivery import Delivery, where
 from channels.telegram.files import ReadFile
-from channels.telegram.inbound import Account
 from channels.telegram.lost import candidates
 from channels.telegram.places import address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller

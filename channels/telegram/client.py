@@ -14,9 +14,10 @@ import httpx
 from telegram import Bot, InputFile
 from telegram.error import TelegramError
 
+from channels.telegram.account import Account
 from channels.telegram.errors import channel_error
 from channels.telegram.files import UploadMethod
-from channels.telegram.inbound import ALLOWED_UPDATES, Account
+from channels.telegram.inbound import ALLOWED_UPDATES
 from channels.telegram.privacy import GroupRights
 from channels.telegram.requests import BotRequest, RequestTimeouts
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered

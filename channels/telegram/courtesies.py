@@ -3,8 +3,9 @@
 import asyncio
 import logging
 
+from channels.telegram.account import Account
 from channels.telegram.client import BotClient
-from channels.telegram.inbound import Account, moved
+from channels.telegram.inbound import moved
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable
 from core.ports import Acceptance, Inbox

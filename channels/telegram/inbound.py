@@ -9,31 +9,28 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from pydantic import ValidationError
 
+from channels.telegram.account import Account
+from channels.telegram.content import attachments_of, clean, sender_of, to_whom
 from channels.telegram.places import address_of, order_key_of, ref_of
-from channels.telegram.privacy import AS_NEW_BOTS, GroupRights
-from channels.telegram.wire import CallbackQuery, Entity, Media, Message, Update, User
+from channels.telegram.wire import CallbackQuery, Message, Update, User
 from core.clock import SECOND_US
 from core.messages import (
     EDIT,
-    Attachment,
     ChoiceAnswer,
     InboundEvent,
     InboundMessage,
     Moved,
-    Sender,
     Unreadable,
 )
 
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
 """What the hub asks Telegram for: no posts of channels, no reactions."""
 
-DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
-"""Bot API, getFile: "bots can download files of up to 20MB in size"."""
 
 _CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
 
@@ -42,15 +39,6 @@ _NOT_UNDERSTOOD = (
     "paid_media", "poll", "sticker", "story", "venue", "video_note",
 )  # fmt: skip
 """Things people send that the hub cannot read; what is in no such field either is a service message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The bot as Telegram knows it."""
-
-    id: int
-    username: str
-    group_rights: GroupRights = AS_NEW_BOTS
 
 
 def read_update(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
@@ -122,13 +110,13 @@ def _read_message(
     *,
     not_understood: str | None = None,
 ) -> InboundMessage | None:
-    attachments = _attachments(message)
+    attachments = attachments_of(message)
     text = message.text if message.text is not None else message.caption
     if text is None and not attachments and not_understood is None:
         return None
     entities = message.entities or message.caption_entities
     direct = message.chat.type == "private"
-    text, addressed = _address(text or "", entities, account)
+    text, addressed = to_whom(text or "", entities, account)
     reply = message.reply_to_message if message.reply_to_message else None
     if reply is not None and reply.forum_topic_created is not None:
         reply = None
@@ -140,74 +128,16 @@ def _read_message(
         channel=channel,
         address=address,
         scope=address,
-        sender=_sender(sender),
-        text=_clean(text),
+        sender=sender_of(sender),
+        text=clean(text),
         sent_at=(message.edit_date or message.date) * SECOND_US,
         direct=direct,
         addressed=direct or addressed or replied_to_us,
         attachments=attachments,
         reply_to=ref_of(message.chat.id, reply.message_id) if reply is not None else None,
         ref=ref_of(message.chat.id, message.message_id),
-        album=f"tg:{account.id}:g:{_clean(message.media_group_id)}" if message.media_group_id else None,
+        album=f"tg:{account.id}:g:{clean(message.media_group_id)}" if message.media_group_id else None,
         not_understood=not_understood,
-    )
-
-
-def _address(text: str, entities: list[Entity], account: Account) -> tuple[str, bool]:
-    """The text without `@username` behind its command, and whether it calls the bot by name or command."""
-    username = account.username.casefold()
-    addressed = False
-    for entity in entities:
-        match entity.type:
-            case "mention" if _covered(text, entity).casefold() == f"@{username}":
-                addressed = True
-            case "text_mention" if entity.user is not None and entity.user.id == account.id:
-                addressed = True
-            case _:
-                pass
-    first = next((e for e in entities if e.type == "bot_command" and e.offset == 0), None)
-    if first is not None:
-        said = _covered(text, first)
-        command, _, to = said.partition("@")
-        if to.casefold() in ("", username):
-            return command + text[len(said) :], True
-    return text, addressed
-
-
-def _covered(text: str, entity: Entity) -> str:
-    units = text.encode("utf-16-le")[2 * entity.offset : 2 * (entity.offset + entity.length)]
-    return units.decode("utf-16-le", "replace")
-
-
-def _attachments(message: Message) -> tuple[Attachment, ...]:
-    found: list[Attachment] = []
-    if message.photo:  # the sizes of one photo, the largest last
-        found.append(_attachment(message.photo[-1], "photo.jpg", "image/jpeg"))
-    for media, name, media_type in (
-        (message.document, "document", "application/octet-stream"),
-        (message.audio, "audio.mp3", "audio/mpeg"),
-        (message.voice, "voice.ogg", "audio/ogg"),
-        (message.video, "video.mp4", "video/mp4"),
-    ):
-        if media is not None:
-            found.append(_attachment(media, name, media_type))
-    return tuple(found)
-
-
-def _attachment(media: Media, name: str, media_type: str) -> Attachment:
-    return Attachment(
-        handle=_clean(media.file_id),
-        name=_clean(media.file_name or name),
-        media_type=_clean(media.mime_type or media_type),
-        size_bytes=media.file_size,
-        limit_bytes=DOWNLOAD_LIMIT_BYTES,
-    )
-
-
-def _sender(user: User) -> Sender:
-    name = " ".join(part for part in (user.first_name, user.last_name) if part)
-    return Sender(
-        str(user.id), _clean(name or str(user.id)), _clean(user.username) if user.username else None
     )
 
 
@@ -215,7 +145,7 @@ def _sender(user: User) -> Sender:
 
 
 def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) -> ChoiceAnswer | Unreadable:
-    key = f"tg:{account.id}:cb:{_clean(query.id)}"
+    key = f"tg:{account.id}:cb:{clean(query.id)}"
     choice = _CHOICE.fullmatch(query.data or "")
     pressed = query.message
     if choice is None or pressed is None:
@@ -225,7 +155,7 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
         key=key,
         channel=channel,
         address=address_of(pressed.chat.id, topic_id),
-        sender=_sender(query.sender),
+        sender=sender_of(query.sender),
         prompt_id=choice[1],
         choice=EDIT if choice[2] == "e" else int(choice[2]),
         sent_at=now,
@@ -261,8 +191,3 @@ def _summary(error: ValidationError) -> str:
 
 def _field(value: object, name: str) -> object:
     return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
-
-
-def _clean(text: str) -> str:
-    """Without NUL, which not every database keeps."""
-    return text.replace("\0", "\ufffd")

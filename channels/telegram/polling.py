@@ -8,9 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from channels.telegram.account import Account
 from channels.telegram.client import BotClient
 from channels.telegram.errors import WebhookSet
-from channels.telegram.inbound import Account, press_id_of, read_update, update_id_of
+from channels.telegram.inbound import press_id_of, read_update, update_id_of
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable, Unanswered, Unavailable
 from core.messages import InboundEvent, Unreadable

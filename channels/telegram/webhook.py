@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from channels.channel import HttpRequest, HttpResponse
+from channels.telegram.account import Account
 from channels.telegram.client import BotClient
-from channels.telegram.inbound import ALLOWED_UPDATES, Account, press_id_of, read_update
+from channels.telegram.inbound import ALLOWED_UPDATES, press_id_of, read_update
 from channels.telegram.polling import OnPress
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable
