@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -32,9 +32,9 @@ def writing_tools(guard: PathGuard) -> tuple[Tool, Tool, Tool]:
     return _write_tool(guard), _patch_tool(guard), _delete_tool(guard)
 
 
-def _write_tool(guard: PathGuard) -> Tool:
-    # Not idempotent: a repetition after a crash would undo what others wrote to the file since.
-    @tool(
+def _changing(guard: PathGuard, function: Callable[..., Awaitable[str]]) -> Tool:
+    # Not idempotent: a repetition after a crash would undo what others did to the file since.
+    declared = tool(
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
         data=Data.SHARED,
@@ -42,6 +42,10 @@ def _write_tool(guard: PathGuard) -> Tool:
         digests=_digests(guard),
         limits=_LIMITS,
     )
+    return declared(function)
+
+
+def _write_tool(guard: PathGuard) -> Tool:
     async def write_file(
         call: CallContext,
         path: Annotated[str, "the file, from the workspace: notes/today.txt"],
@@ -55,18 +59,10 @@ def _write_tool(guard: PathGuard) -> Tool:
         draft = draft_of(call)
         return await to_its_end(lambda given_up: _write(guard, path, data, draft, given_up))
 
-    return write_file
+    return _changing(guard, write_file)
 
 
 def _patch_tool(guard: PathGuard) -> Tool:
-    @tool(
-        requirement=Requirement.ASK,
-        effect=Effect.EFFECT,
-        data=Data.SHARED,
-        rate=_write_rating(guard),
-        digests=_digests(guard),
-        limits=_LIMITS,
-    )
     async def apply_patch(
         call: CallContext,
         path: Annotated[str, "the file, from the workspace: notes/today.txt"],
@@ -84,18 +80,10 @@ def _patch_tool(guard: PathGuard) -> Tool:
         draft, passage = draft_of(call), (old, new)
         return await to_its_end(lambda given_up: _patch(guard, path, passage, everywhere, draft, given_up))
 
-    return apply_patch
+    return _changing(guard, apply_patch)
 
 
 def _delete_tool(guard: PathGuard) -> Tool:
-    @tool(
-        requirement=Requirement.ASK,
-        effect=Effect.EFFECT,
-        data=Data.SHARED,
-        rate=_write_rating(guard),
-        digests=_digests(guard),
-        limits=_LIMITS,
-    )
     async def delete_file(
         call: CallContext,  # noqa: ARG001 — every tool gets its call
         path: Annotated[str, "the file, from the workspace: notes/today.txt"],
@@ -103,7 +91,7 @@ def _delete_tool(guard: PathGuard) -> Tool:
         """Delete a file of the workspace, for good. Directories are not deleted."""
         return await asyncio.to_thread(_delete, guard, path)
 
-    return delete_file
+    return _changing(guard, delete_file)
 
 
 def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
