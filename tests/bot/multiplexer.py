@@ -16,6 +16,8 @@ from tests.patience import PATIENCE_S
 LOOK_AGAIN_S = 0.05
 LIMIT_S = PATIENCE_S
 ENDED = "the command exited with"
+READY = "^hubbub · demo"
+CARD = r"^┃ a Approve"
 
 
 class Pane:
@@ -50,6 +52,16 @@ class Pane:
     async def press(self, *keys: str) -> None:
         """Press keys."""
         await self._tmux("send-keys", *keys)
+
+    async def writes(self, line: str) -> None:
+        """Type a line and end it."""
+        await self.type(line)
+        await self.press("Enter")
+
+    async def opens_chat(self) -> None:
+        """`hubbub chat`, until it waits for a line."""
+        await self.start("chat")
+        await self.shows(READY)
 
     async def paste(self, text: str) -> None:
         """Paste a text, as terminals do for programs that ask to be told (bracketed paste)."""

@@ -5,20 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.multiplexer import ENDED, terminal
+from tests.bot.multiplexer import CARD, ENDED, READY, terminal
 
 pytestmark = [pytest.mark.tmux, pytest.mark.slow]
-READY = "^hubbub · demo"
-CARD = r"^┃ a Approve"
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9\d|10\d)[;\d]*m")
 
 
 async def test_arguments_are_edited_before_the_call_is_approved(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("run: echo no > out.txt")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("run: echo no > out.txt")
         await screen.shows(CARD)
         await screen.type("e")
         await screen.shows(r'^  +"command": "echo no > out\.txt"\n +}')
@@ -27,8 +23,7 @@ async def test_arguments_are_edited_before_the_call_is_approved(tmp_path: Path) 
         await screen.shows("^this is not JSON: (.|\n)*; correct it, or leave it with( |\n)Esc$")
         assert not (tmp_path / "workspace" / "out.txt").exists()
         await screen.press("C-u", "BSpace", "C-u", "BSpace", "C-u")
-        await screen.type('{"command": "echo edited > out.txt; cat out.txt"}')
-        await screen.press("Enter")
+        await screen.writes('{"command": "echo edited > out.txt; cat out.txt"}')
         done = await screen.shows("^edited$")
         assert "┗ Approved by owner, edited" in done
         assert 'they were: {"command": "echo edited > out.txt' in done
@@ -37,25 +32,20 @@ async def test_arguments_are_edited_before_the_call_is_approved(tmp_path: Path) 
 
 async def test_a_question_is_answered_by_a_number_or_in_words_and_quit_leaves(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("ask: Which colour? | red | dark green")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("ask: Which colour? | red | dark green")
         asked = await screen.shows("^┃ 1 red  ·  2 dark green$")
         assert "┃ Which colour?" in asked
         await screen.type("2")
         await screen.shows("^┗ owner chose: dark green$")
         await screen.shows(READY)
-        await screen.type("ask: What shall it be called?")
-        await screen.press("Enter")
+        await screen.writes("ask: What shall it be called?")
         await screen.shows("^┃ write the answer$")
-        await screen.type("1001 nights")
-        await screen.press("Enter")
+        await screen.writes("1001 nights")
         answered = await screen.shows("^┗ .*1001 nights")
         assert "› 1001 nights" in answered
         await screen.shows(READY)
-        await screen.type("/quit")
-        await screen.press("Enter")
+        await screen.writes("/quit")
         assert f"{ENDED} 0" in await screen.shows(ENDED)
 
 
@@ -64,8 +54,7 @@ async def test_who_asks_for_no_colours_gets_none(tmp_path: Path, asked: str) -> 
     async with terminal(tmp_path) as screen:
         await screen.start("chat", env={"NO_COLOR": asked})
         await screen.shows(READY)
-        await screen.type("run: ls")
-        await screen.press("Enter")
+        await screen.writes("run: ls")
         await screen.shows(CARD)
         await screen.shows("^waiting for you:")
         assert bool(COLOUR.search(await screen.screen(colours=True))) is not bool(asked)
@@ -76,8 +65,7 @@ async def test_a_window_that_is_made_narrower_than_a_table_keeps_it_and_shows_th
 ) -> None:
     table = "look:\n\n| name | says |\n|---|---|\n| Ann | one two three four five six seven |"
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
+        await screen.opens_chat()
         await screen.paste(table)
         await screen.press("Enter")
         await screen.shows(r"^Ann +\| one two three four five six seven$")

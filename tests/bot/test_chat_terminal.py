@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.multiplexer import ENDED, LIMIT_S, terminal
+from tests.bot.multiplexer import CARD, ENDED, LIMIT_S, READY, terminal
 from tests.bot.program import RunningHub, hubbub
 from tests.plugins.profile import Profile
 from tests.simulators.model import Hold, ModelSimulator
 from tests.tree import ROOT
 
 pytestmark = [pytest.mark.tmux]
-READY = "^hubbub · demo"
-CARD = r"^┃ a Approve"
 WAITING = "^waiting for you:"
 PAGE = ROOT / "docs" / "terminal.txt"
 CAPTIONS = (
@@ -32,10 +30,8 @@ async def test_a_newcomer_approves_a_tool_and_sees_what_it_said(tmp_path: Path, 
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a file.txt").touch()
     async with terminal(tmp_path, columns=80, rows=24) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("run: ls")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("run: ls")
         card = await screen.shows(WAITING)
         await screen.type("a")
         await screen.shows(r"^a file\.txt")
@@ -59,10 +55,8 @@ def _framed(screen: str) -> str:
 @pytest.mark.slow
 async def test_a_killed_hub_asks_again(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("run: echo done")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("run: echo done")
         asked = await screen.shows(CARD)
         assert "May I run shell?" in asked
         assert "command: echo done" in asked
@@ -83,10 +77,8 @@ async def test_a_killed_hub_asks_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("run: sleep 600")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("run: sleep 600")
         await screen.shows(CARD)
         await screen.type("a")
         await screen.shows("working…")
@@ -99,13 +91,10 @@ async def test_ctrl_c_stops_what_runs_and_the_second_one_leaves(tmp_path: Path) 
 @pytest.mark.slow
 async def test_a_word_that_begins_with_a_key_is_a_word(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("run: ls")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("run: ls")
         await screen.shows(CARD)
-        await screen.type("also tell me the time")
-        await screen.press("Enter")
+        await screen.writes("also tell me the time")
         said = await screen.shows("Your message is queued")
         assert "› also tell me the time" in said
         assert "Approved" not in said
@@ -117,8 +106,7 @@ async def test_a_word_that_begins_with_a_key_is_a_word(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_pasted_lines_and_wide_characters_are_one_message(tmp_path: Path) -> None:
     async with terminal(tmp_path, columns=40) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
+        await screen.opens_chat()
         await screen.paste("第一行中文\nsecond line 👍\nthird")
         assert "You said" not in await screen.shows("third")
         await screen.press("Enter")
@@ -132,8 +120,7 @@ async def test_pasted_lines_and_wide_characters_are_one_message(tmp_path: Path) 
 @pytest.mark.slow
 async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
+        await screen.opens_chat()
         await screen.type("/st")
         offered = await screen.shows("what is going on here")
         assert "/status" in offered
@@ -145,8 +132,7 @@ async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_another_hub_is_refused_while_the_terminal_has_one(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
+        await screen.opens_chat()
         number = await screen.process()
         ended = await hubbub(tmp_path, "run", env=ANY_PORT)
         assert ended.code == 1
@@ -162,8 +148,7 @@ async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Pa
         async with RunningHub(tmp_path, env=ANY_PORT) as hub:
             await screen.start("chat")
             await screen.shows("^hubbub · the hub that runs")
-            await screen.type("run: echo one; echo two")
-            await screen.press("Enter")
+            await screen.writes("run: echo one; echo two")
             await screen.shows(CARD)
             hub.process.kill()
             await screen.shows("^the hub does not answer .*; trying again")
@@ -181,10 +166,8 @@ async def test_the_hub_that_runs_is_talked_to_and_its_end_outlasted(tmp_path: Pa
 @pytest.mark.slow
 async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewhere(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
-        await screen.start("chat")
-        await screen.shows(READY)
-        await screen.type("run: ls")
-        await screen.press("Enter")
+        await screen.opens_chat()
+        await screen.writes("run: ls")
         await screen.shows(CARD)
         await screen.press("C-d")
         await screen.shows(ENDED)
@@ -195,11 +178,9 @@ async def test_what_was_begun_alone_goes_on_with_the_hub_and_is_decided_elsewher
             await hubbub(tmp_path, "approvals", "decide", waiting["id"], "deny")
             said = await screen.shows("^I did not run ls")
             assert "┗ Denied by owner" in said
-            await screen.type("/new")
-            await screen.press("Enter")
+            await screen.writes("/new")
             await screen.shows("^A new conversation")
-            await screen.type("hello there")
-            await screen.press("Enter")
+            await screen.writes("hello there")
             await screen.shows("^You said: hello there")
 
 
@@ -218,8 +199,7 @@ async def test_a_reply_is_shown_as_it_is_written_and_then_stays_once(tmp_path: P
         model.fault(Hold(at="mid_stream"))
         await screen.start("chat")
         await screen.shows("^hubbub · main")
-        await screen.type("tell me **everything** there is to tell about it, at length")
-        await screen.press("Enter")
+        await screen.writes("tell me **everything** there is to tell about it, at length")
         await model.wait_requests(state="held", timeout_s=LIMIT_S)
         await screen.shows("^You said")
         await screen.shows("working…")
@@ -237,8 +217,7 @@ async def test_escape_sequences_of_an_answer_do_nothing(tmp_path: Path) -> None:
         await screen.start("chat")
         await screen.shows("^hubbub · main")
         title = await screen.title()
-        await screen.type("hello")
-        await screen.press("Enter")
+        await screen.writes("hello")
         await screen.shows("^first.* second .* third ")
         said = await screen.shows("^hubbub · main")
         assert "› hello" in said
