@@ -19,8 +19,10 @@ async def test_on_telegram(tmp_path: Path, words: str) -> None:
         house.telegram.add_user(ON_TELEGRAM, first_name="Sam")
         group = house.telegram.create_group("all of us", [OWNER, ON_TELEGRAM]).id
         bot = house.telegram.bot().user.username
-        house.telegram.user_sends_text(OWNER, f"@{bot} {RUN}", chat_id=group)
+        asked = house.telegram.user_sends_text(OWNER, f"@{bot} {RUN}", chat_id=group)
         card = await house.telegram.wait_text(group, "May I run")
+        assert card.reply_to is not None
+        assert card.reply_to.id == asked.id
         await house.settled_sends()
         house.telegram.user_sends_text(ON_TELEGRAM, words, chat_id=group, reply_to=card.id)
         said = "You are not allowed to decide this." if ":" in words else f"You said: Sam: {words}"
@@ -53,8 +55,9 @@ async def test_on_discord(tmp_path: Path) -> None:
     async with guild.open_server(tmp_path, extra=ADDRESSED) as place:
         place.joins(ON_DISCORD, "sam")
         room = place.room("build").id
-        place.discord.user_mentions_bot(guild.OWNER, RUN, room)
+        asked = place.discord.user_mentions_bot(guild.OWNER, RUN, room)
         card = await place.card(room)
+        assert card.reply_to_id == asked.id
         place.discord.user_sends_text(ON_DISCORD, "yes", room, reply_to=card.id)
         await place.hears(room, "You said: Sam: yes")
         assert not (place.files / "log").exists()

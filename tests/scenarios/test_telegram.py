@@ -63,8 +63,11 @@ async def test_a_group_is_answered_when_it_speaks_to_the_bot_as_a_reply_to_who_a
     second = house.telegram.bot_messages(chat.id)[1]
     assert second.reply_to is not None
     assert second.reply_to.id == again.id
-    house.telegram.user_sends_text(CLEO, f"/status@{name_of_bot(house)}", chat_id=chat.id)
+    asked = house.telegram.user_sends_text(CLEO, f"/status@{name_of_bot(house)}", chat_id=chat.id)
     await house.telegram.wait_bot_messages(chat.id, 3)
+    told = house.telegram.bot_messages(chat.id)[2]
+    assert told.reply_to is not None
+    assert told.reply_to.id == asked.id
     await house.telegram.wait_confirmed()
     assert "ignored: not addressed" in await outcomes(house)
 

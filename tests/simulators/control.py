@@ -10,6 +10,7 @@ request N.
 import asyncio
 import inspect
 import json
+from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar, get_type_hints
 
 from aiohttp import web
@@ -91,6 +92,8 @@ def to_json(value: Any) -> Any:
         return value.state()
     if hasattr(value, "to_json"):
         return value.to_json()
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_json(asdict(value))
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
     if isinstance(value, dict):

@@ -25,6 +25,7 @@ from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.inputs import edit, goes_on
 from core.store.sqlite.moving import move
 from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.replies import in_reply
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.transaction import Transaction
 from core.users import Identity
@@ -112,6 +113,8 @@ def _keep(
     event_id = record(tx, new)
     if thread_id is not None and isinstance(event, InboundMessage) and effects.outcome is None:
         feed.put_event(tx, thread_id, seen_at or feed.position(tx, thread_id), event_id)
+    if effects.said and not verdict.withheld:  # what is taken away is not shown once more
+        effects.said = in_reply(event, effects.said)
     said = _say(tx, effects, event_id, send_now=send_now) if effects.said or effects.elsewhere else ()
     return Accepted(
         outcome,

@@ -14,6 +14,7 @@ from core.store.sqlite.audit import record
 from core.store.sqlite.feed import put_card
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.previews import withdraw
+from core.store.sqlite.replies import as_replies
 from core.store.sqlite.transaction import Transaction
 from core.store.sqlite.turns import require_running
 
@@ -29,7 +30,7 @@ def ask_person(tx: Transaction, prompts: Sequence[Prompt], cards: Sequence[Draft
             _bind(tx, prompt, prompt.call_id, prompt.binding)
         for call in prompt.calls:
             _bind(tx, prompt, call.call_id, call.binding)
-    return (*withdraw(tx, turn_id), *enqueue(tx, cards, Cause(turn_id=turn_id)))
+    return (*withdraw(tx, turn_id), *_show(tx, turn_id, cards))
 
 
 def _bind(tx: Transaction, prompt: Prompt, call_id: str, binding: str) -> None:
@@ -64,7 +65,11 @@ def mark_unknown(
         raise StaleTurn(f"call {call_id} of turn {prompt.turn_id} was not running")
     _wait(tx, prompt.turn_id)
     _insert(tx, prompt)
-    return (*withdraw(tx, prompt.turn_id), *enqueue(tx, cards, Cause(turn_id=prompt.turn_id)))
+    return (*withdraw(tx, prompt.turn_id), *_show(tx, prompt.turn_id, cards))
+
+
+def _show(tx: Transaction, turn_id: str, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    return enqueue(tx, as_replies(tx, turn_id, cards), Cause(turn_id=turn_id))
 
 
 def _wait(tx: Transaction, turn_id: str) -> None:

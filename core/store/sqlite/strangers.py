@@ -14,6 +14,7 @@ from core.store.rows import Draft
 from core.store.sqlite import audit, linking, pairing, people
 from core.store.sqlite.inbox import NewEvent, record
 from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.replies import in_reply
 from core.store.sqlite.transaction import Transaction
 from core.users import Identity, Via
 
@@ -33,7 +34,7 @@ def meet(
             pairing.keep_request(tx, request)
             event_id = record(tx, NewEvent(event, outcome, counted=True))
             draft = Draft(event.channel, event.address, answer, tx.ids.row_id())
-            rows = enqueue(tx, (draft,), Cause(event_id=event_id), send_now=send_now)
+            rows = enqueue(tx, in_reply(event, (draft,)), Cause(event_id=event_id), send_now=send_now)
             return Accepted(outcome, None, duplicate=False, outbox=rows)
         case Join():
             return _join(tx, event, known, met, send_now=send_now)
@@ -54,7 +55,7 @@ def turn_away(
         tx, event.channel, event.sender, refusal.outcome, refusal.again_after_us
     ):
         draft = Draft(event.channel, event.address, refusal.answer, tx.ids.row_id())
-        rows = enqueue(tx, (draft,), Cause(event_id=event_id), send_now=send_now)
+        rows = enqueue(tx, in_reply(event, (draft,)), Cause(event_id=event_id), send_now=send_now)
     return Accepted(refusal.outcome, refusal.word, duplicate=False, outbox=rows)
 
 
@@ -130,7 +131,10 @@ def _join(tx: Transaction, event: Person, known: Identity | None, join: Join, *,
     cause = Cause(event_id=event_id)
     answer = Draft(event.channel, event.address, join.answer, tx.ids.row_id())
     notice = Draft(offer.channel, offer.address, join.notice, tx.ids.row_id())
-    rows = (*enqueue(tx, (answer,), cause, send_now=send_now), *enqueue(tx, (notice,), cause))
+    rows = (
+        *enqueue(tx, in_reply(event, (answer,)), cause, send_now=send_now),
+        *enqueue(tx, (notice,), cause),
+    )
     return Accepted(join.outcome, None, duplicate=False, outbox=rows)
 
 

@@ -3,15 +3,14 @@
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from core.audit_chain import AuditKind
-from core.messages import MessageRef
 from core.store.rows import CallState, Draft, TurnFinished, TurnState
 from core.store.sqlite.audit import record
 from core.store.sqlite.feed import put_messages
 from core.store.sqlite.mapping import ACTIVE
 from core.store.sqlite.previews import enqueue_instead
+from core.store.sqlite.replies import as_replies
 from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append
 from core.store.sqlite.turns import require_running, start_next
@@ -42,7 +41,7 @@ def finish(
     """See Store.finish_turn_and_enqueue."""
     thread_id = require_running(tx, turn_id)
     end_turn(tx, thread_id, turn_id, state, answer, error)
-    rows = enqueue_instead(tx, turn_id, _as_replies(tx, turn_id, messages), send_now=send_now)
+    rows = enqueue_instead(tx, turn_id, as_replies(tx, turn_id, messages), send_now=send_now)
     if answer is None:
         put_messages(tx, thread_id, rows, turn_id)
     return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
@@ -82,19 +81,6 @@ def end_turn(
         now,
         turn_id,
     )
-
-
-def reply_to_of(tx: Transaction, turn_id: str) -> MessageRef | None:
-    """The message that a turn's answer quotes."""
-    row = tx.one("SELECT reply_to FROM turns WHERE id = ?", turn_id)
-    return None if row is None else row[0]
-
-
-def _as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Sequence[Draft]:
-    reply_to = reply_to_of(tx, turn_id) if messages else None
-    if reply_to is None:
-        return messages
-    return [replace(draft, message=replace(draft.message, reply_to=reply_to)) for draft in messages]
 
 
 def _result_at_end(call: Row) -> ToolResult:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from core.messages import Address, Attachment, InboundEvent, InboundMessage, MessageRef, Moved
+from core.messages import Address, Attachment, InboundEvent, InboundMessage, MessageRef, Moved, plain
 from core.store.accept import (
     Accepted,
     AcceptView,
@@ -10,6 +10,7 @@ from core.store.accept import (
     TurnedAway,
     Verdict,
 )
+from core.store.effects import Say
 from core.transcript import UserSaid
 from core.users import Identity
 from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, admit
@@ -150,8 +151,39 @@ async def test_an_answer_among_others_quotes_the_last_message_it_answers(world: 
     for number in (2, 3):
         message = world.message(f"more {number}", scope="group", direct=False)
         await accept(world, replace(message, ref=MessageRef(f"group:{number}")))
-    following = await world.finish(queued.started, "one", world.draft("one"))
+    following = await world.finish(queued.started, "one", world.draft("one", to="to group"))
     assert following is not None
-    await world.finish(following, "two", world.draft("two"))
+    await world.finish(following, "two", world.draft("two", to="to group"))
     quoted = [row.message.reply_to for row in await world.store.pending_outbox(CHANNEL)]
     assert quoted == [None, "group:1", "group:3"]
+
+
+async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_nothing(world: World) -> None:
+    asked = replace(world.message(scope="group", direct=False), ref=MessageRef("group:1"))
+    queued = await world.store.accept_event(asked, world.queueing(), send_now=False)
+    assert queued.started is not None
+    (call_id,) = await world.call(queued.started)
+    prompt = world.prompt(queued.started, call_id)
+    cards = [world.card(prompt, to="to group"), world.card(prompt, to="to Ada alone")]
+    rows = await world.store.ask_person(prompt, cards)
+    assert [(row.address, row.message.reply_to) for row in rows] == [
+        ("to group", "group:1"),
+        ("to Ada alone", None),
+    ]
+    assert [await world.row(row.id) for row in rows] == list(rows)
+
+
+async def test_what_is_said_at_once_among_others_quotes_what_it_answers_unless_that_is_taken_away(
+    world: World,
+) -> None:
+    async def told(message: InboundMessage, *, withheld: bool = False) -> MessageRef | None:
+        verdict = Verdict("command", (Say(plain("well")),), withheld=withheld)
+        rules = Rules(admit(ADA), lambda _event, _view: verdict, None)
+        (row,) = (await world.store.accept_event(message, rules, send_now=False)).outbox
+        return row.message.reply_to
+
+    group = replace(world.message("/status", direct=False), ref=MessageRef("group:1"))
+    assert await told(group) == "group:1"
+    assert await told(replace(group, key="2", direct=True)) is None
+    assert await told(replace(group, key="3", ref=None)) is None
+    assert await told(replace(group, key="4"), withheld=True) is None

@@ -41,6 +41,11 @@ async def test_a_process_is_driven_and_judged_over_http() -> None:
 
         log = await control.call("log", since=2)
         assert [r["method"] for r in log["requests"]] == ["sendMessage", "getMe"]
+
+        forum = await control.call("create_supergroup", title="Forum", members=[ANN], is_forum=True)
+        topic = await control.call("topic_created", chat_id=forum["id"], name="ideas")
+        closed = await control.call("topic_closed", chat_id=forum["id"], topic_id=topic["id"])
+        assert (topic["name"], closed["closed"]) == ("ideas", True)
         assert log["updates"][0]["deliveries"][0]["request"] == 1
         state = await control.call("chat_state", chat_id=ANN)
         assert [m["text"] for m in state["messages"]] == ["hello", "hello back", "held"]
