@@ -1,7 +1,6 @@
-"""What a message of Telegram's holds, as the hub's values: whom it calls, its files, its sender."""
+"""What a message of Telegram's holds, as the hub's values: its files, its sender."""
 
-from channels.telegram.account import Account
-from channels.telegram.wire import Entity, Media, Message, User
+from channels.telegram.wire import Media, Message, User
 from core.messages import (
     Attachment,
     Sender,
@@ -9,32 +8,6 @@ from core.messages import (
 
 DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
 """Bot API, getFile: "bots can download files of up to 20MB in size"."""
-
-
-def to_whom(text: str, entities: list[Entity], account: Account) -> tuple[str, bool]:
-    """The text without `@username` behind its command, and whether it calls the bot by name or command."""
-    username = account.username.casefold()
-    addressed = False
-    for entity in entities:
-        match entity.type:
-            case "mention" if _covered(text, entity).casefold() == f"@{username}":
-                addressed = True
-            case "text_mention" if entity.user is not None and entity.user.id == account.id:
-                addressed = True
-            case _:
-                pass
-    first = next((e for e in entities if e.type == "bot_command" and e.offset == 0), None)
-    if first is not None:
-        said = _covered(text, first)
-        command, _, to = said.partition("@")
-        if to.casefold() in ("", username):
-            return command + text[len(said) :], True
-    return text, addressed
-
-
-def _covered(text: str, entity: Entity) -> str:
-    units = text.encode("utf-16-le")[2 * entity.offset : 2 * (entity.offset + entity.length)]
-    return units.decode("utf-16-le", "replace")
 
 
 def attachments_of(message: Message) -> tuple[Attachment, ...]:

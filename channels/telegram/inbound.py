@@ -15,7 +15,8 @@ from typing import cast
 from pydantic import ValidationError
 
 from channels.telegram.account import Account
-from channels.telegram.content import attachments_of, clean, sender_of, to_whom
+from channels.telegram.addressing import to_whom
+from channels.telegram.content import attachments_of, clean, sender_of
 from channels.telegram.places import address_of, order_key_of, ref_of
 from channels.telegram.wire import CallbackQuery, Message, Update, User
 from core.clock import SECOND_US

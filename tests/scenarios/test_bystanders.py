@@ -28,7 +28,7 @@ async def test_on_telegram(tmp_path: Path, words: str) -> None:
         said = "You are not allowed to decide this." if ":" in words else f"You said: Sam: {words}"
         await house.telegram.wait_text(group, said)
         assert not (house.workspace / "log").exists()
-        house.telegram.user_presses_button(OWNER, card.id, 0, chat_id=group)
+        house.telegram.user_sends_text(OWNER, f"@{bot} yes", chat_id=group)
         await house.telegram.wait_text(group, "Done:")
         assert (house.workspace / "log").read_text() == "ran\n"
 

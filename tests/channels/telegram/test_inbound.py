@@ -77,6 +77,36 @@ def test_who_is_spoken_to(name: str, addressed: bool) -> None:
     assert message.direct is name.startswith("private")
 
 
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("@the_hub_bot yes", "yes"),
+        ("@The_Hub_Bot\nyes", "yes"),
+        ("@the_hub_bot: 👍 yes @the_hub_bot", "👍 yes"),
+        ("yes, 👍 @the_hub_bot", "yes, 👍"),
+        ("@the_hub_bot @the_hub_bot, /approve", "/approve"),
+        ("ask @the_hub_bot what it means", "ask @the_hub_bot what it means"),
+        ("@the_hub_bot", "@the_hub_bot"),
+        ("@the_hub_bot ,", "@the_hub_bot ,"),
+        ("@weather_bot yes", "@weather_bot yes"),
+    ],
+)
+def test_our_name_at_an_end_is_no_part_of_what_is_said(text: str, said: str) -> None:
+    update = payload("group_mention")
+    update["message"]["text"] = text
+    update["message"]["entities"] = [
+        {"type": "mention", "offset": len(text[: name.start()].encode("utf-16-le")) // 2, "length": 12}
+        for name in re.finditer("@[a-z_]+", text, re.IGNORECASE)
+    ]
+    event = read(update)
+    assert isinstance(event, InboundMessage)
+    assert event.text == said
+
+
+def test_a_name_that_is_no_username_is_no_part_either() -> None:
+    assert read_message("group_text_mention").text == "hello"
+
+
 def test_a_command_for_another_bot_keeps_its_text() -> None:
     assert read_message("group_command_other_bot").text == "/status@weather_bot"
 
