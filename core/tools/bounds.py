@@ -1,4 +1,5 @@
-"""What a command may use of the machine: how many processes, and that it is ended before the hub is.
+"""What a command may use of the machine: how many processes, nothing of the hub's own memory and environment,
+and that it is ended before the hub is.
 
 The system's own limit of processes counts all of a user's and holds for everybody but root, so the call's are
 counted, too: cheaply, by the system's number of all, and one by one once that has grown.
@@ -7,15 +8,19 @@ counted, too: cheaply, by the system's number of all, and one by one once that h
 import contextlib
 import os
 import resource
+from functools import cache
 from pathlib import Path
 
 MOST_PROCESSES = 256
 _ROOM = 1024
 _PROC = Path("/proc")
+_PR_SET_DUMPABLE = 4
+"""prctl(2); 0 gives /proc/PID/environ, mem and the like to root, and keeps other processes from attaching."""
 
 
 def bound(pid: int) -> None:
     """Limit a child that has not begun yet; what it starts inherits that."""
+    close_own_memory()
     with contextlib.suppress(OSError, ValueError):
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
         _, hard = resource.prlimit(pid, resource.RLIMIT_NPROC)
@@ -25,6 +30,18 @@ def bound(pid: int) -> None:
     with contextlib.suppress(OSError):
         # Where memory runs out, the command goes before the hub does.
         (_PROC / str(pid) / "oom_score_adj").write_text("1000")
+
+
+@cache
+def close_own_memory() -> bool:
+    """Other processes of the hub's user can neither read its environment, where tokens may be, nor its memory
+    from now on; root can. Whether the system does that: Linux does."""
+    import ctypes  # of no use before there is a child
+
+    try:
+        return ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        return False
 
 
 def all_tasks() -> int:
