@@ -1,7 +1,7 @@
 """The simulator as one object: world, people, faults, log and the two HTTP servers."""
 
 import base64
-from typing import Any, Self
+from typing import Any
 
 from tests.simulators.control import ControlApi, operation
 from tests.simulators.discord.faults import Fault
@@ -11,27 +11,28 @@ from tests.simulators.discord.state import BotName
 from tests.simulators.discord.weather import Weather
 from tests.simulators.discord.world import FORUM, TEXT, Bot, Channel, Guild, Member, Overwrite, Role, User
 from tests.simulators.listener import Listener
-from tests.simulators.troubles import Troubles
+from tests.simulators.platform import Platform
 
 Json = dict[str, Any]
 KINDS = {"text": TEXT, "forum": FORUM, "category": 4, "announcement": 5}
 
 
-class DiscordSimulator(Weather, Troubles):
-    """A whole Discord. Use it as an async context manager, or with ``start`` and ``stop``."""
+class DiscordSimulator(Weather, Platform):
+    """A whole Discord."""
 
     def __init__(
         self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
     ) -> None:
         super().__init__(**settings)
-        self._control = ControlApi(self)
-        self._server = ApiServer(self, self._control, host, port)
-        self._control_listener = Listener(self._control.handle, host, control_port)
+        control = ControlApi(self)
+        self._server = ApiServer(self, control, host, port)
+        self._api = self._server.listener
+        self._control = Listener(control.handle, host, control_port)
 
     @property
     def url(self) -> str:
         """Where everything listens."""
-        return self._server.listener.url
+        return self._api.url
 
     @property
     def api_base_url(self) -> str:
@@ -43,29 +44,17 @@ class DiscordSimulator(Weather, Troubles):
         """Where the gateway takes websockets."""
         return "ws" + self.url.removeprefix("http") + "/gateway"
 
-    @property
-    def control_url(self) -> str:
-        """The base of the control API on a port of its own, which stays up while the platform is down."""
-        return f"{self._control_listener.url}/_control"
-
     async def start(self) -> None:
         """Listens on both ports."""
         await self._server.start()
-        await self._control_listener.start()
+        await self._control.start()
 
     async def stop(self) -> None:
         """Cuts every connection and ends every clock."""
         self.faults.clear()
         self.end_interactions()
-        await self._server.listener.stop()
-        await self._control_listener.stop()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.stop()
+        await self._api.stop()
+        await self._control.stop()
 
     # -- the world
 
@@ -231,16 +220,6 @@ class DiscordSimulator(Weather, Troubles):
             skip=skip,
             **details,
         )
-
-    @operation
-    async def go_down(self) -> None:
-        """REST and gateway refuse connections and cut open ones."""
-        await self._server.listener.go_down()
-
-    @operation
-    async def come_up(self) -> None:
-        """REST and gateway listen again, on the same port."""
-        await self._server.listener.come_up()
 
 
 def _id_of_token(token: str) -> int:

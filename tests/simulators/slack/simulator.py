@@ -1,16 +1,16 @@
 """The simulator as one object: workspace, people, faults, log and the two HTTP servers."""
 
 import asyncio
-from typing import Any, Self
+from typing import Any
 
 from tests.simulators.control import ControlApi, operation
 from tests.simulators.listener import Listener
+from tests.simulators.platform import Platform
 from tests.simulators.slack.faults import Fault
 from tests.simulators.slack.inspection import Inspection
 from tests.simulators.slack.log import DeliveryRecord
 from tests.simulators.slack.server import ApiServer
 from tests.simulators.slack.world import ALL_EVENTS, App, User
-from tests.simulators.troubles import Troubles
 
 Json = dict[str, Any]
 SCOPES = frozenset(
@@ -29,8 +29,8 @@ SCOPES = frozenset(
 )
 
 
-class SlackSimulator(Inspection, Troubles):
-    """A whole Slack workspace. Use it as an async context manager, or with ``start`` and ``stop``."""
+class SlackSimulator(Inspection, Platform):
+    """A whole Slack workspace."""
 
     def __init__(
         self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
@@ -51,11 +51,6 @@ class SlackSimulator(Inspection, Troubles):
         """The base URL that SDKs take, ending in ``/api/``."""
         return f"{self.url}/api/"
 
-    @property
-    def control_url(self) -> str:
-        """The base of the control API on a port of its own, which stays up while Slack is down."""
-        return f"{self._control.url}/_control"
-
     async def start(self) -> None:
         """Listens on both ports."""
         await self._api.start()
@@ -70,13 +65,6 @@ class SlackSimulator(Inspection, Troubles):
         await asyncio.gather(*self._leaving, return_exceptions=True)
         await self._api.stop()
         await self._control.stop()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.stop()
 
     # -- accounts
 
@@ -291,13 +279,3 @@ class SlackSimulator(Inspection, Troubles):
             skip=skip,
             **details,
         )
-
-    @operation
-    async def go_down(self) -> None:
-        """Slack refuses connections and cuts open ones, sockets too."""
-        await self._api.go_down()
-
-    @operation
-    async def come_up(self) -> None:
-        """Slack listens again, on the same port."""
-        await self._api.come_up()

@@ -1,9 +1,10 @@
 """The simulator as one object: world, people, faults, log and the two HTTP servers."""
 
-from typing import Any, Self
+from typing import Any
 
 from tests.simulators.control import ControlApi, operation
 from tests.simulators.listener import Listener
+from tests.simulators.platform import Platform
 from tests.simulators.telegram.chats import ChatActions
 from tests.simulators.telegram.faults import Fault
 from tests.simulators.telegram.inspection import Inspection
@@ -12,13 +13,12 @@ from tests.simulators.telegram.people_files import FileActions
 from tests.simulators.telegram.server import ApiServer
 from tests.simulators.telegram.updates import LongPolls, UpdateQueue
 from tests.simulators.telegram.world import Bot, User
-from tests.simulators.troubles import Troubles
 
 Json = dict[str, Any]
 
 
-class TelegramSimulator(Inspection, FileActions, ChatActions, Troubles):
-    """A whole Telegram. Use it as an async context manager, or with ``start`` and ``stop``."""
+class TelegramSimulator(Inspection, FileActions, ChatActions, Platform):
+    """A whole Telegram."""
 
     def __init__(
         self, *, host: str = "127.0.0.1", port: int = 0, control_port: int = 0, **settings: Any
@@ -33,11 +33,6 @@ class TelegramSimulator(Inspection, FileActions, ChatActions, Troubles):
         """The base of the Bot API: requests go to ``{url}/bot<token>/<method>``."""
         return self._api.url
 
-    @property
-    def control_url(self) -> str:
-        """The base of the control API on a port of its own, which stays up while the Bot API is down."""
-        return f"{self._control.url}/_control"
-
     async def start(self) -> None:
         """Listens on both ports."""
         await self._api.start()
@@ -51,13 +46,6 @@ class TelegramSimulator(Inspection, FileActions, ChatActions, Troubles):
         self.webhooks.clear()
         await self._api.stop()
         await self._control.stop()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.stop()
 
     # -- accounts
 
@@ -207,13 +195,3 @@ class TelegramSimulator(Inspection, FileActions, ChatActions, Troubles):
             skip=skip,
             **details,
         )
-
-    @operation
-    async def go_down(self) -> None:
-        """The Bot API refuses connections and cuts open ones."""
-        await self._api.go_down()
-
-    @operation
-    async def come_up(self) -> None:
-        """The Bot API listens again, on the same port."""
-        await self._api.come_up()
