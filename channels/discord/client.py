@@ -19,6 +19,7 @@ from discord.http import Route
 
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Account
+from channels.discord.login import TOTAL_TIMEOUT_S, entered
 from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
 
@@ -26,8 +27,6 @@ TRY_TIMEOUT_S: Final = 20.0
 """One try of a request."""
 WAIT_LIMIT_S: Final = 30.0
 """The shortest limit the SDK takes."""
-TOTAL_TIMEOUT_S: Final = 60.0
-"""A request with everything the SDK does about it."""
 PUBLIC_THREAD: Final = 11
 """Channel Resource, Channel Types."""
 ANSWER_TIMEOUT_S: Final = 5.0
@@ -238,20 +237,6 @@ class DiscordClient:
             return read()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Unanswered("Discord's answer could not be read") from error
-
-
-async def entered(sdk: discord.Client, token: str) -> discord.Client:
-    """The client, logged in. Raises ChannelError, and then it is closed."""
-    try:
-        async with asyncio.timeout(TOTAL_TIMEOUT_S):
-            await sdk.login(token)
-    except FAILURES as error:
-        await sdk.http.close()
-        raise channel_error(error) from None
-    except BaseException:
-        await sdk.http.close()
-        raise
-    return sdk
 
 
 def short_nonce(nonce: str) -> str:

@@ -16,9 +16,9 @@ import aiohttp
 import discord
 
 from channels.channel import Connected
-from channels.discord.client import entered
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Where
+from channels.discord.login import entered
 from channels.discord.reading import Reader
 from core.errors import Unavailable
 
