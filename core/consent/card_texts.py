@@ -120,6 +120,14 @@ def approvals_ceiling(allowed: object) -> str:
     return f"That is more than I am allowed here; {allowed} is the most."
 
 
+EXACTLY_THIS = "exactly this"
+
+
+def always_grants(tool: str, pattern: str | None) -> str:
+    """On a card that offers "always": what that would be, as the list of grants says it."""
+    return f"Always would grant {tool}: {'every call' if pattern in (None, '*') else pattern}"
+
+
 def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
     """One grant in a list."""
     where = "everywhere" if everywhere else "one conversation"

@@ -23,6 +23,8 @@ def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
     lines = (
         [card_texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
     )
+    if isinstance(prompt.offer, Options) and Option.ALWAYS in prompt.offer.options and prompt.tool:
+        lines.append(card_texts.always_grants(prompt.tool, _in_plain_sight(prompt.pattern)))
     lines += [typed] if (typed := _typed(prompt)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in labels(prompt))
@@ -110,6 +112,14 @@ def _body(prompt: Prompt) -> tuple[Block, ...]:
     if not prompt.detail:
         return title
     return (*title, *_shortened(prompt.detail))
+
+
+def _in_plain_sight(pattern: str | None) -> str | None:
+    if pattern is None or len(pattern) > DETAIL_LIMIT_CHARS // 10:
+        return pattern and card_texts.EXACTLY_THIS
+    from core.safety.plain_sight import in_plain_sight  # most turns ask nobody
+
+    return in_plain_sight(pattern)
 
 
 def _shortened(detail: str) -> tuple[Block, ...]:

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from core.consent.cards import DETAIL_LIMIT_CHARS, open_card, settled_card
 from core.messages import Code, Message, Plain
+from core.prompts import Option, Options
 from tests.contracts.store.world import text_of
 from tests.core.conversation.test_changed_calls import WAITS
 
@@ -29,3 +32,33 @@ def test_of_what_does_not_fit_the_end_is_shown_too_and_how_much_is_not() -> None
         ]
         assert f"{len(LONG) - len(begin) - len(end)} of {len(LONG)} characters" in said
         assert len(text_of(card)) < DETAIL_LIMIT_CHARS + 100
+
+
+ALWAYS = replace(
+    WAITS,
+    tool="shell",
+    detail="cat a",
+    offer=Options((Option.APPROVE, Option.DENY, Option.ALWAYS)),
+    pattern="cat",
+)
+
+
+@pytest.mark.parametrize(
+    "pattern, said",
+    [
+        ("cat", "shell: cat"),
+        ("*", "shell: every call"),
+        (None, "shell: every call"),
+        ("ls \u202ex", "shell: ls [U+202E]x"),
+        ("x" * 500, "shell: exactly this"),
+    ],
+)
+def test_where_always_is_offered_the_card_says_what_it_would_grant(pattern: str | None, said: str) -> None:
+    """A grant reaches further than the call that is shown."""
+    assert f"Always would grant {said}\n" in f"{text_of(open_card(replace(ALWAYS, pattern=pattern)))}\n"
+
+
+def test_where_it_is_not_offered_nothing_is_said_of_it() -> None:
+    once = Options((Option.APPROVE, Option.DENY))
+    assert "Always" not in text_of(open_card(replace(ALWAYS, offer=once)))
+    assert "Always" not in text_of(settled_card(ALWAYS, "Denied by Lea"))
