@@ -11,6 +11,11 @@ NOT_YOUR_QUESTION = "This question is for somebody else."
 ANSWER_THE_QUESTION = (
     "That is no answer to this question: press one of its buttons, or write what it asks for."
 )
+PRESS_A_BUTTON = "What waits here has answers of its own: press one of its buttons."
+SAY_WHICH = (
+    "Several cards wait here, or one that came after you wrote: press a button, or write the ten characters"
+    " below the card behind /approve or /deny."
+)
 REQUESTER_EXCLUDED = "Someone else has to decide this: the one who asked may not."
 EDIT_NEEDS_APPROVAL = "Arguments can be changed by who agrees to them only."
 FILL_IN = (
@@ -40,11 +45,12 @@ SEND_CREDENTIAL = (
 )
 
 
-def waits_for_decision(title: str, prompt_id: str) -> str:
-    """Said once when text arrives while a call waits for a person."""
+def waits_for_decision(title: str, prompt_id: str | None) -> str:
+    """Said once when text arrives while a call waits for a person. `prompt_id`: of what can be approved."""
+    words = "" if prompt_id is None else f", or /approve {prompt_id} or /deny {prompt_id}"
     return (
         f"Your message is queued: I am waiting for a decision on: {title}\n"
-        f"Answer with its buttons, or /approve {prompt_id} or /deny {prompt_id}; /stop gives up."
+        f"Answer with its buttons{words}; /stop gives up."
     )
 
 

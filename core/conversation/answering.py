@@ -63,7 +63,20 @@ def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
     prompt = view.open_prompts[0].prompt
     if prompt.kind is PromptKind.QUESTION:
         return (Say(plain(card_texts.waits_for_answer(prompt.title))),)
-    return (Say(plain(card_texts.waits_for_decision(prompt.title, prompt.id))),)
+    by_word = prompt.id if prompt.takes(Option.APPROVE) else None
+    return (Say(plain(card_texts.waits_for_decision(prompt.title, by_word))),)
+
+
+def why_undecided(view: AcceptView) -> str:
+    """What to say to a `/approve` or `/deny` that decided nothing."""
+    waiting = [on.prompt for on in view.open_prompts]
+    if not waiting:
+        return card_texts.NOTHING_WAITS
+    if any(prompt.kind is PromptKind.QUESTION for prompt in waiting):
+        return card_texts.ANSWER_THE_QUESTION
+    if any(prompt.takes(Option.APPROVE) for prompt in waiting):
+        return card_texts.SAY_WHICH
+    return card_texts.PRESS_A_BUTTON
 
 
 def outcome_line(answer: Answer, name: str) -> str:

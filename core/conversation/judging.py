@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from core import texts
-from core.consent import card_texts
 from core.consent.laws import ConsentLaws
 from core.conversation.access import Access
-from core.conversation.answering import decided_by_word, notice_while_asked, replied_by_text
+from core.conversation.answering import decided_by_word, notice_while_asked, replied_by_text, why_undecided
 from core.conversation.commands import command, halt, runs, stop
 from core.conversation.confiding import Confiding
 from core.conversation.deciding import Decisions
@@ -36,9 +35,6 @@ from core.conversation.submission import (
 from core.conversation.verdicts import refused
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
-from core.prompts import (
-    PromptKind,
-)
 from core.store.accept import (
     AcceptView,
     Admission,
@@ -228,10 +224,7 @@ class EventJudge:
         if prompt is not None:
             return self._decisions.vote(prompt, view, answer.option, by_text=True)
         if answer.command:
-            asked = any(on.prompt.kind is PromptKind.QUESTION for on in view.open_prompts)
-            return refused(
-                "nothing to answer", card_texts.ANSWER_THE_QUESTION if asked else card_texts.NOTHING_WAITS
-            )
+            return refused("nothing to answer", why_undecided(view))
         return self._input(event, view)
 
     def _too_fast(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
