@@ -1,7 +1,10 @@
-"""What lets a command look at secrets of others: running programs, whole homes, keepers of credentials."""
+"""What lets a command look at secrets of others: running programs, whole homes, keepers of credentials; or get
+out of the hub's sight itself.
+"""
 
 import re
 from fnmatch import fnmatchcase
+from itertools import takewhile
 
 from core.safety.shell.findings import Finding, high
 from core.safety.shell.paths import is_vital
@@ -46,6 +49,7 @@ _KEEPERS: dict[str, re.Pattern[str]] = {
 
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "zgrep"})
 _SEARCH_ALL = frozenset({"rg", "ag", "ack", "tar", "zip", "7z"})
+_MARK = "HUBBUB_CALL"
 _INTO_PROCESSES = frozenset(
     {"gdb", "lldb", "strace", "ltrace", "perf", "gcore", "py-spy", "rbspy", "jmap", "jstack", "bpftrace"}
 )
@@ -67,6 +71,15 @@ def shows_secrets(program: str, args: Args) -> Finding | None:
     searches = program in _SEARCH_ALL or (program in _SEARCHERS and args.may_have("rR", "recursive"))
     if searches and any(map(is_vital, args.positionals)):
         return high("goes through whole homes or systems, credentials among them")
+    return None
+
+
+def outlives_its_call(program: str, args: Args) -> Finding | None:
+    """Whether it takes off the mark by which what a call leaves behind is found, see tools.processes."""
+    options = tuple(takewhile(lambda text: text.startswith("-"), args.texts))
+    bare = {"env": {"-i", "-", "--ignore-environment"}, "exec": {"-c", "-cl", "-lc"}}.get(program, set[str]())
+    if bare.intersection(options) or any(_MARK in text for text in args.texts):
+        return high("may leave something running that cannot be found again")
     return None
 
 

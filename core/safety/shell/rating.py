@@ -9,7 +9,7 @@ from core.safety.shell import names
 from core.safety.shell.closed import ClosedPlaces
 from core.safety.shell.fed import SPEAK, fed, inputs_of
 from core.safety.shell.findings import CHANGES, READS, Finding, Level, blocked, high, worst
-from core.safety.shell.insight import shows_secrets
+from core.safety.shell.insight import outlives_its_call, shows_secrets
 from core.safety.shell.options import by_options
 from core.safety.shell.parsed import ParsedLine
 from core.safety.shell.paths import is_vital, normal
@@ -230,6 +230,7 @@ def _rateprogram_of(program: str, written: str, args: Args) -> Finding:
             by_options(program, args),
             by_verbs(program, args),
             shows_secrets(program, args),
+            outlives_its_call(program, args),
             by_name,
         ]
     )
