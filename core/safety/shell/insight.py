@@ -1,5 +1,5 @@
-"""What lets a command look at secrets of others: running programs, whole homes, keepers of credentials; or get
-out of the hub's sight itself.
+"""What lets a command look at secrets of others: running programs, whole homes, keepers of credentials; and
+what takes it out of the hub's own sight.
 """
 
 import re
