@@ -2,6 +2,8 @@
 
 from core.safety.shell import rate_command_line
 from tests.core.safety.shell_table import FOURTH, FOURTH_CLASSES, read_table
+from tests.core.safety.shell_wrappings import around, look_lower
+from tests.plugins.profile import Profile
 
 TABLE = read_table(FOURTH, FOURTH_CLASSES)
 HARMFUL = (*TABLE["harmful"], *TABLE["harmful-known"])
@@ -31,3 +33,8 @@ def test_a_grant_of_a_reading_program_reads_no_secrets_of_others() -> None:
         "rg t ~",
     ):
         assert rate_command_line(line).high, line
+
+
+def test_no_disguise_of_the_fourth_table_rates_lower(profile: Profile) -> None:
+    step = profile.pick(test=80, ci=8, proof=1)
+    assert look_lower(HARMFUL[profile.seed % step :: step], around) == []
