@@ -155,6 +155,8 @@ def read_page(view: type[View], page: Any) -> View:
 
 def _refusal(page: Any) -> DeskRefused:
     match page:
+        case {"error": {"code": "invalid", "message": str(message), "field": str(field)}}:
+            return DeskRefused("invalid", f"{field}: {message}")  # what of the words typed is meant
         case {"error": {"code": str(code), "message": str(message)}}:
             return DeskRefused(code, message)
         case _:
