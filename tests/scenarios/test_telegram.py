@@ -97,6 +97,8 @@ async def test_topics_are_conversations_of_their_own(house: House) -> None:
             m for m in house.telegram.bot_messages(forum.id) if m.topic_id is None
         ]  # fmt: skip
         assert answer.text.endswith(f"say {topic}.")
+        sent = house.telegram.requests("sendMessage", chat_id=forum.id)[-1]  # a quote alone leads there, too
+        assert sent.params.get("message_thread_id") == (topic and str(topic))
     assert house.app is not None
     scopes = {thread.scope for thread in await house.app.store.threads(10)}
     assert scopes == {f"={forum.id}:{plans.id}", f"={forum.id}:{bills.id}", f"={forum.id}"}
