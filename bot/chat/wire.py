@@ -72,6 +72,8 @@ def card_in(approval: ApprovalPage) -> Card:
             parts.append(blocks.CodeBlock(showable("\n".join(call.lines))))
     elif approval.details:
         parts.append(blocks.CodeBlock(showable("\n".join(approval.details))))
+    if approval.always:
+        parts += plain(approval.always)
     if approval.votes:
         agreed = f"{len(approval.votes)} of {approval.quorum} agreed: {', '.join(approval.votes)}"
         parts += plain(agreed)

@@ -1,14 +1,16 @@
 """What waits, or waited, for people, as the API and the streams show it."""
 
+import json
 from typing import Any, Literal, assert_never
 
 from bot.web.blocks import Page
 from core.consent import card_texts
-from core.consent.cards import in_full, labels
+from core.consent.cards import always_line, in_full, labels
 from core.consent.voting import may_decide
 from core.prompts import AskedCall, Options, Prompt, PromptState, Replies
 from core.store.feed import PromptGlance
 from core.store.rows import PromptView
+from core.tools.prepared import as_seen
 from core.users import Principal
 
 
@@ -45,11 +47,18 @@ class AskedCallPage(Page):
     lines: tuple[str, ...]
 
 
+class ShownArgument(Page):
+    """An argument as a person should see it: what would not be seen of it is named."""
+
+    name: str
+    text: str
+
+
 class ApprovalPage(Page):
     """Something that waits, or waited, for a person. `title`: what is asked, then lines that say why and what
-    an answer means; `arguments`: of the call, as it would run; `calls`: what
-    is asked about together instead of one call; `votes`: who has agreed so far; `quorum`: how many must;
-    `voted`: whether the reader has."""
+    an answer means; `arguments`: of the call, as it would run; `shown`: the same to be looked at; `calls`:
+    what is asked about together instead of one call; `always`: what that answer would grant, where it is
+    offered; `votes`: who has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
 
     prompt_id: str
     call_id: str | None
@@ -60,7 +69,9 @@ class ApprovalPage(Page):
     title: str
     tool: str | None
     arguments: dict[str, Any] | None
+    shown: tuple[ShownArgument, ...]
     details: tuple[str, ...]
+    always: str | None
     choices: tuple[ChoiceView, ...]
     free_text: bool
     secret: bool
@@ -95,7 +106,9 @@ def approval_page(
         title=f"{prompt.title}\n{card_texts.SEND_CREDENTIAL}" if secret and is_open else prompt.title,
         tool=prompt.tool,
         arguments=arguments,
+        shown=tuple(_shown(name, value) for name, value in (arguments or {}).items()),
         details=lines_of(prompt),
+        always=always_line(prompt) if is_open else None,
         choices=_choices(prompt),
         free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
         secret=secret,
@@ -112,6 +125,11 @@ def approval_page(
         quorum=prompt.rule.quorum,
         votes=tuple(vote.name for vote in glance.votes),
     )
+
+
+def _shown(name: str, value: object) -> ShownArgument:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    return ShownArgument(name=name, text=as_seen(text))
 
 
 def _asked(call: AskedCall) -> AskedCallPage:

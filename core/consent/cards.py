@@ -23,8 +23,7 @@ def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
     lines = (
         [card_texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
     )
-    if isinstance(prompt.offer, Options) and Option.ALWAYS in prompt.offer.options and prompt.tool:
-        lines.append(card_texts.always_grants(prompt.tool, _in_plain_sight(prompt.pattern)))
+    lines += [granted] if (granted := always_line(prompt)) else []
     lines += [typed] if (typed := _typed(prompt)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
     choices = tuple(Choice(label) for label in labels(prompt))
@@ -35,6 +34,13 @@ def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
         editable=editable,
         first_choice=prompt.first_choice,
     )
+
+
+def always_line(prompt: Prompt) -> str | None:
+    """What "always" would grant; None where that is not offered."""
+    if not (isinstance(prompt.offer, Options) and Option.ALWAYS in prompt.offer.options and prompt.tool):
+        return None
+    return card_texts.always_grants(prompt.tool, _in_plain_sight(prompt.pattern))
 
 
 def fitting(calls: Sequence[AskedCall]) -> int:

@@ -60,15 +60,16 @@ def detail_of(tool: Tool, arguments: Arguments) -> str:
     }
     texts = [value for value in shown.values() if isinstance(value, str)]
     if len(shown) == 1 and len(texts) == 1:
-        return _seen(texts[0])
+        return as_seen(texts[0])
     lines = (
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in shown.items()
     )
-    return _seen("\n".join(line.replace("\n", "\n    ") for line in lines))
+    return as_seen("\n".join(line.replace("\n", "\n    ") for line in lines))
 
 
-def _seen(text: str) -> str:
+def as_seen(text: str) -> str:
+    """What is asked about with nothing in it hidden; words of mixed letters are spelt out below it."""
     from core.safety.plain_sight import in_plain_sight, look_alikes, spelt  # most turns ask nobody
 
     mixed = look_alikes(text)

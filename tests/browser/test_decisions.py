@@ -57,6 +57,22 @@ async def test_what_was_edited_is_what_runs(console: Console, hub: Hub, complain
     assert complaints.lines == []
 
 
+async def test_a_card_hides_nothing_of_what_would_run_nor_of_what_always_would_grant(
+    console: Console, hub: Hub, complaints: Complaints
+) -> None:
+    await console.say_in_a_new_thread("run: touch \u202etxt.exe")
+    card = console.card()
+    await expect(card).to_contain_text("touch [U+202E]txt.exe")
+    await card.get_by_role("button", name="Edit…").click()
+    await expect(card.get_by_label("command")).to_have_value("touch \u202etxt.exe")
+    await card.get_by_role("button", name="Cancel edit").click()
+    await console.decide("Deny")
+    await console.say("run: ls")
+    await expect(console.card()).to_contain_text("Always would grant shell: ls")
+    await console.decide("Deny")
+    assert complaints.lines == []
+
+
 async def test_an_edit_that_cannot_be_run_is_refused_at_its_field(console: Console) -> None:
     await console.say_in_a_new_thread("run: ls")
     card = console.card()

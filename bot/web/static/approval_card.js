@@ -94,7 +94,8 @@ class ApprovalCard {
     this.title.textContent = title;
     this.element.classList.toggle("closed", !this.#open);
     this.#say("");
-    this.body.replaceChildren(...this.#about(reason), ...this.#what());
+    const grants = this.#open && approval?.may_decide && approval.always;
+    this.body.replaceChildren(...this.#about(reason), ...this.#what(), ...(grants ? [h("p", {}, grants)] : []));
     this.actions.replaceChildren(...(this.#open ? this.#answers() : this.#settled()));
   }
 
@@ -118,7 +119,7 @@ class ApprovalCard {
     const { approval, item } = this;
     if (approval?.tool && approval.arguments && !this.#asks) {
       if (this.#form) yield this.#form.element;
-      else yield argumentsView(approval.tool, approval.arguments);
+      else yield argumentsView(approval.tool, approval.shown);
       return;
     }
     if (approval?.calls.length) {
@@ -266,18 +267,13 @@ function agreed({ votes, quorum }) {
   return `${votes.length} of ${quorum} agreed${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
 }
 
-/** A single text is the call in full; several are shown by name. @param {string} tool @param {Object<string, any>} given */
-function argumentsView(tool, given) {
-  const entries = Object.entries(given);
-  if (!entries.length) return h("p", { class: "muted" }, `${tool}, without arguments`);
-  const texts = entries.map(([name, value]) => [
-    name,
-    typeof value === "string" ? value : JSON.stringify(value, null, 2),
-  ]);
-  if (texts.length === 1) return codeView(texts[0][1], texts[0][0]);
+/** A single text is the call in full; several are shown by name. @param {string} tool @param {Approval["shown"]} shown */
+function argumentsView(tool, shown) {
+  if (!shown.length) return h("p", { class: "muted" }, `${tool}, without arguments`);
+  if (shown.length === 1) return codeView(shown[0].text, shown[0].name);
   return h(
     "dl",
     { class: "arguments" },
-    ...texts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]),
+    ...shown.flatMap(({ name, text }) => [h("dt", {}, name), h("dd", {}, text)]),
   );
 }
