@@ -3,8 +3,10 @@
 An entry is never changed. What a model sees is a pure function of the live entries.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from typing import Literal
 
 from core.messages import Attachment
@@ -110,8 +112,18 @@ class Entry:
     turn_id: str | None
     at: int
     said: Said
+    size_chars: int = field(init=False, repr=False, compare=False)
+    """How long what was said is: asked of whole conversations again and again, so it is counted once."""
+
+    def __post_init__(self) -> None:
+        said = self.said
+        whole = said.tool + said.arguments if isinstance(said, ToolCalled) else said.text
+        object.__setattr__(self, "size_chars", len(whole))
 
 
-def text_chars(said: Said) -> int:
-    """How long what was said is, in characters."""
-    return len(said.tool) + len(said.arguments) if isinstance(said, ToolCalled) else len(said.text)
+_SIZE = attrgetter("size_chars")
+
+
+def total_chars(entries: Iterable[Entry]) -> int:
+    """How long what was said is altogether."""
+    return sum(map(_SIZE, entries))

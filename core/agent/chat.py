@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from core.agent.asking import Asking
 from core.agent.budget import Exhausted, LoopBudget
@@ -18,6 +19,8 @@ from core.prompts import Option
 from core.store.rows import CallRow, CallState, LoadedTurn
 from core.store.units import patiently
 from core.transcript import AssistantSaid, Entry, Note, Said, ToolCalled, UserSaid
+
+_SIZE = attrgetter("size_chars")
 
 
 class ChatDelegate:
@@ -186,4 +189,4 @@ def _untold(event: TurnEvent) -> None:
 
 def _tool_tokens(tools: Sequence[ToolSpec]) -> int:
     """What the tools' descriptions take of the context, estimated."""
-    return sum(len(tool.name) + len(tool.description) + tool.schema_chars for tool in tools) // 4
+    return sum(map(_SIZE, tools)) // 4

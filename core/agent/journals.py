@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from core.store.rows import LoadedTurn, TurnStart
-from core.transcript import Entry, text_chars
+from core.transcript import Entry, total_chars
 
 THREAD_LIMIT_CHARS = 250_000
 """Longer ones are read for each turn: beside their model calls that is nothing."""
@@ -39,7 +39,7 @@ class Journals:
 
     def keep(self, thread_id: str, entries: Sequence[Entry]) -> None:
         """Keep a thread's whole transcript as it is in the store: since its newest summary, or its start."""
-        size_chars = sum(text_chars(entry.said) for entry in entries)
+        size_chars = total_chars(entries)
         if not entries or size_chars > THREAD_LIMIT_CHARS:
             return
         before, _ = self._kept.pop(thread_id, (0, ()))

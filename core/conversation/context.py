@@ -13,7 +13,7 @@ from core.transcript import (
     ToolCalled,
     ToolResult,
     UserSaid,
-    text_chars,
+    total_chars,
 )
 
 DROPPED_NOTE = "Earlier parts of this conversation were left out because they are too long."
@@ -45,7 +45,7 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
 
 def _surely_fits(entries: Sequence[Entry], limit_tokens: int) -> bool:
     """Whether nothing has to be left out even if each character is a token: true for nearly every turn."""
-    return sum(text_chars(entry.said) + _OVERHEAD_TOKENS + 1 for entry in entries) <= limit_tokens
+    return total_chars(entries) + (_OVERHEAD_TOKENS + 1) * len(entries) <= limit_tokens
 
 
 def estimate_tokens(said: Said) -> int:

@@ -14,11 +14,12 @@ class ToolSpec:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    schema_chars: int = field(init=False, compare=False)
-    """How long the parameters are as text, measured once."""
+    size_chars: int = field(init=False, repr=False, compare=False)
+    """How long all of it is as text, measured once."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schema_chars", len(str(self.parameters)))
+        size_chars = len(self.name) + len(self.description) + len(str(self.parameters))
+        object.__setattr__(self, "size_chars", size_chars)
 
 
 @dataclass(frozen=True, slots=True)
