@@ -19,14 +19,12 @@ _SHAPELESS = (
     "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
 )
 _BLANKS = "\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000"
-_JOINERS = "\\u200c\\u200d\\ufe00-\\ufe0f"
-_HIDDEN = re.compile(
-    f"[{_SHAPELESS}]"
-    # Joiners and variants shape letters and emoji, wide blanks part words of other scripts; beside ASCII they
-    # do neither.
-    rf"|(?:^|(?<=[\x00-\x7f]))[{_JOINERS}]|[\u200c\u200d](?=[\x00-\x7f]|$)"
-    rf"|(?<=[\x00-\x7f])[{_BLANKS}]|[{_BLANKS}](?=[\x00-\x7f])"
-)
+_VARIANTS = "\\ufe00-\\ufe0f"
+_JOINERS = "\\u200c\\u200d"
+_RUN = re.compile(f"[{_SHAPELESS}{_BLANKS}{_JOINERS}{_VARIANTS}]+")
+_NEVER_SEEN = re.compile(f"[{_SHAPELESS}]")
+_JOINING = re.compile(f"[{_JOINERS}]")
+_SHAPING = re.compile(f"[{_JOINERS}{_VARIANTS}]")
 _BLANK_RUN = re.compile(rf"[ \t]{{{MOST_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ \t]*\n){{{MOST_EMPTY_LINES + 1},}}")
 _WORD = re.compile(r"\w+")
@@ -38,7 +36,7 @@ _MOST_NAMED = 5
 
 def hides_something(text: str) -> bool:
     """Whether a character of it is not to be seen, or seen as another one."""
-    return not text.isascii() and _HIDDEN.search(text) is not None
+    return not text.isascii() and any(map(_is_hidden, _RUN.finditer(text)))
 
 
 def in_plain_sight(text: str) -> str:
@@ -46,7 +44,7 @@ def in_plain_sight(text: str) -> str:
     if not text.isprintable():  # a line end is none either
         text = _EMPTY_LINES.sub(_count_lines, text)
     if not (text.isascii() and text.isprintable()):
-        text = _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
+        text = _RUN.sub(_named, text)
     return _BLANK_RUN.sub(lambda run: f" [{len(run[0])} blanks] ", text)
 
 
@@ -68,3 +66,22 @@ def spelt(word: str) -> str:
 def _count_lines(run: re.Match[str]) -> str:
     ends = run[0].count("\n")
     return f"\n[{ends - 1} empty lines]\n"
+
+
+def _is_hidden(run: re.Match[str]) -> bool:
+    """Joiners and variants shape letters and emoji, wide blanks part words of other scripts; beside ASCII
+    they do neither. What stands together is judged as one: once a part is named, the rest is beside that."""
+    first, last = run[0][0], run[0][-1]
+    before = run.string[run.start() - 1] if run.start() else ""
+    after = run.string[run.end() : run.end() + 1]
+    if _NEVER_SEEN.search(run[0]) or (before and before.isascii()):
+        return True
+    if not before and _SHAPING.match(first):
+        return True
+    if after:
+        return after.isascii() and not ("\ufe00" <= last <= "\ufe0f")
+    return _JOINING.match(last) is not None
+
+
+def _named(run: re.Match[str]) -> str:
+    return "".join(f"[U+{ord(one):04X}]" for one in run[0]) if _is_hidden(run) else run[0]

@@ -22,6 +22,9 @@ from core.tools.prepared import detail_of
         ("cat a\u2028b\u3164", "cat a[U+2028]b[U+3164]"),
         ("echo \U000e0041", "echo [U+E0041]"),
         ("a\x1b[2Jb", "a[U+001B][2Jb"),
+        ("\x80\u00a0", "[U+0080][U+00A0]"),
+        ("a\u00a0\u3000é", "a[U+00A0][U+3000]é"),
+        ("\u200dé\u200c", "[U+200D]é[U+200C]"),
         (f"ls{' ' * 300}; rm x", "ls [300 blanks] ; rm x"),
         ("ls" + "\n" * 60 + "rm x", "ls\n[59 empty lines]\nrm x"),
         ("ls\n \n\t\n\n  \n  rm x", "ls\n[4 empty lines]\n  rm x"),
@@ -46,7 +49,7 @@ def test_what_people_write_stays_as_it_is(text: str) -> None:
     assert look_alikes(text) == ()
 
 
-@given(st.text())
+@given(st.text() | st.text(st.sampled_from("aé \n\x80\u00a0\u200c\u200d\ufe0f\u3000\u202e")))
 def test_nothing_is_hidden_in_what_is_shown(text: str) -> None:
     assert not hides_something(in_plain_sight(text))
 
