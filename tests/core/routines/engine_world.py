@@ -196,15 +196,22 @@ class Works:
         await self.settled()
 
     async def settled(self) -> None:
-        """Until nothing is due, waits to start, or runs."""
+        """Until nothing is due, waits to start, or runs.
+
+        What is due begins to run, and what ran has news that are due: so what is due is read before and
+        after what runs, or something could slip from the one to the other unseen.
+        """
         async with asyncio.timeout(LIMIT_S):
             while True:
                 await self.looked()
-                now, due = self.clock.now(), await self.store.next_due()
-                times = due.slot_at, due.run_at, due.notice_at
-                waiting = any(at is not None and at <= now for at in times)
-                if not waiting and not await self.store.lapsed_runs(None):
+                if await self._something_due() or await self.store.lapsed_runs(None):
+                    continue
+                if not await self._something_due():
                     return
+
+    async def _something_due(self) -> bool:
+        due, now = await self.store.next_due(), self.clock.now()
+        return any(at is not None and at <= now for at in (due.slot_at, due.run_at, due.notice_at))
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Until that is so."""
