@@ -93,6 +93,11 @@ class ConversationPreviews:
         """When a preview may become its turn's message: that changes it once more."""
         return self._shown_us + _us(PACE_S)
 
+    @property
+    def keep_pace(self) -> bool:
+        """Whether what is sent may have to wait for a preview: one that is shown, sought, or was just now."""
+        return self.active or self.missed or self.replaceable_us > self._clock.now()
+
     def slow_down(self) -> None:
         """The platform does not want so many requests."""
         self._pace_s = min(LONGEST_PACE_S, self._pace_s * 2)

@@ -69,7 +69,7 @@ class Sender:
     @property
     def idle(self) -> bool:
         """Whether a row offered now would go out at once."""
-        return not (self._held or self._closing or self._previews.active or self._previews.missed)
+        return not (self._held or self._closing or self._previews.keep_pace)
 
     @property
     def waiting(self) -> int:
@@ -126,6 +126,9 @@ class Sender:
             elif self._records:
                 self._changed.clear()
                 await self._changed.wait()
+            elif self._previews.keep_pace:
+                # Who sends there next must know when something was shown last.
+                await self._pace.news_or(self._changed, self._previews.replaceable_us)
             else:
                 return
         await self._records.settled()

@@ -47,6 +47,20 @@ async def test_text_is_shown_at_most_once_a_second_and_becomes_the_answer() -> N
         assert on.times("typing") == []
 
 
+async def test_an_answer_known_late_keeps_the_pace_too() -> None:
+    async with stage() as on:
+        turn = on.begin(text="one")
+        await on.pass_s(0.5)
+        on.dispatcher.close_preview(turn.preview)
+        await on.pass_s(0.25)
+        on.outbox.finish_turn(turn.id, turn.address, "done")
+        await on.pass_s(2)
+        await on.outbox.settled()
+        first, last = on.times("post", "edit")
+        assert last - first >= 1
+        assert on.channel.stands("a") == ["done"]
+
+
 async def test_the_answers_other_parts_follow_the_preview() -> None:
     async with stage() as on:
         turn = on.begin(text="one")
