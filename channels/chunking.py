@@ -9,7 +9,7 @@ Only whitespace is ever lost, and only at a cut:
 - the end of every chunk is trimmed, and chunks of nothing but whitespace are left out;
 - outside preformatted text, whitespace after the cut goes too;
 - inside preformatted text, just the one line break or space at which it was cut, so that the next line keeps
-  its indentation.
+  its indentation; more where what follows would have to be cut for the sake of it.
 """
 
 import re
@@ -77,6 +77,9 @@ class _Cutter:
             self._advance_spans(start)
             furthest = self._furthest(start)
             end = furthest if furthest == len(self._text) else self._best_cut(start, furthest)
+            if end == start:  # a space in code, left out so that what follows it fits whole
+                start += 1
+                continue
             chunk = self._chunk(start, end)
             if chunk.text:
                 chunks.append(chunk)
@@ -92,24 +95,26 @@ class _Cutter:
             ends = range(start + 1, last)
             too_far = bisect_left(ends, True, key=lambda end: not self._fits(self._chunk(start, end)))
             last = max(start + too_far, start + 1)
-        while self._text.startswith("\n", last):  # trimmed, so they take no room
+        while last < len(self._text) and self._text[last].isspace():  # trimmed, so it takes no room
             last += 1
         return last
 
     def _best_cut(self, start: int, furthest: int) -> int:
+        """Where the chunk ends: at `start` only where there is a space."""
         for cut, unit_start, unit_end in (
             self._block_cut(start, furthest),
             self._line_cut(start, furthest),
             self._word_cut(start, furthest),
         ):
-            if cut > start and self._fits_alone(unit_start, unit_end):
+            if cut >= start and self._fits_alone(unit_start, unit_end):
                 return cut
         return self._grapheme_cut(start, furthest)
 
     def _block_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
-        """The last cut between blocks, and the block after it; a cut at `start` means that there is none."""
+        """The last cut between blocks, and the block after it; a cut at -1 means that there is none."""
         after = bisect_right(self._block_starts, furthest)
-        cut = self._block_starts[after - 1] if after else start
+        cut = self._block_starts[after - 1] if after else -1
+        cut = cut if cut > start else -1
         end = self._block_starts[after] if after < len(self._block_starts) else len(self._text)
         return cut, cut, end
 
@@ -119,12 +124,19 @@ class _Cutter:
         In code a line that begins at the margin is preferred, if the message is filled by half: platforms
         trim the spaces at a message's beginning.
         """
-        cut = self._text.rfind("\n", start + 1, furthest + 1)
+        cut = self._text.rfind("\n", start, furthest + 1)
         if cut >= 0 and self._in_code(cut):
             unindented = self._unindented(cut, (start + furthest) // 2)
             cut = cut if unindented is None else unindented
-        end = self._text.find("\n", cut + 1, furthest + self._max_chars + 1)
-        return cut, cut + 1, len(self._text) if end < 0 else end
+        return cut, cut + 1, self._line_end(cut + 1)
+
+    def _line_end(self, start: int) -> int:
+        """Where the line ends, if it may fit into a message: spaces at its end take no room."""
+        last = start + self._max_chars
+        while last < len(self._text) and self._text[last] != "\n" and self._text[last].isspace():
+            last += 1
+        end = self._text.find("\n", start, last + 1)
+        return len(self._text) if end < 0 else end
 
     def _unindented(self, last: int, first: int) -> int | None:
         """The last line break up to `last`, not before `first`, that a line at the margin follows."""
@@ -137,10 +149,10 @@ class _Cutter:
 
     def _word_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
         """The last whitespace, and the word after it."""
-        positions = range(min(furthest, len(self._text) - 1), start, -1)
-        cut = next((at for at in positions if self._text[at].isspace()), start)
-        if cut == start:
-            return start, start, start
+        positions = range(min(furthest, len(self._text) - 1), start - 1, -1)
+        cut = next((at for at in positions if self._text[at].isspace()), -1)
+        if cut < 0:
+            return -1, start, start
         end = _SPACE.search(self._text, cut + 1, furthest + self._max_chars + 1)
         return cut, cut + 1, end.start() if end else len(self._text)
 
@@ -153,7 +165,7 @@ class _Cutter:
         return cut if cut > start else furthest
 
     def _fits_alone(self, start: int, end: int) -> bool:
-        while end > start and self._text[end - 1] == "\n":  # trimmed, so they take no room
+        while end > start and self._text[end - 1].isspace():  # trimmed, so it takes no room
             end -= 1
         return end - start <= self._max_chars and self._fits(self._chunk(start, end))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import regex
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from channels.blocks import Link, Mark
@@ -172,6 +172,10 @@ def _clipped(flat: FlatText, start: int, end: int) -> list[FlatSpan]:
     ]
 
 
+@example(["", "aaaaaaaaaaa"], 11)
+@example(["", "aaaaaaaaa a"], 11)
+@example(["", "a a "], 3)
+@example(["", " a  ", "a"], 2)
 @given(st.lists(st.text("ab ", max_size=12), max_size=30), st.integers(1, 30))
 def test_lines_of_code_that_fit_keep_their_indentation(lines: list[str], limit_chars: int) -> None:
     code = "\n".join(lines)
@@ -186,6 +190,8 @@ def test_lines_of_code_that_fit_keep_their_indentation(lines: list[str], limit_c
 
 
 @AS_FOUND
+@example("    aaa </script>", 9)
+@example("```\naaaaaaa\n  </script>\n```", 9)
 @given(SOURCES, st.integers(1, 60))
 def test_what_fits_alone_is_never_cut(source: str, limit_chars: int) -> None:
     flat = lay_out(parse(source))
