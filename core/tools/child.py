@@ -16,6 +16,7 @@ from pathlib import Path
 from core.errors import ToolFailed
 from core.safety.limits import HeadAndTail
 from core.tools.bounds import MOST_PROCESSES, all_tasks, bound, is_crowd
+from core.tools.orphans import Orphans
 from core.tools.processes import end_marked, kill_group
 
 _GATE = 'IFS= read -r go || exit 125; exec "$@" </dev/null'
@@ -34,16 +35,31 @@ class GatedChild:
     """
 
     def __init__(
-        self, argv: Sequence[str], environment: Mapping[str, str], directory: str, output: HeadAndTail
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        directory: str,
+        output: HeadAndTail,
+        call_id: str,
+        orphans: Orphans,
     ) -> None:
-        """Start `argv` behind its gate, in `directory`, stdout and stderr together into `output`.
+        """Start `argv` for a call, behind its gate, in `directory`, stdout and stderr together into `output`.
+        `orphans`: the hub's.
 
         Raises ToolFailed if it cannot be started. Needs a running event loop.
         """
         self.output = output
+        self._call_id = call_id
+        self._orphans = orphans
         self._tasks_before = all_tasks()
-        self._process, read_end = _start(argv, environment, directory)
+        orphans.call_begins(call_id)
+        try:
+            self._process, read_end = _start(argv, environment, directory)
+        except ToolFailed:
+            orphans.call_ends(call_id, None)
+            raise
         bound(self._process.pid)
+        orphans.leads(self._process.pid, call_id)
         self._pipe = os.fdopen(read_end, "rb", buffering=0)
         self._pidfd = os.pidfd_open(self._process.pid)
         self._exit = asyncio.Event()
@@ -94,11 +110,13 @@ class GatedChild:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(rest_s, _BETWEEN_COUNTS_S)):
                     await self._exit.wait()
+            if not self._exit.is_set() and not self._orphans.bury_next():
+                await asyncio.to_thread(self._orphans.bury_all)
             if not self._ended and is_crowd(self.pid, self._tasks_before):
                 raise ToolFailed(f"It started more than {MOST_PROCESSES} processes and was stopped.")
         return True
 
-    async def end(self, call_id: str) -> None:
+    async def end(self) -> None:
         """Kill whatever is left of the call, bury it, take the last output. Calling again does nothing.
 
         Takes about 11 s at worst, and is not cut short by being cancelled: that is passed on afterwards.
@@ -107,7 +125,7 @@ class GatedChild:
             return
         self._ended = True
         kill_group(self.pid)
-        burial = asyncio.create_task(self._bury(call_id), name=f"end of call {call_id}")
+        burial = asyncio.create_task(self._bury(), name=f"end of call {self._call_id}")
         cancelled: asyncio.CancelledError | None = None
         while not burial.done():
             try:
@@ -117,14 +135,16 @@ class GatedChild:
         if cancelled is not None:
             raise cancelled
 
-    async def _bury(self, call_id: str) -> None:
+    async def _bury(self) -> None:
         try:
-            await end_marked(call_id)
+            await end_marked(self._call_id, self._orphans.kill_strays)
             if not await self.exits_within(_BURIAL_S):
-                logger.warning("call %s: process %d does not die", call_id, self.pid)
+                logger.warning("call %s: process %d does not die", self._call_id, self.pid)
             await self._take_last_output()
         finally:
             self._close()
+            self._orphans.call_ends(self._call_id, self.pid)
+        await asyncio.to_thread(self._orphans.bury_all)
 
     def _on_exit(self) -> None:
         asyncio.get_running_loop().remove_reader(self._pidfd)

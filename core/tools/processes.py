@@ -1,14 +1,18 @@
 """Child processes of tool calls: recognised for certain, ended for certain, also by a later hub (P5).
 
-A call's processes are those of the process group the hub made for it, and every process that carries the
-call's marker in the environment it was started with; so one that left the group by `setsid` is found.
-What left the group *and* cleaned its environment cannot be told from a stranger and is left alone.
+A call's processes are those of the process group the hub made for it, every process that carries the call's
+marker in the environment it was started with, and every process that bears its number: a limit of the system
+that is inherited by all that a process starts, whatever else it sheds, and that only root can raise again. It
+can be lowered; while the hub lives, that is seen, too (core.tools.orphans).
 Read from Linux' /proc; without it nothing of a dead hub can be recognised, so nothing of it is killed.
 """
 
 import asyncio
+import contextlib
+import hashlib
 import logging
 import os
+import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +22,13 @@ from core.tool import ProcessInfo
 MARKER = "HUBBUB_CALL"
 """Environment variable every process of a call starts with; its value is the call's idempotency key."""
 
+_RTTIME = 15
+"""RLIMIT_RTTIME, see getrlimit(2): microseconds a process with a real-time schedule may run without a pause.
+Few may have such a schedule, and the numbers stand for some ten thousand years."""
+_LEAST_NUMBER = 2**60
 _PROC = Path("/proc")
+_CHASES = 50
+_AHEAD = 4
 _LOOKS = 500
 _BETWEEN_LOOKS_S = 0.01
 logger = logging.getLogger(__name__)
@@ -60,12 +70,37 @@ def kill_group(process_group: int) -> None:
         pass  # gone, or all that is left of it runs as another user
 
 
-async def end_marked(call_id: str) -> bool:
-    """Kill every process started with the call's marker, and wait until they are gone.
+def number_of(call_id: str) -> int:
+    """The number that the call's processes bear."""
+    digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).digest()
+    return _LEAST_NUMBER + int.from_bytes(digest[:7], "big")
 
+
+def give_number(pid: int, call_id: str) -> None:
+    """Have a child that has not begun yet, and all it will start, bear the call's number.
+
+    Where the system does not allow that, the marker in the environment has to do.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        number = number_of(call_id)
+        resource.prlimit(pid, _RTTIME, (number, number))
+
+
+def number_borne(pid: int) -> int | None:
+    """The number a process bears, also a zombie; -1: it never was given any; None: that cannot be told."""
+    try:
+        return resource.prlimit(pid, _RTTIME)[1]
+    except (OSError, ValueError):
+        return None  # gone, or another user's
+
+
+async def end_marked(call_id: str, kill_others: Callable[[], bool] = lambda: False) -> bool:
+    """Kill every process that carries the call's marker or its number, and wait until they are gone.
+
+    `kill_others` (called in another thread) kills what else must go, and says whether there was any.
     Returns whether there was any; see `end_process` for those that will not go.
     """
-    return await _end(call_id, lambda: _kill_marked(call_id))
+    return await _end(call_id, lambda: _kill_marked(call_id) | kill_others())
 
 
 async def end_process(process: ProcessInfo, call_id: str) -> bool:
@@ -78,10 +113,10 @@ async def end_process(process: ProcessInfo, call_id: str) -> bool:
     return await _end(call_id, lambda: _kill_recorded(process) | _kill_marked(call_id))
 
 
-async def _end(call_id: str, kill: Callable[[], bool]) -> bool:
-    """Repeat `kill` until it finds nothing: processes may fork meanwhile, and take a moment to go."""
+async def _end(call_id: str, kill_all: Callable[[], bool]) -> bool:
+    """Repeat `kill_all` until it finds nothing: processes may fork meanwhile, and take a moment to go."""
     for look in range(_LOOKS):
-        if not await asyncio.to_thread(kill):
+        if not await asyncio.to_thread(kill_all):
             return look > 0
         await asyncio.sleep(_BETWEEN_LOOKS_S)
     logger.warning("call %s: some of its processes cannot be ended", call_id)
@@ -97,20 +132,41 @@ def _kill_recorded(process: ProcessInfo) -> bool:
 
 
 def _kill_marked(call_id: str) -> bool:
-    """SIGKILL all live processes that carry the marker; whether there was any."""
-    mark = f"{MARKER}={call_id}".encode()
+    """SIGKILL all live processes that carry the marker or the number; whether there was any."""
+    mark, number = f"{MARKER}={call_id}".encode(), number_of(call_id)
     found = False
-    for pid in _pids():
-        if pid != os.getpid() and _carries(pid, mark) and started_ticks(pid) is not None:
+    for pid in all_pids():
+        if pid == os.getpid() or not (number_borne(pid) == number or _carries(pid, mark)):
+            continue
+        if started_ticks(pid) is not None:
             found = True
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass  # gone since we looked, or running as another user
+            kill(pid)
+    if found:
+        chase(lambda pid: number_borne(pid) == number)
     return found
 
 
-def _pids() -> list[int]:
+def chase(hunted: Callable[[int], bool]) -> None:
+    """SIGKILL the hunted among the newest processes: where each starts the next and is gone before its turn
+    comes, a look at all of them finds none."""
+    for _ in range(_CHASES):
+        try:
+            newest = int((_PROC / "loadavg").read_bytes().split()[4])
+        except (OSError, IndexError, ValueError):
+            return
+        for pid in range(newest + _AHEAD, max(newest - _AHEAD, 1), -1):
+            if hunted(pid):
+                kill(pid)
+
+
+def kill(pid: int) -> None:
+    """SIGKILL one process; nothing happens if it is gone since we looked, or runs as another user."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def all_pids() -> list[int]:
+    """Of the processes there are; empty where that cannot be told."""
     try:
         return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
     except OSError:

@@ -79,7 +79,7 @@ def outlives_its_call(program: str, args: Args) -> Finding | None:
     options = tuple(takewhile(lambda text: text.startswith("-"), args.texts))
     bare = {"env": {"-i", "-", "--ignore-environment"}, "exec": {"-c", "-cl", "-lc"}}.get(program, set[str]())
     if bare.intersection(options) or any(_MARK in text for text in args.texts):
-        return high("may leave something running that cannot be found again")
+        return high("hides what it leaves running")
     return None
 
 

@@ -16,6 +16,7 @@ from core.safety.limits import HeadAndTail
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, UseLimit, use_limits
 from core.tools.child import GatedChild
 from core.tools.definition import tool
+from core.tools.orphans import Orphans
 from core.tools.processes import MARKER, process_info
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def shell_tool(
     Commands run under bash where there is one, because command lines are rated by bash's grammar.
     """
     safe = safe_environment(environment)
+    orphans = Orphans()
     shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
     def places() -> "ClosedPlaces | None":
@@ -97,7 +99,7 @@ def shell_tool(
         """
         limit_s = min(float(timeout_s), call.deadline_s * _OWN_SHARE_OF_DEADLINE)
         argv = [shell, "-c", command]
-        return await _run(call, argv, {**safe, MARKER: call.idempotency_key}, limit_s)
+        return await _run(call, argv, {**safe, MARKER: call.idempotency_key}, limit_s, orphans)
 
     return run_shell
 
@@ -139,15 +141,18 @@ def digests_of_scripts(arguments: Arguments, guard: "PathGuard") -> Mapping[str,
     return {path: file_digest(guard, path) for path in runs if guard.refusal(path) is None}
 
 
-async def _run(call: CallContext, argv: list[str], environment: dict[str, str], limit_s: float) -> str:
-    child = GatedChild(argv, environment, call.workspace, HeadAndTail(OUTPUT_LIMIT_BYTES))
+async def _run(
+    call: CallContext, argv: list[str], environment: dict[str, str], limit_s: float, orphans: Orphans
+) -> str:
+    output = HeadAndTail(OUTPUT_LIMIT_BYTES)
+    child = GatedChild(argv, environment, call.workspace, output, call.idempotency_key, orphans)
     try:
         await child.listen()
         await call.process_started(process_info(child.pid))
         child.open_gate()
         in_time = await child.exits_within(limit_s)
     finally:
-        await child.end(call.idempotency_key)
+        await child.end()
     if not in_time:
         raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{child.output.text()}")
     return _report(child.exit_code, child.output.text())
