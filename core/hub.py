@@ -16,6 +16,7 @@ from core.gathering import AlbumGathering
 from core.messages import (
     EDIT,
     ChoiceAnswer,
+    EditForm,
     InboundEvent,
     InboundMessage,
     Markdown,
@@ -26,7 +27,7 @@ from core.messages import (
 from core.ports import Acceptance, OutboxListener, Seen
 from core.store.accept import WAITING, Accepted, Judge
 from core.store.base import Store
-from core.store.effects import EditedCall, EditForm, EditRefused
+from core.store.effects import EditedCall, EditRefused
 from core.store.hooking import HELD
 from core.store.units import committed
 from core.tools.editing import CallEditing

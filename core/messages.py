@@ -77,7 +77,7 @@ class InboundMessage:
 
 
 EDIT = -1
-"""The choice of who wants to change a call's arguments; with a form: to agree to the call as changed."""
+"""The choice of who wants to change a call's arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,22 @@ class FormField:
 
 
 @dataclass(frozen=True, slots=True)
+class EditForm:
+    """What can be changed of a prompt's call. `choice`: what handing it in chooses, by its position; once
+    somebody has changed the call otherwise, nothing has that position any more."""
+
+    fields: tuple[FormField, ...]
+    choice: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChoiceAnswer:
     """A person pressed a choice shown with a prompt. `choice` is its position, see `Message`, or
     `EDIT`; `opens_form`: a form can be shown for that at once, otherwise it is asked for in a message.
 
     `ref`: the message it was pressed on; it may be a copy whose sending was never answered. `form`: what was
-    filled in with it: a call's arguments as JSON, changed before they are agreed to; or words for a question.
+    filled in with it: a call's arguments as JSON, changed before they are agreed to, and then `choice` is the
+    `EditForm`'s; or words for a question.
     """
 
     key: str

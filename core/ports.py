@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from core.messages import Address, FormField, InboundEvent, Message, MessageRef
+from core.messages import Address, EditForm, InboundEvent, Message, MessageRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Acceptance:
     duplicate: bool = False
     thread_id: str | None = None
     plain: bool = False
-    form: tuple[FormField, ...] | None = None
+    form: EditForm | None = None
 
     @property
     def answers(self) -> bool:

@@ -111,7 +111,8 @@ class PipeTalk:
             case {"text": str(text)}:
                 await self._talk.say(text)
             case {"prompt_id": str(prompt_id), "arguments": dict(arguments)}:
-                await self._talk.approve_edited(prompt_id, cast("Mapping[str, Any]", arguments))
+                changed = cast("Mapping[str, Any]", arguments)
+                await self._talk.approve_edited(prompt_id, changed, self._place(prompt_id, 0))
             case {"prompt_id": str(prompt_id), "choice": int() | str() as choice}:
                 await self._talk.decide(prompt_id, self._place(prompt_id, choice))
             case _:

@@ -88,9 +88,9 @@ class RemoteTalk:
         """See Talk."""
         return await self._resolve(request_id=prompt_id, action=str(choice))
 
-    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any]) -> str:
+    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
         """See Talk."""
-        return await self._resolve(request_id=prompt_id, action="approve", arguments=dict(arguments))
+        return await self._resolve(request_id=prompt_id, action=str(choice), arguments=dict(arguments))
 
     async def _resolve(self, **body: object) -> str:
         return str((await self._api.post("/api/chat/gate/resolve", body)).get("outcome", ""))

@@ -148,8 +148,8 @@ class Talk(Protocol):
         """Answer a card; the word that the hub answers with."""
         ...
 
-    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any]) -> str:
-        """Approve a call with other arguments than it had."""
+    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
+        """Approve a call with other arguments than it had. `choice`: the first of its card."""
         ...
 
     async def next(self) -> Event:

@@ -43,7 +43,7 @@ class ChatTerminal:
         self._where = where
         self._colours = colours
         self._tasks: asyncio.TaskGroup | None = None
-        self._editing: str | None = None
+        self._editing: Card | None = None
         self._interrupted = False
         self._draft = ""
         self._session: PromptSession[str] = PromptSession(
@@ -126,7 +126,7 @@ class ChatTerminal:
         if choice is not None:
             self._ask(self._talk.decide(card.prompt_id, card.first_choice + choice))
         elif card.arguments is not None:
-            self._editing = card.prompt_id
+            self._editing = card
             self._write_on_the_line(json.dumps(dict(card.arguments), indent=2, ensure_ascii=False))
 
     def _write_on_the_line(self, text: str) -> None:
@@ -134,7 +134,7 @@ class ChatTerminal:
         self._draft = text
         self._session.default_buffer.document = Document(text)
 
-    async def _edited(self, prompt_id: str, text: str) -> None:
+    async def _edited(self, card: Card, text: str) -> None:
         try:
             arguments = _object(text)
         except ValueError as error:
@@ -142,7 +142,7 @@ class ChatTerminal:
             self._draft = text
             return
         self._editing = None
-        self._ask(self._talk.approve_edited(prompt_id, arguments))
+        self._ask(self._talk.approve_edited(card.prompt_id, arguments, card.first_choice))
 
     def _ask(self, request: Awaitable[object]) -> None:
         """Ask the hub for something, beside what goes on; its refusal is shown."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from channels.discord.wire import InteractionData
-from core.messages import FormField
+from core.messages import EditForm, FormField
 
 MAX_INPUTS = 5
 """A modal has up to five rows of one input; more fields are one input of JSON."""
@@ -20,15 +20,16 @@ TOO_LONG = "The arguments are too long for a form here. Change them in the conso
 _ACTION_ROW, _TEXT_INPUT, _PARAGRAPH = 1, 4, 2
 
 
-def modal_of(prompt_id: str, fields: Sequence[FormField]) -> dict[str, object] | None:
-    """The modal in which these fields are filled in; None where Discord cannot hold them."""
+def modal_of(prompt_id: str, form: EditForm) -> dict[str, object] | None:
+    """The modal in which this is filled in; None where Discord cannot hold it."""
+    fields: Sequence[FormField] = form.fields
     if len(fields) > MAX_INPUTS:
         whole = {field.name: field.value for field in fields}
         fields = [FormField(WHOLE, json.dumps(whole, ensure_ascii=False, indent=1))]
     if any(len(field.value) > MAX_VALUE_CHARS or len(field.name) > MAX_ID_CHARS for field in fields):
         return None
     return {
-        "custom_id": f"p:{prompt_id}:e",
+        "custom_id": f"p:{prompt_id}:{form.choice}",
         "title": "Change the call",
         "components": [{"type": _ACTION_ROW, "components": [_input(field)]} for field in fields],
     }

@@ -13,7 +13,7 @@ from channels.blocks import showable
 from channels.slack.inbound import Account
 from channels.slack.places import address_of, ref_of
 from channels.slack.wire import Submission
-from core.messages import EDIT, ChoiceAnswer, FormField, Sender
+from core.messages import ChoiceAnswer, EditForm, FormField, Sender
 
 CALLBACK = "edit"
 MAX_INPUT_CHARS = 3_000
@@ -26,12 +26,17 @@ WHOLE = "(JSON)"
 TOO_LONG = "The arguments are too long for a form here. Change them in the console."
 
 
-def view_of(answer: ChoiceAnswer, fields: Sequence[FormField]) -> dict[str, object] | None:
-    """The modal in which these fields are filled in; None where Slack cannot hold them."""
-    fields = _few(fields)
+def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
+    """The modal in which this is filled in; None where Slack cannot hold it."""
+    fields = _few(form.fields)
     if any(len(field.value) > MAX_INPUT_CHARS or len(field.name) > MAX_BLOCK_ID_CHARS for field in fields):
         return None
-    where = {"prompt": answer.prompt_id, "address": answer.address, "ref": answer.ref}
+    where = {
+        "prompt": answer.prompt_id,
+        "choice": form.choice,
+        "address": answer.address,
+        "ref": answer.ref,
+    }
     return {
         "type": "modal",
         "callback_id": CALLBACK,
@@ -48,7 +53,8 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
     try:
         given = Submission.model_validate(payload)
         where = json.loads(given.view.private_metadata or "{}")
-        prompt_id, address, ref = where["prompt"], where["address"], where["ref"]
+        prompt_id, choice = where["prompt"], int(where.get("choice", 0))
+        address, ref = where["address"], where["ref"]
     except (ValidationError, ValueError, LookupError, TypeError):
         return None
     if given.view.callback_id != CALLBACK:
@@ -66,7 +72,7 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
         address=address_of(place, thread_ts or None),
         sender=Sender(user.id, showable(user.name or user.username or user.id), user.username),
         prompt_id=str(prompt_id),
-        choice=EDIT,
+        choice=choice,
         sent_at=now,
         direct=place.startswith("D"),
         ref=ref_of(*str(ref).split(":", 1)) if isinstance(ref, str) and ":" in ref else None,

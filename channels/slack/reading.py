@@ -4,7 +4,7 @@ time."""
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from channels.slack.wire import MessageEvent
 from core import texts
 from core.clock import Clock
 from core.errors import ChannelError
-from core.messages import ChoiceAnswer, FormField, InboundEvent, InboundMessage
+from core.messages import ChoiceAnswer, EditForm, InboundEvent, InboundMessage
 from core.ports import Acceptance, Inbox
 
 logger = logging.getLogger(__name__)
@@ -164,8 +164,8 @@ class Reader:
         self._whispers.add(task)
         task.add_done_callback(self._whispers.discard)
 
-    async def _show_form(self, event: ChoiceAnswer, fields: Sequence[FormField], trigger_id: str) -> None:
-        view = view_of(event, fields)
+    async def _show_form(self, event: ChoiceAnswer, form: EditForm, trigger_id: str) -> None:
+        view = view_of(event, form)
         if view is None:
             await self._say_aside(event, TOO_LONG)
             return

@@ -28,6 +28,14 @@ EDIT_NEEDS_OTHERS = (
     "Changed like this, it is for others to decide. Deny it, and have it asked for as it should be."
 )
 CHANGED_MEANWHILE = "This was changed by somebody else meanwhile. Look at it again."
+FORM_OUTDATED = (
+    "Somebody changed this call after you opened the form, so it was not taken. Open the form again: it then "
+    "shows the call as it is now."
+)
+REPLY_OUTDATED = (
+    "Somebody changed this call after what you replied to, so your reply was not taken. This is how it is "
+    "now: reply to this message."
+)
 EDIT_ONE_BY_ONE = "This is about several calls. Choose One by one; then each can be changed on its own card."
 NOTHING_TO_EDIT = "There are no arguments to change."
 ALREADY_VOTED = "Your answer is already counted."

@@ -7,7 +7,7 @@ from typing import assert_never
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.forms import filled_in
-from core.messages import Block, Choice, Code, FormField, Message, Plain, plain
+from core.messages import Block, Choice, Code, EditForm, Message, Plain, plain
 from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies
 
 DETAIL_LIMIT_CHARS = 2_000
@@ -53,11 +53,12 @@ def fitting(calls: Sequence[AskedCall]) -> int:
     return len(calls)
 
 
-def form_message(prompt: Prompt, fields: Sequence[FormField]) -> Message:
+def form_message(prompt: Prompt, form: EditForm) -> Message:
     """Asks for a call's arguments, where no form can be shown."""
     return Message(
-        blocks=(Plain(card_texts.FILL_IN), Code(filled_in(fields))),
+        blocks=(Plain(card_texts.FILL_IN), Code(filled_in(form.fields))),
         prompt_id=prompt.id,
+        first_choice=form.choice,
     )
 
 

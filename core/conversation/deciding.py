@@ -11,7 +11,7 @@ from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote,
 from core.conversation.answering import outcome_line
 from core.conversation.verdicts import refused
 from core.ids import Ids
-from core.messages import EDIT, ChoiceAnswer, plain
+from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
 from core.prompts import (
     Answer,
     Grant,
@@ -30,7 +30,6 @@ from core.store.effects import (
     ClosePrompt,
     EditCall,
     EditedCall,
-    EditForm,
     EditRefused,
     Effect,
     RecordGrant,
@@ -58,8 +57,8 @@ class Decisions:
         """A choice was pressed, or a form handed in."""
         if view.prompt is not None and event.choice == EDIT and event.form is None:
             return self._form(event, view.prompt, view)
-        if view.prompt is not None and view.prompt.prompt.asked_something_else(event.choice):
-            return _stale(view.prompt.prompt)
+        if view.prompt is not None and _outdated(event, view.prompt.prompt):
+            return _stale(view.prompt.prompt, by_form=event.form is not None)
         answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
         if view.prompt is None or answer is None:
             return Verdict("refused: unknown prompt", answer=card_texts.NO_SUCH_PROMPT)
@@ -67,14 +66,13 @@ class Decisions:
             return self._edited(view.prompt, view, answer, by_text=False)
         return self.vote(view.prompt, view, answer, by_text=False)
 
-    def replied(self, on: PromptView, view: AcceptView, sent_at: int) -> Verdict | None:
-        """A text replies to a card; None if it is not about the call's arguments. `sent_at`: see
-        InboundMessage."""
-        if self._edit is None or isinstance(self._edit, EditForm):
+    def replied(self, on: PromptView, view: AcceptView) -> Verdict | None:
+        """A text replies to a card; None if it is not about the call's arguments."""
+        edit = self._edit
+        if edit is None or isinstance(edit, EditForm):
             return None
-        # Lines that change some arguments agree to the others, too, as they were then.
-        if isinstance(self._edit, EditedCall) and _changed_after(on.prompt, sent_at):
-            return refused(f"answer to {on.prompt.id}", card_texts.CHANGED_MEANWHILE)
+        if isinstance(edit, EditRefused) and edit.outdated and may_decide(on, view.principal) is None:
+            return Verdict(f"refused: answer to {on.prompt.id}", (Say(_anew(on.prompt, edit.reason)),))
         return self._edited(on, view, Option.APPROVE, by_text=True)
 
     def _form(self, event: ChoiceAnswer, on: PromptView, view: AcceptView) -> Verdict:
@@ -82,10 +80,10 @@ class Decisions:
         refusal = _edit_refusal(on, view.principal, Option.APPROVE, self._edit)
         if refusal is not None or not isinstance(self._edit, EditForm):
             return Verdict(f"refused: change of {on.prompt.id}", answer=refusal)
-        outcome, fields = f"form: {on.prompt.id}", self._edit.fields
+        outcome, form = f"form: {on.prompt.id}", self._edit
         if event.opens_form:
-            return Verdict(outcome, form=fields)
-        return Verdict(outcome, (Say(form_message(on.prompt, fields)),), answer=card_texts.REPLY_TO_CHANGE)
+            return Verdict(outcome, form=form)
+        return Verdict(outcome, (Say(form_message(on.prompt, form)),), answer=card_texts.REPLY_TO_CHANGE)
 
     def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
         """The call is changed, and agreed to as it is then: answers so far were to something else. Where
@@ -189,10 +187,23 @@ def _changed_after(prompt: Prompt, sent_at: int) -> bool:
     return prompt.state is PromptState.OPEN and not prompt.was_asked_at(sent_at)
 
 
-def _stale(prompt: Prompt) -> Verdict:
-    """The button stood under a call that was changed since: whoever pressed it meant that one."""
+def _anew(prompt: Prompt, word: str) -> Message:
+    """What is asked now, as a card of its own: replies to it are about that."""
+    card = open_card(prompt, editable=True)
+    return replace(card, blocks=(Plain(word), *card.blocks))
+
+
+def _outdated(event: ChoiceAnswer, prompt: Prompt) -> bool:
+    """Whether it answers what was asked before. A form that chooses nothing shows nobody knows what."""
+    no_choice = event.form is not None and event.choice == EDIT
+    return no_choice or prompt.asked_something_else(event.choice)
+
+
+def _stale(prompt: Prompt, *, by_form: bool) -> Verdict:
+    """The button or the form was about a call that was changed since: whoever used it meant that one."""
     is_open = prompt.state is PromptState.OPEN
-    word = card_texts.CHANGED_MEANWHILE if is_open else card_texts.already_settled(prompt.outcome_text or "")
+    changed = card_texts.FORM_OUTDATED if by_form else card_texts.CHANGED_MEANWHILE
+    word = changed if is_open else card_texts.already_settled(prompt.outcome_text or "")
     return Verdict(f"refused: answer to {prompt.id}", answer=word)
 
 
@@ -200,6 +211,4 @@ def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
     """The choice, or the words that a question takes instead of one."""
     if event.form is not None and isinstance(prompt.offer, Replies):
         return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
-    if event.choice == EDIT and event.form is not None:
-        return Option.APPROVE
     return prompt.answer_at(event.choice)

@@ -34,7 +34,7 @@ from core.conversation.submission import (
 )
 from core.conversation.verdicts import refused
 from core.ids import Ids
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable, plain
+from core.messages import ChoiceAnswer, EditForm, InboundEvent, InboundMessage, Moved, Unreadable, plain
 from core.store.accept import (
     AcceptView,
     Admission,
@@ -45,7 +45,6 @@ from core.store.accept import (
 )
 from core.store.effects import (
     EditedCall,
-    EditForm,
     EditRefused,
     Effect,
     QueueInput,
@@ -211,7 +210,7 @@ class EventJudge:
     def _replied(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
         """The text changes a waiting call, or answers a question; None if it does neither."""
         if view.replied is not None:
-            edited = self._decisions.replied(view.replied, view, event.sent_at)
+            edited = self._decisions.replied(view.replied, view)
             if edited is not None:
                 return edited
         replied = replied_by_text(event, view)

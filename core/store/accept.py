@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from core.messages import FormField, InboundEvent, Message, MessageRef
+from core.messages import EditForm, InboundEvent, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Grant, Standing
 from core.store.effects import Effect
@@ -174,7 +174,7 @@ class Verdict:
     answer: str | None = None
     counts: bool = True
     plain: bool = False
-    form: tuple[FormField, ...] | None = None
+    form: EditForm | None = None
     withheld: bool = False
 
 
@@ -218,7 +218,7 @@ class Accepted:
     stopped_turn_id: str | None = None
     outbox: tuple[OutboxRow, ...] = ()
     wait_until: int | None = None
-    form: tuple[FormField, ...] | None = None
+    form: EditForm | None = None
     routines: tuple[str, ...] = ()
     halted: bool | None = None
     plain: bool = False

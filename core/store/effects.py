@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
-from core.messages import FormField, Message
+from core.messages import Message
 from core.prompts import Answer, Grant, Prompt
 from core.store.kept import SealedSecret
 from core.store.pairing import LetIn
@@ -77,18 +77,13 @@ class EditedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class EditForm:
-    """What can be changed of a prompt's call."""
-
-    fields: tuple[FormField, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EditRefused:
-    """The arguments are none for the call; `field`: the one it is about, if it is one."""
+    """The arguments are none for the call; `field`: the one it is about, if it is one. `outdated`: whoever
+    wrote them saw the call as it was before somebody changed it."""
 
     reason: str
     field: str | None = None
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ class Expired:
 class Tending(Protocol):
     """Units and views as in core.store.base; times are microseconds UTC."""
 
-    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> str | None:
-        """The id of the open prompt that a message on a channel is a card of."""
+    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
+        """The id of the open prompt that a message on a channel is a card of, and the position of the first
+        choice it had when it was sent: another one than the prompt's if that was changed since."""
         ...
 
     async def expire_prompts(

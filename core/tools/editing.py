@@ -15,10 +15,10 @@ from core.consent import card_texts
 from core.consent.forms import as_before, changed_by, fields_of, looks_like_a_form
 from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
-from core.messages import MessageRef
+from core.messages import EditForm, MessageRef
 from core.prompts import Options, Prompt, PromptKind, PromptState
 from core.store.base import Store
-from core.store.effects import EditedCall, EditForm, EditRefused
+from core.store.effects import EditedCall, EditRefused
 from core.store.rows import CallRow, CallState
 from core.tools.pipeline import CallPipeline, NeedsPerson
 from core.users import Principal
@@ -43,12 +43,26 @@ class CallEditing:
             return None
         if self._pipeline.sensitive(glance.prompt.tool or ""):
             return EditRefused(card_texts.NOT_SHOWN)
-        return EditForm(fields_of(_arguments(glance.arguments)))
+        return EditForm(fields_of(_arguments(glance.arguments)), glance.prompt.first_choice)
 
     async def read_reply(self, channel: str, ref: MessageRef, text: str) -> EditedCall | EditRefused | None:
-        """What a text in reply to a card makes of its call; None where it is none about arguments."""
-        prompt_id = await self._store.prompt_shown_as(channel, ref)
-        return None if prompt_id is None else await self.prepare(prompt_id, text)
+        """What a text in reply to a card makes of its call; None where it is none about arguments.
+
+        A card counts for what it said when it came, though it is kept up to date: what of it somebody saw
+        who replies cannot be known.
+        """
+        shown = await self._store.prompt_shown_as(channel, ref)
+        if shown is None:
+            return None
+        prompt_id, first_choice = shown
+        edit = await self.prepare(prompt_id, text)
+        if edit is None or first_choice == await self._first_choice(prompt_id):
+            return edit
+        return EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
+
+    async def _first_choice(self, prompt_id: str) -> int | None:
+        glance = await self._store.prompt_glance(prompt_id)
+        return None if glance is None else glance.prompt.first_choice
 
     async def prepare(self, prompt_id: str, form: str) -> EditedCall | EditRefused | None:
         """The prompt's call with these arguments: all of them as a JSON object, or `name: value` lines that

@@ -1,10 +1,10 @@
 """What a call's processes leave without a parent comes to the hub: nothing of it gets out of sight.
 
 While calls run, the hub adopts the orphans of all its descendants (PR_SET_CHILD_SUBREAPER, prctl(2)). Each
-process of a call bears the call's number (core.tools.processes) and can lower it, but not take a higher one;
-root can. A descendant of the hub whose number is neither the hub's own nor that of a call that runs has outlived its
-call or changed the number: it is killed when a call ends. Servers have the hub's own number, which is none, and so
-have all their children; they are never touched.
+process of a call bears the call's number (core.tools.processes) and can lower it, but not take a higher
+one; root can. A descendant of the hub whose number is neither the hub's own nor that of a call that runs
+has outlived its call or changed the number: it is killed when a call ends. Servers have the hub's own
+number, which is none, and so have all their children; they are never touched.
 
 Adopted children that died are waited for while calls run and when one ends. Those of servers (orphaned while
 a call ran) cannot be told from servers, and stay zombies once they die, until the hub ends.

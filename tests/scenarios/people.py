@@ -27,6 +27,10 @@ class Shown:
         return self.data[self.buttons.index(label)]
 
 
+HandIn = Callable[[str], Awaitable[None]]
+"""Hands in another command for a call."""
+
+
 class Person(Protocol):
     """One person on one platform."""
 
@@ -49,6 +53,14 @@ class Person(Protocol):
 
     async def change(self, card: Shown, command: str) -> None:
         """They have the card's call run this command instead."""
+        ...
+
+    async def begins_change(self, card: Shown) -> HandIn:
+        """They are about to; what is returned has it done, whatever happened meanwhile."""
+        ...
+
+    def refusals(self) -> Sequence[str]:
+        """Why changes of theirs were not taken, as they read it."""
         ...
 
     async def until(self, holds: Callable[[], object]) -> None:
@@ -130,9 +142,21 @@ class OnTelegram:
 
     async def change(self, card: Shown, command: str) -> None:
         """See Person."""
-        await self._settled()
-        self._telegram.user_sends_text(self._me, f"command: {command}", reply_to=card.id)
-        await self._telegram.wait_confirmed(timeout_s=LIMIT_S)
+        await (await self.begins_change(card))(command)
+
+    async def begins_change(self, card: Shown) -> HandIn:
+        """See Person."""
+
+        async def hand_in(command: str) -> None:
+            await self._settled()
+            self._telegram.user_sends_text(self._me, f"command: {command}", reply_to=card.id)
+            await self._telegram.wait_confirmed(timeout_s=LIMIT_S)
+
+        return hand_in
+
+    def refusals(self) -> Sequence[str]:
+        """See Person."""
+        return [one.text for one in self.shown()]
 
     async def until(self, holds: Callable[[], object]) -> None:
         """See Person."""
@@ -184,11 +208,26 @@ class OnSlack:
 
     async def change(self, card: Shown, command: str) -> None:
         """See Person."""
+        await (await self.begins_change(card))(command)
+
+    async def begins_change(self, card: Shown) -> HandIn:
+        """See Person."""
+        before = {*self._slack.views}
         await self.press(card, EDIT)
-        view = await self._slack.wait_view(self._me, LIMIT_S)
+        view = await self._slack.wait_for(
+            lambda: next((one for one in self._slack.views.values() if one.id not in before), None), LIMIT_S
+        )
         shown = {block["block_id"]: block["element"].get("initial_value") for block in view.body["blocks"]}
-        handed_in = self._slack.user_submits_view(self._me, view.id, {**shown, "command": command})
-        assert (await self._slack.wait_settled(handed_in.id, LIMIT_S)).state == "acked"
+
+        async def hand_in(command: str) -> None:
+            handed_in = self._slack.user_submits_view(self._me, view.id, {**shown, "command": command})
+            assert (await self._slack.wait_settled(handed_in.id, LIMIT_S)).state == "acked"
+
+        return hand_in
+
+    def refusals(self) -> Sequence[str]:
+        """See Person."""
+        return [text for view in self._slack.views.values() for text in (view.errors or {}).values()]
 
     async def until(self, holds: Callable[[], object]) -> None:
         """See Person."""
@@ -239,10 +278,22 @@ class OnDiscord:
 
     async def change(self, card: Shown, command: str) -> None:
         """See Person."""
+        await (await self.begins_change(card))(command)
+
+    async def begins_change(self, card: Shown) -> HandIn:
+        """See Person."""
         pressed = self._discord.user_presses_button(self._me, card.id, custom_id=card.carried(EDIT))
         await self._discord.wait_interaction(pressed.id, LIMIT_S)
-        handed_in = self._discord.user_submits_modal(pressed.id, {"command": command})
-        assert (await self._discord.wait_interaction(handed_in.id, LIMIT_S)).failure is None
+
+        async def hand_in(command: str) -> None:
+            handed_in = self._discord.user_submits_modal(pressed.id, {"command": command})
+            assert (await self._discord.wait_interaction(handed_in.id, LIMIT_S)).failure is None
+
+        return hand_in
+
+    def refusals(self) -> Sequence[str]:
+        """See Person."""
+        return self.asides()
 
     async def until(self, holds: Callable[[], object]) -> None:
         """See Person."""

@@ -25,6 +25,7 @@ escalate_to = "team:leads"
 users = ["{LEA_ID}"]
 """
 ONE, *OTHERS = CASTS
+OUTDATED = "Somebody changed this call after"
 ALL = pytest.mark.parametrize(
     "cast", [ONE, *(pytest.param(other, marks=pytest.mark.slow) for other in OTHERS)], ids=str
 )
@@ -109,6 +110,28 @@ async def test_who_presses_what_the_call_was_has_not_agreed_to_what_it_became(
         await team.lea.press(stale, "Approve")
         await told(team.lea, "Already settled: Approved by Lea")
         assert team.lines == ["changed"]
+
+
+@ALL
+async def test_a_change_begun_before_another_persons_is_not_taken(tmp_path: Path, cast: Cast) -> None:
+    """It would take the other one back without anybody having decided so."""
+    async with open_team(tmp_path, cast=cast) as team:
+        team.ben.say(RUN)
+        owners, leas = await card(team.owner), await card(team.lea)
+        leas_hand_in = await team.lea.begins_change(leas)
+        await team.owner.change(owners, "echo changed >> out.txt")
+        await team.lea.until(lambda: any("echo changed" in one.text for one in team.lea.shown()))
+        await leas_hand_in("echo overwritten >> out.txt")
+        await team.lea.until(lambda: any(OUTDATED in why for why in team.lea.refusals()))
+        assert not count(team.owner, "overwritten")
+        owners_hand_in = await team.owner.begins_change(await card(team.owner))
+        await team.lea.change(await card(team.lea), "echo both >> out.txt")
+        await team.owner.until(lambda: any("echo both" in one.text for one in team.owner.shown()))
+        await owners_hand_in("echo overwritten >> out.txt")
+        await team.owner.until(lambda: any(OUTDATED in why for why in team.owner.refusals()))
+        await team.owner.press(await card(team.owner), "Approve")
+        await hears(team.ben, "Done:")
+        assert team.lines == ["both"]
 
 
 @pytest.mark.slow

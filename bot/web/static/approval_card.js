@@ -197,7 +197,9 @@ class ApprovalCard {
 
   #approveEdited() {
     const edited = this.#form?.read();
-    if (edited) this.#decide({ action: "approve", arguments: edited });
+    // By its position: see the buttons.
+    const approve = this.approval?.choices.find((choice) => choice.option === "approve");
+    if (edited) this.#decide({ action: String(approve?.index ?? "approve"), arguments: edited });
   }
 
   /** @param {{action: string, arguments?: Object<string, any>, text?: string}} decision */

@@ -47,14 +47,19 @@ def view(tx: Transaction, prompt_id: str) -> PromptView | None:
 
 def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> PromptView | None:
     """The open prompt that a message on a channel is a card of."""
+    found = card_with(tx, channel, ref)
+    return None if found is None else view(tx, found[0])
+
+
+def card_with(tx: Transaction, channel: str, ref: MessageRef) -> tuple[str, str] | None:
+    """The id of that prompt, and the card as it was first sent (JSON)."""
     rows = tx.all(
-        "SELECT o.prompt_id, o.refs FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
+        "SELECT o.prompt_id, o.refs, o.message FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
         " WHERE p.state = 'open' AND o.channel = ? AND o.edit_of IS NULL",
         channel,
     )
-    found = (prompt_id for prompt_id, refs in rows if ref in refs_from_json(refs))
-    prompt_id = next(found, None)
-    return None if prompt_id is None else view(tx, prompt_id)
+    found = ((prompt_id, message) for prompt_id, refs, message in rows if ref in refs_from_json(refs))
+    return next(found, None)
 
 
 def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[PromptView, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
 from core.prompts import Option, Prompt, PromptKind
-from core.store.codec import refs_from_json
+from core.store.codec import message_from_json, refs_from_json
 from core.store.rows import Draft, PromptView, TurnStart
 from core.store.sqlite import feed, prompts
 from core.store.sqlite.outbox import Cause, enqueue
@@ -33,10 +33,10 @@ class PromptTending:
     _writer: Writer
     _reader: ReaderThread
 
-    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> str | None:
+    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
         """See Tending."""
-        found = await self._reader.run(lambda tx: prompts.shown_as(tx, channel, ref))
-        return None if found is None else found.prompt.id
+        found = await self._reader.run(lambda tx: prompts.card_with(tx, channel, ref))
+        return None if found is None else (found[0], message_from_json(found[1]).first_choice)
 
     async def expire_prompts(
         self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]

@@ -71,9 +71,9 @@ class MemoryTalk:
         await self._did((prompt_id, choice))
         return "done"
 
-    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any]) -> str:
+    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
         """See Talk."""
-        await self._did((prompt_id, dict(arguments)))
+        await self._did((prompt_id, dict(arguments), choice))
         return "done"
 
     async def next(self) -> Event:
@@ -200,7 +200,7 @@ async def test_arguments_are_edited_and_approved_so(key: str) -> None:
         await at.screen.shows("this is not JSON")
         assert at.talk.done == []
         at.types(BACKSPACE * len('{\n  "command": "ls"\n') + '{"command": "ls -l"}\r')
-        await at.talk.did((APPROVAL.prompt_id, {"command": "ls -l"}))
+        await at.talk.did((APPROVAL.prompt_id, {"command": "ls -l"}, APPROVAL.first_choice))
 
 
 async def test_editing_that_is_left_approves_nothing_and_the_card_still_waits() -> None:

@@ -9,10 +9,10 @@ from core.consent import card_texts
 from core.conversation.answering import decided_by_word
 from core.conversation.deciding import Decisions
 from core.conversation.submission import BareAnswer
-from core.messages import EDIT, Address, ChoiceAnswer, InboundMessage, MessageRef, Sender
+from core.messages import EDIT, Address, ChoiceAnswer, InboundMessage, MessageRef, Plain, Sender, plain
 from core.prompts import Option, Options, Prompt, PromptKind, PromptState, Vote, VoteRule
 from core.store.accept import AcceptView, ShownCard, Verdict
-from core.store.effects import CastVote, ClosePrompt, EditCall, EditedCall
+from core.store.effects import CastVote, ClosePrompt, EditCall, EditedCall, EditRefused, Say
 from core.store.rows import PromptView, ThreadRow
 from core.users import Principal, Role
 from tests.contracts.store.world import CountingIds
@@ -55,9 +55,11 @@ def pressed(prompt: Prompt, position: int) -> tuple[object, ...]:
     return verdict.answer, *map(type, verdict.effects)
 
 
-def handed_in(prompt: Prompt, edit: EditedCall, *, votes: tuple[Vote, ...] = ()) -> Verdict:
+def handed_in(
+    prompt: Prompt, edit: EditedCall, *, votes: tuple[Vote, ...] = (), choice: int = APPROVE
+) -> Verdict:
     """Lea hands in a form that makes this of the call."""
-    event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, EDIT, sent_at=CHANGED_AT + 50, form="{}")
+    event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, choice, sent_at=CHANGED_AT + 50, form="{}")
     view = seen(prompt, votes)
     return Decisions(CountingIds(), CHANGED_AT + 50, edit).press(event, view)
 
@@ -126,22 +128,34 @@ def test_a_form_that_changes_it_voids_what_was_agreed_to() -> None:
     assert [type(one) for one in verdict.effects] == [EditCall, CastVote]
 
 
+@pytest.mark.parametrize("choice", [APPROVE, EDIT], ids=["of-that-call", "of-no-call"])
+def test_a_form_from_before_is_not_taken(choice: int) -> None:
+    """Nor does it count as agreed to."""
+    edit = EditedCall(replace(WAITS, first_choice=4), CHANGED.binding, '{"command": "ls"}')
+    verdict = handed_in(CHANGED, edit, choice=choice)
+    assert (verdict.answer, verdict.effects) == (card_texts.FORM_OUTDATED, ())
+    now = handed_in(CHANGED, edit, choice=2 + APPROVE)
+    assert [type(one) for one in now.effects] == [EditCall, CastVote]
+
+
+def test_a_reply_to_what_it_was_before_is_answered_with_what_it_is() -> None:
+    edit = EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
+    decisions, view = Decisions(CountingIds(), CHANGED_AT + 50, edit), seen(CHANGED)
+    verdict = decisions.replied(view.open_prompts[0], view)
+    assert verdict is not None
+    (said,) = verdict.effects
+    assert isinstance(said, Say)
+    assert said.message.blocks[0] == Plain(card_texts.REPLY_OUTDATED)
+    assert (said.message.prompt_id, said.message.first_choice) == (CHANGED.id, CHANGED.first_choice)
+    stranger = replace(view, principal=Principal("eve", Role.MEMBER, "Eve"))
+    refused = decisions.replied(view.open_prompts[0], stranger)
+    assert refused is not None
+    assert all(
+        isinstance(one, Say) and one.message == plain(card_texts.NOT_ALLOWED_HERE) for one in refused.effects
+    )
+
+
 def test_who_agreed_already_agrees_once_by_a_form_that_changes_nothing() -> None:
     lea_agreed = replace(ADA_AGREED, user_id="lea", name="Lea")
     verdict = handed_in(WAITS, SAME, votes=(lea_agreed,))
     assert (verdict.answer, verdict.effects) == (card_texts.ALREADY_VOTED, ())
-
-
-def test_nobody_changes_a_part_of_what_was_changed_after_they_wrote() -> None:
-    """The lines of a reply leave other arguments as they are, which the writer had not seen."""
-    edit = EditedCall(replace(CHANGED, binding="a third", first_choice=4), CHANGED.binding, "{}")
-    decisions = Decisions(CountingIds(), CHANGED_AT + 50, edit)
-    view = seen(CHANGED)
-    on = view.open_prompts[0]
-    early = decisions.replied(on, view, CHANGED_AT)
-    assert early is not None
-    assert early.outcome == f"refused: answer to {CHANGED.id}"
-    assert not any(isinstance(one, EditCall) for one in early.effects)
-    later = decisions.replied(on, view, CHANGED_AT + 1)
-    assert later is not None
-    assert any(isinstance(one, EditCall) for one in later.effects)
