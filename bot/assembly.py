@@ -139,4 +139,6 @@ class Answering:
         self.pairing = PairingDesk(store, ClaimRules(calling.rules.access, ids), manager)
         editable = calling.editing.editable
         self.expiry = PromptExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
-        self.recovery = BootRecovery(store, self.actors, manager, end_process, clock, ids, self.gathering)
+        self.recovery = BootRecovery(
+            store, self.actors, manager, end_process, clock, ids, self.gathering, calling.pipeline.shown
+        )

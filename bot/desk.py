@@ -11,7 +11,7 @@ from bot.errors import DeskRefused
 from bot.views import DecisionView, PairingRequestView, UserView
 from channels.webchat import WEB
 from core.clock import Clock
-from core.consent import card_texts
+from core.consent import edit_texts
 from core.conversation.access import CONSOLE
 from core.conversation.pairing import PairAs, PairingDesk
 from core.errors import InboxUnavailable, StoreUnavailable
@@ -132,7 +132,7 @@ class HubDesk:
                 where = "arguments" if field is None else f"arguments.{field}"
                 raise DeskRefused("invalid", reason, where)
             case None:
-                raise DeskRefused("refused", card_texts.NOTHING_TO_EDIT, "arguments")
+                raise DeskRefused("refused", edit_texts.NOTHING_TO_EDIT, "arguments")
             case _:
                 pass
 

@@ -14,7 +14,7 @@ from core.ids import Ids
 from core.messages import plain
 from core.ports import OutboxListener
 from core.store.base import Store
-from core.store.rows import REJOIN_US, Draft, RunningCall, TurnState, UnfinishedTurn
+from core.store.rows import REJOIN_US, CallRow, Draft, RunningCall, TurnState, UnfinishedTurn
 from core.store.units import patiently
 from core.tool import ProcessInfo
 
@@ -49,7 +49,9 @@ class BootRecovery:
         clock: Clock,
         ids: Ids,
         gathering: AlbumGathering,
+        shown: Callable[[CallRow], str],
     ) -> None:
+        """`shown`: a call's arguments as people see them."""
         self._store = store
         self._actors = actors
         self._listener = listener
@@ -57,6 +59,7 @@ class BootRecovery:
         self._clock = clock
         self._ids = ids
         self._gathering = gathering
+        self._shown = shown
 
     async def recover(self) -> Recovered:
         """Settle interrupted effects as unknown, then start unfinished and waiting turns."""
@@ -91,7 +94,12 @@ class BootRecovery:
         if call.process is not None and await self._end_process(call.process, call.call_id):
             logger.warning("ended what was left of call %s", call.call_id)
         prompt = unknown_outcome_prompt(
-            call, running.thread.id, running.requester.user_id, self._clock.now(), self._ids
+            call,
+            self._shown(call),
+            running.thread.id,
+            running.requester.user_id,
+            self._clock.now(),
+            self._ids,
         )
         card = Draft(
             running.thread.channel,

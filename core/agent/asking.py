@@ -120,9 +120,9 @@ class Asking:
     async def what_happened(self, call: CallRow) -> None:
         """The call was started and its outcome never recorded: the journal could not be written."""
         services = self._services
-        prompt = unknown_outcome_prompt(
-            call, self._thread.id, self._start.principal.user_id, services.clock.now(), services.ids
-        )
+        requester_id, now = self._start.principal.user_id, services.clock.now()
+        detail = services.pipeline.shown(call)
+        prompt = unknown_outcome_prompt(call, detail, self._thread.id, requester_id, now, services.ids)
 
         async def ask() -> tuple[OutboxRow, ...]:
             return await services.store.mark_unknown(call.call_id, prompt, [self._card(prompt)])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from core.clock import SECOND_US
-from core.consent import card_texts
+from core.consent import card_texts, edit_texts
 from core.consent.forms import filled_in
 from core.messages import Block, Choice, Code, EditForm, Message, Plain, plain
 from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies
@@ -56,7 +56,7 @@ def fitting(calls: Sequence[AskedCall]) -> int:
 def form_message(prompt: Prompt, form: EditForm) -> Message:
     """Asks for a call's arguments, where no form can be shown."""
     return Message(
-        blocks=(Plain(card_texts.FILL_IN), Code(filled_in(form.fields))),
+        blocks=(Plain(edit_texts.FILL_IN), Code(filled_in(form.fields))),
         prompt_id=prompt.id,
         first_choice=form.choice,
     )

@@ -17,10 +17,13 @@ def reminded_at(created_at: int, expires_at: int) -> int:
     return expires_at - min(REMINDED_BEFORE_S * SECOND_US, (expires_at - created_at) // 4)
 
 
-def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now: int, ids: Ids) -> Prompt:
-    """Asks what became of a call whose outcome was not recorded. The requester or an owner answers."""
-    from core.safety.plain_sight import in_plain_sight  # hubs that are interrupted are rare
+def unknown_outcome_prompt(
+    call: CallRow, detail: str, thread_id: str, requester_id: str, now: int, ids: Ids
+) -> Prompt:
+    """Asks what became of a call whose outcome was not recorded. The requester or an owner answers.
 
+    `detail`: its arguments as the card shows them on which somebody agrees to it.
+    """
     expires_at = now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US
     return Prompt(
         id=ids.prompt_id(),
@@ -30,7 +33,7 @@ def unknown_outcome_prompt(call: CallRow, thread_id: str, requester_id: str, now
         call_id=call.call_id,
         requester_id=requester_id,
         title=card_texts.unknown_title(call.tool),
-        detail=in_plain_sight(call.arguments),
+        detail=detail,
         offer=Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
         rule=VoteRule(),
         binding=call.binding or "",

@@ -5,7 +5,7 @@ prompt, changes the call it is about, or is refused with a word to the person.
 from dataclasses import replace
 from typing import assert_never
 
-from core.consent import card_texts
+from core.consent import card_texts, edit_texts
 from core.consent.cards import form_message, open_card, settled_card
 from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
 from core.conversation.answering import outcome_line
@@ -83,7 +83,7 @@ class Decisions:
         outcome, form = f"form: {on.prompt.id}", self._edit
         if event.opens_form:
             return Verdict(outcome, form=form)
-        return Verdict(outcome, (Say(form_message(on.prompt, form)),), answer=card_texts.REPLY_TO_CHANGE)
+        return Verdict(outcome, (Say(form_message(on.prompt, form)),), answer=edit_texts.REPLY_TO_CHANGE)
 
     def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
         """The call is changed, and agreed to as it is then: answers so far were to something else. Where
@@ -110,7 +110,7 @@ class Decisions:
             return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
         prompt = view.prompt.prompt
         if option is not Option.DENY and _changed_after(prompt, sent_at):
-            return refused(f"answer to {prompt.id}", card_texts.CHANGED_MEANWHILE)
+            return refused(f"answer to {prompt.id}", edit_texts.CHANGED_MEANWHILE)
         return self.vote(view.prompt, view, option, by_text=True)
 
     def vote(
@@ -170,16 +170,16 @@ def _edit_refusal(
     if refusal is not None:
         return refusal
     if answer not in {Option.APPROVE, *_GRANTING}:
-        return card_texts.EDIT_NEEDS_APPROVAL
+        return edit_texts.EDIT_NEEDS_APPROVAL
     match edit:
         case None:
-            return card_texts.NOTHING_TO_EDIT
+            return edit_texts.NOTHING_TO_EDIT
         case EditRefused(reason):
             return reason
         case EditForm():
             return None
         case EditedCall():
-            return None if edit.based_on == prompt.binding else card_texts.CHANGED_MEANWHILE
+            return None if edit.based_on == prompt.binding else edit_texts.CHANGED_MEANWHILE
 
 
 def _changed_after(prompt: Prompt, sent_at: int) -> bool:
@@ -202,7 +202,7 @@ def _outdated(event: ChoiceAnswer, prompt: Prompt) -> bool:
 def _stale(prompt: Prompt, *, by_form: bool) -> Verdict:
     """The button or the form was about a call that was changed since: whoever used it meant that one."""
     is_open = prompt.state is PromptState.OPEN
-    changed = card_texts.FORM_OUTDATED if by_form else card_texts.CHANGED_MEANWHILE
+    changed = edit_texts.FORM_OUTDATED if by_form else edit_texts.CHANGED_MEANWHILE
     word = changed if is_open else card_texts.already_settled(prompt.outcome_text or "")
     return Verdict(f"refused: answer to {prompt.id}", answer=word)
 

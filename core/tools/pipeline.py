@@ -1,7 +1,5 @@
-"""The one path of every call: lookup, validate, decide, and at execution all of it again.
-
-A refusal at any point is the call's result, in words the model can use; nothing is skipped on the way
-back from a person.
+"""The one path of every call: lookup, validate, decide, and at execution all of it again. A refusal at any
+point is the call's result, in words the model can use; nothing is skipped on the way back from a person.
 """
 
 import math
@@ -12,7 +10,7 @@ from functools import partial
 from core.clock import Clock
 from core.consent.binding import binding_hash
 from core.consent.decide import decide
-from core.consent.facts import Allow, Ask, Autonomous, CallFacts, Decision, Deny, Interactive, Mode
+from core.consent.facts import Allow, Ask, CallFacts, Decision, Deny, Interactive, Mode
 from core.consent.laws import ConsentLaws
 from core.errors import InvalidArguments, ToolNotFound
 from core.ids import Ids
@@ -28,7 +26,16 @@ from core.tools.agreement import agreed, outdated
 from core.tools.execution import RunningCall, run_call
 from core.tools.halt import REASON, ToolHalt
 from core.tools.intents import CallHook, Intents, journalled
-from core.tools.prepared import NeedsPerson, Prepared, PutsQuestion, Ready, Refused, detail_of
+from core.tools.prepared import (
+    NeedsPerson,
+    Prepared,
+    PutsQuestion,
+    Ready,
+    Refused,
+    detail_of,
+    detail_of_call,
+    ready_or_question,
+)
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
@@ -64,12 +71,7 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
         self.laws = settings.laws
-        self._halt = halt or ToolHalt()
-
-    @property
-    def halt(self) -> ToolHalt:
-        """The switch that stops all of them."""
-        return self._halt
+        self.halt = halt or ToolHalt()
 
     def offered(
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
@@ -97,6 +99,10 @@ class CallPipeline:
         except ToolNotFound:
             return frozenset()
 
+    def shown(self, call: CallRow) -> str:
+        """The call's arguments as people see them, also where its tool is gone."""
+        return detail_of_call(call, self._registry)
+
     def argument_names(self, name: str) -> Collection[str]:
         """What the tool of this name takes."""
         try:
@@ -113,11 +119,11 @@ class CallPipeline:
         mode: Mode = INTERACTIVE,
     ) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
-        if self._halt.halted:
+        if self.halt.halted:
             return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
         try:
             tool, arguments = self._read(call)
-            ready = _ready(tool, arguments, mode)
+            ready = ready_or_question(tool, arguments, mode)
         except ToolNotFound as error:
             return Refused(_result(call, ResultStatus.ERROR, str(error)))
         except InvalidArguments as error:
@@ -194,7 +200,7 @@ class CallPipeline:
             principal, thread_id, call.call_id, settings.workspace, timeout_s, process_started
         )
         return await run_call(
-            call.call_id, tool, ready.arguments, context, self._clock, settings.result_limits, self._halt
+            call.call_id, tool, ready.arguments, context, self._clock, settings.result_limits, self.halt
         )
 
     def _read(self, call: CallRow) -> tuple[Tool, Arguments]:
@@ -237,13 +243,6 @@ class CallPipeline:
         )
         digests = tool.digests(arguments) if tool.digests is not None else None
         return f"{hashed()}.{hashed(file_digests=digests)}" if digests else hashed()
-
-
-def _ready(tool: Tool, arguments: Arguments, mode: Mode) -> Ready | PutsQuestion:
-    """What is to be done once nothing stands against the call. Raises InvalidArguments."""
-    if tool.asks is None or isinstance(mode, Autonomous):
-        return Ready(tool, arguments)
-    return PutsQuestion(tool, tool.asks(arguments))
 
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:

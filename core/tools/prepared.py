@@ -3,8 +3,12 @@
 import json
 from dataclasses import dataclass
 
-from core.consent.facts import Ask, DenyReason
+from core.consent.facts import Ask, Autonomous, DenyReason, Mode
+from core.errors import InvalidArguments, ToolNotFound
+from core.safety.validation import read_arguments
+from core.store.rows import CallRow
 from core.tool import Arguments, Question, Tool
+from core.tools.registry import ToolRegistry
 from core.transcript import ToolResult
 
 
@@ -53,10 +57,12 @@ def detail_of(tool: Tool, arguments: Arguments) -> str:
     What goes on over several lines is indented then, so that it cannot pass for another argument; what would
     not be seen is named, see safety.plain_sight.
     """
+    return _shown(arguments, tool.sensitive)
+
+
+def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
     shown = {
-        name: "•••" if name in tool.sensitive else value
-        for name, value in arguments.items()
-        if value is not None
+        name: "•••" if name in sensitive else value for name, value in arguments.items() if value is not None
     }
     texts = [value for value in shown.values() if isinstance(value, str)]
     if len(shown) == 1 and len(texts) == 1:
@@ -75,3 +81,28 @@ def as_seen(text: str) -> str:
     mixed = look_alikes(text)
     shown = in_plain_sight(text)
     return f"{shown}\n[not Latin: {'; '.join(map(spelt, mixed))}]" if mixed else shown
+
+
+def ready_or_question(tool: Tool, arguments: Arguments, mode: Mode) -> Ready | PutsQuestion:
+    """What is to be done once nothing stands against the call. Raises InvalidArguments."""
+    if tool.asks is None or isinstance(mode, Autonomous):
+        return Ready(tool, arguments)
+    return PutsQuestion(tool, tool.asks(arguments))
+
+
+def detail_of_call(call: CallRow, registry: ToolRegistry) -> str:
+    """A journalled call's arguments like that, as its tool reads them; as they are where it cannot read them,
+    or is gone."""
+    try:
+        tool = registry.lookup(call.tool)
+    except ToolNotFound:
+        tool = None
+    try:
+        given = read_arguments(call.arguments)
+    except InvalidArguments:
+        return as_seen(call.arguments)
+    try:
+        arguments = given if tool is None else tool.validate(given)
+    except InvalidArguments:
+        arguments = given
+    return _shown(arguments, frozenset() if tool is None else tool.sensitive)

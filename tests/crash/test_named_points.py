@@ -63,5 +63,7 @@ async def test_a_child_that_outlives_its_hub_is_gone_before_anybody_is_asked(
             await town.kill()
             assert survivors(town)
             await town.start()
-            await town.telegram.wait_text(OWNER, UNKNOWN, timeout_s=LIMIT_S)
+            asked = await town.telegram.wait_text(OWNER, UNKNOWN, timeout_s=LIMIT_S)
             assert not survivors(town)
+            assert '{"' not in asked.text, "it shows the call as the card does on which it was agreed to"
+            assert "\ncommand: " in asked.text

@@ -30,6 +30,8 @@ def judge(choice: str, directory: Path, texts: Sequence[str], model: ModelSimula
     assert out.read_text().split() == [LINE] * times
     (card,) = [text for text in texts if UNKNOWN in text]
     assert card.endswith(outcome)
+    assert '{"' not in card, "it shows the call as the card does on which it was agreed to"
+    assert "command: " in card
     (heard,) = {m["content"] for m in model.log[-1].body["messages"] if m["role"] == "tool"}
     assert told in heard
 

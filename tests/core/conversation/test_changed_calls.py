@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.consent import card_texts
+from core.consent import card_texts, edit_texts
 from core.conversation.answering import decided_by_word
 from core.conversation.deciding import Decisions
 from core.conversation.submission import BareAnswer
@@ -70,7 +70,7 @@ def written(text: str, sent_at: int) -> InboundMessage:
 
 def test_a_button_from_before_is_no_answer() -> None:
     for position in (APPROVE, DENY):
-        assert pressed(CHANGED, position) == (card_texts.CHANGED_MEANWHILE,)
+        assert pressed(CHANGED, position) == (edit_texts.CHANGED_MEANWHILE,)
     assert pressed(WAITS, APPROVE) == (card_texts.vote_counted(1), CastVote)
 
 
@@ -133,19 +133,19 @@ def test_a_form_from_before_is_not_taken(choice: int) -> None:
     """Nor does it count as agreed to."""
     edit = EditedCall(replace(WAITS, first_choice=4), CHANGED.binding, '{"command": "ls"}')
     verdict = handed_in(CHANGED, edit, choice=choice)
-    assert (verdict.answer, verdict.effects) == (card_texts.FORM_OUTDATED, ())
+    assert (verdict.answer, verdict.effects) == (edit_texts.FORM_OUTDATED, ())
     now = handed_in(CHANGED, edit, choice=2 + APPROVE)
     assert [type(one) for one in now.effects] == [EditCall, CastVote]
 
 
 def test_a_reply_to_what_it_was_before_is_answered_with_what_it_is() -> None:
-    edit = EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
+    edit = EditRefused(edit_texts.REPLY_OUTDATED, outdated=True)
     decisions, view = Decisions(CountingIds(), CHANGED_AT + 50, edit), seen(CHANGED)
     verdict = decisions.replied(view.open_prompts[0], view)
     assert verdict is not None
     (said,) = verdict.effects
     assert isinstance(said, Say)
-    assert said.message.blocks[0] == Plain(card_texts.REPLY_OUTDATED)
+    assert said.message.blocks[0] == Plain(edit_texts.REPLY_OUTDATED)
     assert (said.message.prompt_id, said.message.first_choice) == (CHANGED.id, CHANGED.first_choice)
     stranger = replace(view, principal=Principal("eve", Role.MEMBER, "Eve"))
     refused = decisions.replied(view.open_prompts[0], stranger)

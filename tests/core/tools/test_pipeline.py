@@ -84,6 +84,17 @@ def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
     assert not prepared.ask.allow_always
 
 
+def test_what_is_asked_about_later_is_shown_alike() -> None:
+    """Whether it has happened, say: with what the tool reads in it, and nothing hidden."""
+    made, asked_for = pipeline(), call(arguments='{"amount": "5"}')
+    prepared = made.prepare(asked_for, OWNER, THREAD, Standing())
+    assert isinstance(prepared, NeedsPerson)
+    assert made.shown(asked_for) == prepared.detail
+    gone = call("gone", '{"text": "a\u200bb\\n  two", "more": [1]}')
+    assert made.shown(gone) == "text: a[U+200B]b\n      two\nmore: [1]"
+    assert made.shown(call("gone", "{no JSON")) == "{no JSON"
+
+
 def test_an_approved_call_is_ready_with_the_arguments_shown() -> None:
     made = pipeline()
     prepared = made.prepare(approved(made, call()), OWNER, THREAD, Standing())
