@@ -16,6 +16,7 @@ from core.safety.shell.paths import is_vital, normal
 from core.safety.shell.patterns import pattern_of, program_of
 from core.safety.shell.programs import by_arguments
 from core.safety.shell.runners import WRAPPERS
+from core.safety.shell.scripts import files_run
 from core.safety.shell.services import acts_on_data
 from core.safety.shell.surroundings import of_assignment, of_redirect, of_word
 from core.safety.shell.syntax import parse, readings
@@ -176,10 +177,7 @@ class _Judge:
         self._runs_texts |= program in _RUN_TEXTS
         if program in SPEAK:
             self._texts.append(" ".join(args.texts))
-        if "/" in written:
-            self._run_files.add(normal(written))
-        if program in names.SHELLS or program in names.INTERPRETERS or program in ("source", "."):
-            self._run_files.update(normal(path) for path in args.positionals[:1])
+        self._run_files.update(files_run(program, written, args))
         if program in names.FETCHERS or program in ("tee", "cp", "mv", "dd", "ln"):
             self._written.update(normal(text.removeprefix("of=")) for text in args.texts)
         if program in _ENTERS:

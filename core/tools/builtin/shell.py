@@ -29,8 +29,6 @@ LIMITS = use_limits(per_minute=30, per_hour=300)
 
 _OWN_SHARE_OF_DEADLINE = 0.9
 """The command is stopped before its call is: then what it printed so far can still be told."""
-_MOST_SCRIPTS = 20
-"""More files that one line runs are not bound to consent: reading them takes time."""
 _SHELLS = ("/bin/bash", "/bin/sh")
 
 _SAFE_NAMES = frozenset(
@@ -69,20 +67,25 @@ def shell_tool(
     orphans = Orphans()
     shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
-    def places() -> "ClosedPlaces | None":
-        return None if workspace is None else _closed_places(workspace, closed, safe)
+    def rate(arguments: Arguments) -> Risk:
+        if workspace is None:
+            return rate_shell(arguments)
+        return rate_shell(arguments, _closed_places(workspace, closed, safe), guard(workspace))
 
     def scripts(arguments: Arguments) -> Mapping[str, str]:
+        return digests_of_scripts(arguments, guard(workspace)) if workspace is not None else {}
+
+    def guard(root: Path) -> "PathGuard":
         from core.safety.paths import PathGuard  # see rate_shell
 
-        return digests_of_scripts(arguments, PathGuard(workspace, closed)) if workspace is not None else {}
+        return PathGuard(root, closed)
 
     @tool(
         name="shell",
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
         data=Data.SHARED,
-        rate=lambda arguments: rate_shell(arguments, places()),
+        rate=rate,
         digests=None if workspace is None else scripts,
         timeout_s=TOOL_TIMEOUT_S,
         limits=limits,
@@ -119,26 +122,29 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept, **_QUIET}
 
 
-def rate_shell(arguments: Arguments, closed: "ClosedPlaces | None" = None) -> Risk:
-    """The risk of the command line a call asks for."""
+def rate_shell(
+    arguments: Arguments, closed: "ClosedPlaces | None" = None, guard: "PathGuard | None" = None
+) -> Risk:
+    """The risk of the command line a call asks for. With a `guard` what "always" would cover holds as long as
+    the files that the line runs are what they are now."""
     from core.safety.shell import rate_command_line  # its parser: 1 MB, of no use before there is a command
 
     rating = rate_command_line(str(arguments.get("command", "")), closed)
     requirement = Requirement.ALWAYS_ASK if rating.high else Requirement.ASK
-    return Risk(requirement, pattern=rating.pattern, blocked=rating.blocked, reason=rating.reason)
+    pattern = rating.pattern
+    if guard is not None and pattern is not None and rating.runs and not rating.high:
+        from core.tools.builtin.scripts import as_they_are  # few lines run files
+
+        pattern = as_they_are(pattern, rating.runs, guard)
+    return Risk(requirement, pattern=pattern, blocked=rating.blocked, reason=rating.reason)
 
 
 def digests_of_scripts(arguments: Arguments, guard: "PathGuard") -> Mapping[str, str]:
-    """Of the workspace's files that a command line runs: who agrees to `sh build.sh` agrees to what it says.
-
-    Files it only reads or writes are not among them: they may change for good reasons while a person thinks,
-    and which they are can't be told from the line.
-    """
-    from core.safety.digests import file_digest
+    """See scripts.digests_of."""
     from core.safety.shell import rate_command_line
+    from core.tools.builtin.scripts import digests_of
 
-    runs = rate_command_line(str(arguments.get("command", ""))).runs[:_MOST_SCRIPTS]
-    return {path: file_digest(guard, path) for path in runs if guard.refusal(path) is None}
+    return digests_of(rate_command_line(str(arguments.get("command", ""))).runs, guard)
 
 
 async def _run(

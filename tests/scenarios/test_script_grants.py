@@ -1,0 +1,35 @@
+"""Always on a line that runs a script covers the script as it was, however it is changed afterwards."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+
+from tests.scenarios.house import OWNER, House, open_house
+
+ALWAYS = 2
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path) as opened:
+        yield opened
+
+
+async def test_always_on_a_script_asks_again_once_the_script_is_another(house: House) -> None:
+    script = house.workspace / "tidy.sh"
+    script.write_text("touch tidied-$(ls | wc -l)\n")
+    house.telegram.user_sends_text(OWNER, "please run: sh tidy.sh")
+    card = await house.card(OWNER)
+    assert "Always would grant shell: sh tidy.sh [tidy.sh unchanged, " in card.text
+    await house.pressed(OWNER, card, ALWAYS)
+    await house.telegram.wait_text(OWNER, "Done:")
+    house.telegram.user_sends_text(OWNER, "please run: sh tidy.sh")
+    await house.telegram.wait_for(lambda: sum("Done:" in said for said in house.says(OWNER)) == 2)
+    assert len(list(house.workspace.glob("tidied-*"))) == 2
+
+    script.write_text("touch taken-over\n")
+    house.telegram.user_sends_text(OWNER, "please run: sh tidy.sh")
+    await house.card(OWNER)
+    assert not (house.workspace / "taken-over").exists()
+    house.telegram.user_sends_text(OWNER, "/stop")
