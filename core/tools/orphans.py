@@ -13,19 +13,12 @@ a call ran) cannot be told from servers, and stay zombies once they die, until t
 import contextlib
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from core.tools.processes import all_pids, chase, give_number, kill, number_borne, number_of
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PROC = Path("/proc")
 _GONE = frozenset({b"Z", b"X"})
-
-
-class _Seen(NamedTuple):
-    pid: int
-    parent: int
-    dead: bool
 
 
 class Orphans:
@@ -83,8 +76,7 @@ class Orphans:
         """Wait for all of them. To be called in a thread of its own: it looks at every process."""
         hub, own = os.getpid(), _own_number()
         for pid in _numbered():
-            seen = _seen(pid)
-            if seen is not None and seen.dead and seen.parent == hub and self._is_adopted(pid, own):
+            if _looked_at(pid) == (hub, True) and self._is_adopted(pid, own):
                 _bury(pid)
 
     def _strayed(self, pid: int) -> bool:
@@ -121,20 +113,21 @@ def _bury(pid: int) -> None:
 
 def _descends(pid: int) -> bool:
     """Whether it lives, and the hub is above it."""
-    seen, hub = _seen(pid), os.getpid()
-    if seen is None or seen.dead:
+    hub, (above, dead) = os.getpid(), _looked_at(pid)
+    if dead:
         return False
-    while seen is not None and seen.parent != hub:
-        seen = _seen(seen.parent)
-    return seen is not None
+    while above not in (0, hub):
+        above, _ = _looked_at(above)
+    return above == hub
 
 
-def _seen(pid: int) -> _Seen | None:
+def _looked_at(pid: int) -> tuple[int, bool]:
+    """The number of its parent, 0 where there is none, and whether it is dead."""
     try:
         state, parent = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[:2]
     except (OSError, ValueError):
-        return None
-    return _Seen(pid, int(parent), state in _GONE)
+        return 0, True
+    return int(parent), state in _GONE
 
 
 def _adopt(adopts: bool) -> None:
