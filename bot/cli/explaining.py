@@ -36,6 +36,10 @@ def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> Non
 
     JSON: an object of `events`, `noise` and `audit`, in both cases.
     """
+    if key is not None and not key.strip():
+        raise CommandFailed(
+            "Give an event's key, such as tg:12345:m:7:8; `hubbub why` lists the newest ones."
+        )
     told = asked(path, lambda reader: _told(reader, key, limit))
     if key is not None:
         told = replace(told, records=_recorded(path, told.events))

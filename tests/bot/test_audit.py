@@ -182,6 +182,12 @@ def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Pa
     assert "json denied" in shown
 
 
+def test_who_gives_why_an_empty_key_is_told_what_a_key_is(tmp_path: Path) -> None:
+    ended = command(tmp_path, "why", " ")
+    assert ended.code == 1
+    assert "Give an event's key, such as tg:12345:m:7:8;" in ended.err
+
+
 def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
     page = json.loads(command(directory, "policy", "test", "--json", *words).out)
     assert (page["judged"], page["left_out"]) == (4, 1)
