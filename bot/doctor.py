@@ -1,6 +1,7 @@
 """Looks at everything the hub needs, and says of each thing how it is and what to do about it.
 
-Changes nothing: no file is made, no schema upgraded, nothing sent to anybody.
+While a hub runs, it is asked about its channels and servers; otherwise the port, the platforms and, by their
+answers, the clock are tried. Changes nothing: no file is made, no schema upgraded, nothing sent to anybody.
 """
 
 import fcntl
