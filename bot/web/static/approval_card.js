@@ -1,11 +1,10 @@
 /** A question to people: what is asked, the exact arguments, the answers, an edit before saying yes. */
 
 import * as api from "./api.js";
-import { codeView } from "./blocks.js";
-import { announce, button, h, icon } from "./dom.js";
-import { clip, fromNow } from "./format.js";
+import { aboutView, asks, callViews, freeTextForm, settledView } from "./approval_views.js";
 import { ArgumentsForm } from "./arguments_form.js";
-import { complaint, timeView } from "./parts.js";
+import { announce, button, h, icon } from "./dom.js";
+import { complaint } from "./parts.js";
 
 const GOES_ON = new Set(["approve", "happened", "continue"]);
 
@@ -83,9 +82,8 @@ class ApprovalCard {
     return this.approval?.state === "open";
   }
 
-  /** Whether it is a question of the assistant's own, and not about a call. */
   get #asks() {
-    return (this.approval?.kind ?? this.item?.prompt_kind) === "question";
+    return asks(this.approval, this.item);
   }
 
   #render() {
@@ -95,47 +93,19 @@ class ApprovalCard {
     this.element.classList.toggle("closed", !this.#open);
     this.#say("");
     const grants = this.#open && approval?.may_decide && approval.always;
-    this.body.replaceChildren(...this.#about(reason), ...this.#what(), ...(grants ? [h("p", {}, grants)] : []));
-    this.actions.replaceChildren(...(this.#open ? this.#answers() : this.#settled()));
+    this.body.replaceChildren(
+      ...reason.map((line) => h("p", { class: "reason" }, line)),
+      ...(approval ? [aboutView(approval, this.link)] : []),
+      ...this.#what(),
+      ...(grants ? [h("p", {}, grants)] : []),
+    );
+    this.actions.replaceChildren(...(this.#open ? this.#answers() : [settledView(approval, item)]));
   }
 
-  /** Why, who and how long. @param {string[]} reason */
-  *#about(reason) {
-    for (const line of reason) yield h("p", { class: "reason" }, line);
-    const { approval } = this;
-    if (!approval) return;
-    const who = clip(approval.requester.name || "somebody", 60);
-    const parts = [h("span", {}, `${this.#asks ? "For" : "Asked by"} ${who} on ${approval.channel}`)];
-    if (this.#open) {
-      parts.push(timeView(approval.expires_at, `expires ${fromNow(approval.expires_at)}`));
-    } else parts.push(timeView(approval.opened_at));
-    if (this.#open && approval.quorum > 1) parts.push(h("span", {}, agreed(approval)));
-    if (this.link) parts.push(h("a", { href: this.link }, "Open conversation"));
-    yield h("p", { class: "meta" }, ...parts);
-  }
-
-  /** The call itself. */
+  /** The call itself, or the form in which it is edited. */
   *#what() {
-    const { approval, item } = this;
-    if (approval?.tool && approval.arguments && !this.#asks) {
-      if (this.#form) yield this.#form.element;
-      else yield argumentsView(approval.tool, approval.shown);
-      return;
-    }
-    if (approval?.calls.length) {
-      yield* approval.calls.map(askedCall);
-      return;
-    }
-    const lines = approval?.details.length ? approval.details : (item?.lines ?? []);
-    if (lines.length) yield codeView(lines.join("\n"), approval?.tool ?? (this.#asks ? "" : "arguments"));
-  }
-
-  *#settled() {
-    const outcome = this.approval?.outcome;
-    const text = outcome?.text ?? this.item?.outcome;
-    if (text) yield h("p", { class: "outcome" }, h("span", {}, text), outcome ? timeView(outcome.at) : null);
-    else if (this.approval) yield h("p", { class: "outcome muted" }, "Settled.");
-    else yield h("p", { class: "outcome muted" }, "No longer open.");
+    if (this.#form && this.approval?.tool && !this.#asks) yield this.#form.element;
+    else yield* callViews(this.approval, this.item);
   }
 
   *#answers() {
@@ -159,27 +129,8 @@ class ApprovalCard {
     if (approval.editable && approval.arguments) {
       yield this.#button("Edit…", "quiet", () => this.#edit(true), { data: { action: "edit" } });
     }
-    if (approval.free_text) yield this.#freeText();
-  }
-
-  #freeText() {
-    const field = h("input", {
-      type: this.approval?.secret ? "password" : "text",
-      autocomplete: "off",
-      "aria-label": "Your answer",
-      placeholder: "Your answer",
-      maxlength: "4000",
-    });
-    const submit = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (field.value.trim()) this.#decide({ action: "0", text: field.value.trim() });
-    };
-    return h(
-      "form",
-      { class: "free-text", on: { submit } },
-      field,
-      h("button", { type: "submit", class: "button primary" }, "Answer"),
-    );
+    const answer = (/** @type {string} */ text) => this.#decide({ action: "0", text });
+    if (approval.free_text) yield freeTextForm(approval.secret, answer);
   }
 
   /** @param {string} label @param {string} look @param {() => void} onClick */
@@ -255,27 +206,4 @@ class ApprovalCard {
     for (const one of this.actions.querySelectorAll("button"))
       one.setAttribute("aria-disabled", String(busy));
   }
-}
-
-/** One of several calls that are asked about together. */
-function askedCall({ tool, reason, lines }, index) {
-  const heading = h("h4", {}, `${index + 1}. ${tool}`);
-  const why = reason ? h("p", { class: "reason" }, reason) : null;
-  return h("section", { class: "asked-call" }, heading, why, codeView(lines.join("\n"), tool));
-}
-
-/** @param {Approval} approval */
-function agreed({ votes, quorum }) {
-  return `${votes.length} of ${quorum} agreed${votes.length ? `: ${clip(votes.join(", "), 80)}` : ""}`;
-}
-
-/** A single text is the call in full; several are shown by name. @param {string} tool @param {Approval["shown"]} shown */
-function argumentsView(tool, shown) {
-  if (!shown.length) return h("p", { class: "muted" }, `${tool}, without arguments`);
-  if (shown.length === 1) return codeView(shown[0].text, shown[0].name);
-  return h(
-    "dl",
-    { class: "arguments" },
-    ...shown.flatMap(({ name, text }) => [h("dt", {}, name), h("dd", {}, text)]),
-  );
 }

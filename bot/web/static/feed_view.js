@@ -1,29 +1,19 @@
 /** A conversation on the screen: grows at its end, keeps what people look at in place. */
 
 import { approvalCard } from "./approval_card.js";
-import { plainView } from "./blocks.js";
 import { announce, button, h, icon } from "./dom.js";
 import { clip, dayKey, dayName } from "./format.js";
 import { messageView, StepsView } from "./message_view.js";
+import { PendingMessages } from "./pending_messages.js";
 
 /** How far from the end still counts as reading the end. */
 const NEAR_END_PX = 80;
-/** A message that was taken is in the conversation by then, unless it waits. */
-const ARRIVAL_MS = 3_000;
-const WAITS = "waits for its turn";
 const STEP_KINDS = new Set(["call", "result"]);
 const TOLD = new Set(["assistant", "operator", "notice"]);
-
-/** @typedef {{text: string, element: HTMLElement, waits: boolean}} Pending */
 
 /** For those who listen. Questions are told of by the count of what waits, on every page. @param {Item} item */
 export function tell(item) {
   if (item.text && TOLD.has(item.kind)) announce(clip(item.text, 280));
-}
-
-/** What was said, or what was sent. @param {{text?: string, attachments?: FileInfo[]}} said */
-function words({ text, attachments }) {
-  return text || (attachments ?? []).map((file) => file.name).join(", ");
 }
 
 export class FeedView {
@@ -34,7 +24,6 @@ export class FeedView {
   #day = "";
   #atEnd = true;
   #unread = 0;
-  /** @type {Pending[]} */ #pending = [];
 
   /**
    * @param {import("./feed.js").Feed} feed
@@ -46,10 +35,12 @@ export class FeedView {
     this.list = h("div", { class: "feed-items" });
     this.live = h("div", { class: "message assistant live", hidden: true });
     this.older = button("Show earlier messages", () => this.#older(), { class: "button quiet older" });
+    const column = h("div", { class: "feed-column" }, this.older, this.list, this.live);
+    this.pending = new PendingMessages(column);
     this.scroller = h(
       "div",
       { class: "feed", tabindex: "0", role: "region", "aria-label": "Messages" },
-      h("div", { class: "feed-column" }, this.older, this.list, this.live),
+      column,
     );
     this.jump = h(
       "button",
@@ -61,9 +52,9 @@ export class FeedView {
     this.scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     this.resized = new ResizeObserver(() => this.#follow());
     this.resized.observe(this.scroller);
-    this.resized.observe(this.scroller.firstElementChild);
+    this.resized.observe(column);
     this.#rebuild();
-    for (const said of feed.queued) this.#pend(words(said), said.sender.name, WAITS).entry.waits = true;
+    for (const said of feed.queued) this.pending.queued(said);
   }
 
   close() {
@@ -76,47 +67,11 @@ export class FeedView {
     this.#setUnread(0);
   }
 
-  /**
-   * A message on its way: shown until the conversation holds it. @param {string} text
-   * @returns {{gone: () => void, taken: (waits: boolean) => void}} `waits`: until the turn that runs is over
-   */
+  /** A message on its way; see PendingMessages.sending. @param {string} text */
   sending(text) {
-    const { entry, state } = this.#pend(text, "You", "sending…");
+    const sent = this.pending.sending(text);
     this.toEnd();
-    const taken = (/** @type {boolean} */ waits) => {
-      entry.waits = waits;
-      if (waits) state.textContent = WAITS;
-      // What became a command's answer never comes back as a message.
-      else setTimeout(() => this.#arrived(entry), ARRIVAL_MS);
-    };
-    return { gone: () => this.#arrived(entry), taken };
-  }
-
-  /** @param {string} text @param {string} who @param {string} how it is with it */
-  #pend(text, who, how) {
-    const state = h("span", {}, how);
-    const element = h(
-      "article",
-      { class: "message user sending" },
-      h("header", {}, h("span", { class: "who" }, who), state),
-      plainView(text),
-    );
-    const entry = { text, element, waits: false };
-    this.#pending.push(entry);
-    this.live.parentElement?.append(element);
-    return { entry, state };
-  }
-
-  /** @param {Pending | undefined} entry */
-  #arrived(entry) {
-    if (!entry) return;
-    entry.element.remove();
-    this.#pending = this.#pending.filter((one) => one !== entry);
-  }
-
-  /** Where nothing runs any more, nothing waits for its turn. */
-  #dropWaiting() {
-    if (this.feed.state === "idle") this.#pending.filter((one) => one.waits).forEach((one) => this.#arrived(one));
+    return sent;
   }
 
   /** @param {import("./feed.js").Change[]} changes */
@@ -132,7 +87,7 @@ export class FeedView {
         for (const item of change.added) this.#added(item);
         return;
       case "turn":
-        if (this.feed.state === "idle") setTimeout(() => this.#dropWaiting(), ARRIVAL_MS);
+        if (this.feed.state === "idle") this.pending.turnOver(() => this.feed.state === "idle");
         return this.#showLive();
       case "live":
         return this.#showLive();
@@ -150,7 +105,7 @@ export class FeedView {
 
   /** @param {Item} item */
   #added(item) {
-    if (item.kind === "user") this.#arrived(this.#pending.find((one) => one.text === words(item)));
+    if (item.kind === "user") this.pending.arrived(item);
     this.#append(item);
     if (!this.#atEnd) this.#setUnread(this.#unread + 1);
     tell(item);
