@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bot.web.blocks import Page
-from bot.web.callers import Caller
 from bot.web.endpoints import Call, Endpoint, Given, Limit
-from bot.web.errors import ApiError, not_found
+from bot.web.errors import ApiError
+from bot.web.seeing import thread_seen_by
 from core.approvals import MOST_LOOP_S, MOST_ROUNDS, MOST_TOOLS, SETTINGS, ApprovalSettings, Preset, looser
 from core.consent import card_texts
 from core.consent.laws import ConsentLaws
@@ -110,12 +110,12 @@ class ApprovalPolicies:
 
     async def read(self, call: Call) -> ApprovalPolicyPage:
         """How people are asked in a conversation."""
-        return await self._page(await self._seen_by(call.caller, call.thread_id))
+        return await self._page(await thread_seen_by(self._store, call))
 
     async def change(self, call: Call) -> ApprovalPolicyPage:
         """Say anew how people are asked in a conversation."""
         body: NewApprovalPolicy = call.body
-        glance = await self._seen_by(call.caller, call.thread_id)
+        glance = await thread_seen_by(self._store, call)
         preset = None if body.preset is None else Preset(body.preset)
         wanted = ApprovalSettings(preset, body.max_rounds, body.max_tools, body.loop_timeout_s)
         ceiling = self._laws.ceiling_of(glance.owner)
@@ -128,19 +128,13 @@ class ApprovalPolicies:
     async def executions(self, call: Call) -> ExecutionsPage:
         """What was executed in a conversation, the newest first."""
         query: ExecutionsQuery = call.query
-        glance = await self._seen_by(call.caller, call.thread_id)
+        glance = await thread_seen_by(self._store, call)
         found = await self._store.executions(glance.thread.id, query.before, query.limit + 1)
         page = found[: query.limit]
         return ExecutionsPage(
             executions=tuple(map(_execution, page)),
             next=page[-1].seq if len(found) > query.limit else None,
         )
-
-    async def _seen_by(self, caller: Caller, thread_id: str) -> ThreadGlance:
-        glance = await self._store.thread_glance(thread_id)
-        if glance is None or not (caller.is_owner or glance.owner.user_id == caller.principal.user_id):
-            raise not_found("no thread has this id")
-        return glance
 
     async def _page(self, glance: ThreadGlance) -> ApprovalPolicyPage:
         standing = await self._store.standing(glance.owner.user_id, glance.thread.id)

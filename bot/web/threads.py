@@ -5,15 +5,15 @@ from typing import Annotated
 from pydantic import Field
 
 from bot.web.blocks import Page
-from bot.web.callers import Caller
 from bot.web.conversation_pages import ConversationPage, LiveStep, LiveView, ThreadsPage
 from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
-from bot.web.errors import ApiError, not_found
+from bot.web.errors import ApiError
 from bot.web.event_stream import EventStream, resumed_at
 from bot.web.list_stream import ChannelStates, ListStream
 from bot.web.live import Live, TooManySubscribers
 from bot.web.presenting import Presenter
+from bot.web.seeing import thread_seen_by
 from bot.web.stream import ThreadStream
 from channels.webchat import WebChannel
 from core.clock import Clock
@@ -21,7 +21,7 @@ from core.hub import Hub
 from core.ids import Ids
 from core.messages import Sender
 from core.store.base import Store
-from core.store.feed import ThreadGlance, ThreadsWanted
+from core.store.feed import ThreadsWanted
 
 Seq = Annotated[int, Field(ge=0, le=2**53)]
 ClientKey = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
@@ -149,7 +149,7 @@ class Threads:
     async def read(self, call: Call) -> ConversationPage:
         """A thread with its newest lines, or those before a position."""
         query: ItemsQuery = call.query
-        glance = await self._seen_by(call.caller, call.thread_id)
+        glance = await thread_seen_by(self._store, call)
         thread_id = glance.thread.id
         found = await self._store.feed_before(thread_id, query.before, query.limit + 1)
         items = found[-query.limit :]
@@ -170,7 +170,7 @@ class Threads:
     async def answer(self, call: Call) -> Answered:
         """Speak in the assistant's place, through the thread's own channel."""
         said: OperatorAnswer = call.body
-        glance = await self._seen_by(call.caller, call.thread_id)
+        glance = await thread_seen_by(self._store, call)
         if glance.thread.channel not in self._states():
             raise ApiError(409, "refused", f"there is no channel {glance.thread.channel} any more")
         person = call.caller.principal
@@ -181,7 +181,7 @@ class Threads:
 
     async def stop(self, call: Call) -> Stopped:
         """Stop what runs or waits in a thread."""
-        glance = await self._seen_by(call.caller, call.thread_id)
+        glance = await thread_seen_by(self._store, call)
         person = call.caller.principal
         event = self._web.message(
             Sender(person.user_id, person.name), f"stop:{self._ids.row_id()}", None, STOP_COMMAND
@@ -195,7 +195,7 @@ class Threads:
         glance = None
         if query.thread is not None:
             call.request.path_params["id"] = query.thread
-            glance = await self._seen_by(call.caller, call.thread_id)
+            glance = await thread_seen_by(self._store, call)
         try:
             on = self._live.subscribe(None if glance is None else glance.thread.id)
         except TooManySubscribers as error:
@@ -205,13 +205,6 @@ class Threads:
             return EventStream(self._live, on, ListStream(*common, self._states, self._store), self._clock)
         after = resumed_at(call.request, query.after)
         return EventStream(self._live, on, ThreadStream(*common, glance.thread.id, after), self._clock)
-
-    async def _seen_by(self, caller: Caller, thread_id: str) -> ThreadGlance:
-        """A thread the caller may see; another person's is as if it were not there."""
-        glance = await self._store.thread_glance(thread_id)
-        if glance is None or not (caller.is_owner or glance.owner.user_id == caller.principal.user_id):
-            raise not_found("no thread has this id")
-        return glance
 
     def _live_view(self, thread_id: str) -> LiveView | None:
         turn = self._live.turn(thread_id)
