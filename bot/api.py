@@ -10,7 +10,7 @@ from bot.ground import Ground
 from bot.keeping import HubKeeping
 from bot.reloading import ChannelReloading
 from bot.routines import desks
-from bot.tools import build_tools
+from bot.tools import build_tools, path_guard
 from bot.web.api import ApiParts, api
 from bot.web.callers import Gate
 from bot.web.health import Readiness
@@ -47,6 +47,7 @@ def build_api(
         live=ground.live,
         login=login,
         uploads=speaking.uploads,
+        workspace=path_guard(loaded),
         states=speaking.manager.states,
         platforms={name: channel.platform for name, channel in ground.config.channels.items()},
         status=lambda: status(store, readiness),

@@ -63,7 +63,7 @@ def build_tools(
     people attach."""
     config = configured.config
     kept = store if store is not None else cast("ToolStore", None)
-    guard = _path_guard(configured)
+    guard = path_guard(configured)
     laws = build_laws(config)
 
     def visible(principal: Principal) -> Sequence[Tool]:
@@ -166,7 +166,7 @@ def _people(config: Config, named: str) -> tuple[str, ...]:
             return config.teams[team.removeprefix("team:")].users
 
 
-def _path_guard(configured: Loaded) -> PathGuard:
+def path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
     return PathGuard(configured.config.workspace.dir, _closed(configured))
 

@@ -183,11 +183,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to send: a path below the workspace or the hub's own spill directory."""
+    """A file to send: a path below the workspace or the hub's own spill directory.
+
+    `size_bytes` and `modified_ns`: the file's as it was when it was said, by which it is known again; 0 where
+    nobody looked.
+    """
 
     path: str
     name: str
     media_type: str
+    size_bytes: int = 0
+    modified_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,6 @@ class Notices:
         refuses it for good hands it on to the next. Raises NobodyToTell, StoreUnavailable.
         """
         places = await self.places(to)
-        if message.files:  # where people see only what is in a thread, they are not shown
-            places = [place for place in places if place.channel not in self._in_threads]
         if not places:
             raise NobodyToTell(
                 "there is no place to say it: give the person an account on a channel that is configured"

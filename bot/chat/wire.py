@@ -42,7 +42,8 @@ def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event |
         case OperatorItem():
             return Said(Author.OPERATOR, blocks_in(item.blocks), item.by, past=past)
         case NoticeItem():
-            return Said(Author.HUB, blocks_in(item.blocks), past=past)
+            names = tuple(file.name for file in item.files)
+            return Said(Author.HUB, blocks_in(item.blocks), files=names, past=past)
         case ResultItem() if not past:
             call = calls.get(item.call_id)
             tool, detail = ("a tool", "") if call is None else (call.tool, detail_of(call.arguments))

@@ -30,6 +30,7 @@ from bot.web.openapi import openapi_endpoint
 from bot.web.people import People
 from bot.web.presenting import Presenter, SensitiveArguments
 from bot.web.routines import RoutinesApi
+from bot.web.sent_files import SentFiles
 from bot.web.threads import Threads
 from bot.web.uploads import FileUploads
 from bot.web.webhooks import documented
@@ -38,6 +39,7 @@ from core.clock import Clock
 from core.consent.laws import ConsentLaws
 from core.hub import Hub
 from core.ids import Ids
+from core.safety.paths import PathGuard
 from core.store.base import Store
 from core.users import Principal
 
@@ -55,6 +57,7 @@ class ApiParts:
     live: Live
     login: LoginDesk
     uploads: FileUploads
+    workspace: PathGuard
     states: ChannelStates
     platforms: Mapping[str, str]
     status: Callable[[], Awaitable[StatusView]]
@@ -78,7 +81,7 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     keeping = KeepingApi(store, parts.keeping, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
     found += [*looking.endpoints(), *keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
-    found += RoutinesApi(parts.routines).endpoints()
+    found += [*RoutinesApi(parts.routines).endpoints(), *SentFiles(store, parts.workspace).endpoints()]
     return [*found, openapi_endpoint([*found, documented()])]
 
 

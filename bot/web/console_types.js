@@ -17,7 +17,7 @@
  *   group: boolean, own: boolean, updated_at: number, created_at: number, preview: string,
  *   turn: Turn | null, waiting: number, last_seq: number}} Thread
  *
- * @typedef {{name: string, media_type: string, size_bytes: number, url?: string}} FileInfo
+ * @typedef {{name: string, media_type: string, size_bytes: number | null, url?: string | null}} FileInfo
  * @typedef {{seq: number, at: number, kind: string, turn: string | null, text?: string, blocks?: Block[],
  *   sender?: {name: string, role: string | null}, by?: string, via?: string, attachments?: FileInfo[],
  *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,

@@ -25,6 +25,16 @@ class FileView(Page):
     size_bytes: int
 
 
+class SentFile(Page):
+    """A file that was sent, and from where it can be had; `size_bytes` and `url` are null where that was not
+    kept."""
+
+    name: str
+    media_type: str
+    size_bytes: int | None
+    url: str | None
+
+
 class Line(Page):
     """What every line has. `seq`: its position in the thread, never given twice."""
 
@@ -69,11 +79,12 @@ class OperatorItem(Line):
 
 
 class NoticeItem(Line):
-    """The hub itself says something."""
+    """The hub itself says something, or a tool sent it."""
 
     kind: Literal["notice"] = "notice"
     text: str
     blocks: tuple[Block, ...]
+    files: tuple[SentFile, ...]
 
 
 class CallItem(Line):

@@ -1,7 +1,7 @@
 """Makes what the API and the streams show of what is stored: one serialiser for everything anybody reads."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, assert_never
 
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
@@ -16,6 +16,7 @@ from bot.web.items import (
     OutcomeItem,
     PromptItem,
     ResultItem,
+    SentFile,
     Speaker,
     SummaryItem,
     ThreadPage,
@@ -24,7 +25,7 @@ from bot.web.items import (
     WaitingView,
     Who,
 )
-from core.messages import Attachment, Markdown
+from core.messages import Attachment, File, Markdown
 from core.prompts import Prompt, PromptKind, PromptState
 from core.safety.fencing import unfence
 from core.store.feed import (
@@ -54,8 +55,8 @@ class Presenter:
     def __init__(self, sensitive: SensitiveArguments) -> None:
         self._sensitive = sensitive
 
-    def item(self, item: FeedItem) -> Item:
-        """One line."""
+    def item(self, thread_id: str, item: FeedItem) -> Item:
+        """One line of a thread."""
         at = {"seq": item.seq, "at": item.at, "turn": item.turn_id}
         shown = item.shown
         match shown:
@@ -73,7 +74,8 @@ class Presenter:
                 return OperatorItem(**at, text=text, blocks=blocks_of([Markdown(text)]), by=by)
             case HubSaid(message):
                 text = "\n\n".join(block.text for block in message.blocks)
-                return NoticeItem(**at, text=text, blocks=blocks_of(message.blocks))
+                files = tuple(_sent_files(thread_id, item.seq, message.files))
+                return NoticeItem(**at, text=text, blocks=blocks_of(message.blocks), files=files)
             case CallShown(call, state):
                 arguments = self._arguments(call.tool, call.arguments)
                 return CallItem(
@@ -157,6 +159,18 @@ def _speaker(said: PersonSaid) -> Speaker:
 
 def _file(attachment: Attachment) -> FileView:
     return FileView(name=attachment.name, media_type=attachment.media_type, size_bytes=attachment.size_bytes)
+
+
+def _sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[SentFile]:
+    for position, file in enumerate(files):
+        url = f"/api/threads/{thread_id}/file?seq={seq}&position={position}"
+        known = file.size_bytes > 0
+        yield SentFile(
+            name=file.name,
+            media_type=file.media_type,
+            size_bytes=file.size_bytes if known else None,
+            url=url if known else None,
+        )
 
 
 def _turn(glance: ThreadGlance) -> TurnView | None:

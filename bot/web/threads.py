@@ -156,7 +156,7 @@ class Threads:
         prompts = await self._store.open_prompts_of(thread_id)
         return ConversationPage(
             thread=self._presenter.thread(glance, call.caller.principal),
-            items=tuple(map(self._presenter.item, items)),
+            items=tuple(self._presenter.item(thread_id, item) for item in items),
             first_seq=items[0].seq if items else 0,
             last_seq=items[-1].seq if items else 0,
             more=len(found) > query.limit,

@@ -47,7 +47,7 @@ def message_to_json(message: Message) -> str:
     if message.outcome is not None:
         stored["outcome"] = message.outcome
     if message.files:
-        stored["files"] = [[file.path, file.name, file.media_type] for file in message.files]
+        stored["files"] = [_file_to_json(file) for file in message.files]
     if message.reply_to is not None:
         stored["reply_to"] = message.reply_to
     if message.editable:
@@ -70,6 +70,10 @@ def message_from_json(text: str) -> Message:
         editable=stored.get("editable", False),
         first_choice=stored.get("first_choice", 0),
     )
+
+
+def _file_to_json(file: File) -> list[str | int]:
+    return [file.path, file.name, file.media_type, file.size_bytes, file.modified_ns]
 
 
 def _block_to_json(block: Block) -> list[str]:

@@ -168,6 +168,24 @@ async def test_a_killed_hub_comes_back_and_the_open_page_goes_on(
     assert complaints.but(*CUT) == []
 
 
+async def test_a_file_that_is_sent_can_be_downloaded_and_runs_nothing(
+    console: Console, hub: Hub, complaints: Complaints
+) -> None:
+    words = "<script>window.planted = 1</script>"
+    (hub.directory / "workspace" / "report.html").write_text(words)
+    await console.say_in_a_new_thread('please call: send_file {"path": "report.html"}')
+    link = console.messages("notice").get_by_role("link", name="report.html")
+    await expect(link).to_contain_text("35 B")
+    async with console.page.expect_download() as waiting:
+        await link.click()
+    download = await waiting.value
+    assert download.suggested_filename == "report.html"
+    assert (await download.path()).read_text() == words
+    assert console.thread_id
+    assert await console.page.evaluate("() => window.planted") is None
+    assert complaints.lines == []
+
+
 async def test_stop_ends_a_reply(console: Console, model: ModelSimulator) -> None:
     model.fault(Hold(at="mid_stream", after_events=8))
     await console.say_in_a_new_thread("tell me")

@@ -1,10 +1,12 @@
 """Files that people send reach the tools, and files of the workspace reach people."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest_asyncio
 
+from tests.bot.api_client import Client, client
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.telegram.world import Message
 
@@ -72,6 +74,40 @@ async def test_a_file_of_the_workspace_is_sent_and_no_other(house: House) -> Non
     for path in ("../data/hub.db", "/etc/passwd", "nowhere.txt"):
         assert "It goes out." not in await house.told("send_file", path=path)
     assert len(files_shown(house, OWNER, "document")) == 1
+
+
+async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_otherwise(house: House) -> None:
+    path = house.workspace / 'plän "1".html'
+    path.write_bytes(b"<script>planted=1</script>")
+    assert "It goes out." in await house.told("send_file", path=path.name)
+    async with client(house.directory) as api:
+        (thread,) = (await api.get("/api/threads"))["threads"]
+        page = await api.get(f"/api/threads/{thread['id']}")
+        (file,) = [file for item in page["items"] for file in item.get("files", ())]
+        assert (file["name"], file["size_bytes"]) == (path.name, 26)
+        key = {"Authorization": f"Bearer {api.token}"}
+        async with api.http.get(api.url + file["url"], headers=key) as answer:
+            assert await answer.read() == b"<script>planted=1</script>"
+            assert answer.content_type == "application/octet-stream"
+            told = answer.content_disposition
+            assert told is not None
+            assert (told.type, told.filename) == ("attachment", path.name)
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+
+        async def refused(url: str = file["url"], by: Client = api) -> int:
+            return (await by.refusal("GET", url))[0]
+
+        assert await refused(by=await api.member("Mia")) == 404
+        assert await refused(by=replace(api, token="nobody's")) == 401
+        assert await refused(file["url"].replace("position=0", "position=1")) == 404
+        assert await refused(file["url"].replace("seq=", "seq=9")) == 404
+        path.write_bytes(b"<script>planted=2</script>")
+        assert await refused() == 409
+        path.unlink()
+        assert await refused() == 404
+        path.symlink_to(house.directory / "data" / "hub.db")
+        assert await refused() == 404
 
 
 async def test_what_touches_the_workspace_is_the_owners(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ const TOLD = new Set(["assistant", "operator", "notice"]);
 
 /** For those who listen. Questions are told of by the count of what waits, on every page. @param {Item} item */
 export function tell(item) {
-  if (item.text && TOLD.has(item.kind)) announce(clip(item.text, 280));
+  const said = item.text || (item.files ?? []).map((file) => file.name).join(", ");
+  if (said && TOLD.has(item.kind)) announce(clip(said, 280));
 }
 
 export class FeedView {

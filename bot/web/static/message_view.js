@@ -58,7 +58,7 @@ function fileView(file) {
   const words = [
     icon("file"),
     h("span", { class: "name", title: file.name }, file.name),
-    h("span", { class: "muted" }, size(file.size_bytes)),
+    file.size_bytes === null ? null : h("span", { class: "muted" }, size(file.size_bytes)),
   ];
   // Only the hub's own downloads open from here.
   const here = file.url?.startsWith("/api/");

@@ -219,8 +219,9 @@ def _sendable(guard: PathGuard, path: str) -> File:
     from mimetypes import guess_type  # reads the system's tables
 
     with guard.reading(path) as file:
-        empty = not file.read(1)
+        found = os.fstat(file.fileno())
     name = guard.name(path)
-    if empty:
+    if not found.st_size:
         raise ToolFailed(f"{name} is empty.")
-    return File(name, name.rpartition("/")[2], guess_type(name)[0] or "application/octet-stream")
+    media_type = guess_type(name)[0] or "application/octet-stream"
+    return File(name, name.rpartition("/")[2], media_type, found.st_size, found.st_mtime_ns)
