@@ -22,7 +22,8 @@ from core.store.feed import PromptGlance, PromptsWanted
 
 class Resolve(Given):
     """An answer to what waits. `action`: one of the answers it offers, by its word or its index;
-    `arguments`: the call's arguments, changed before they are agreed to."""
+    `arguments`: the call's arguments, changed before they are agreed to. An index is refused once somebody
+    else has changed the call; a word is about the call as it is by then."""
 
     request_id: ShortText
     action: Annotated[str, Field(min_length=1, max_length=20)]

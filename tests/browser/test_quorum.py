@@ -7,10 +7,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
+from tests.browser.cutting import way_to
 from tests.browser.hub import Hub, running_hub
 
 pytestmark = [
@@ -46,13 +47,12 @@ async def team_of(hub: Hub) -> str:
     return token
 
 
-async def resolve(hub: Hub, token: str, prompt_id: str, action: str) -> int:
+async def resolve(hub: Hub, token: str, prompt_id: str, action: str, **more: object) -> int:
     """Mia's answer, from a program; its status."""
+    body = {"request_id": prompt_id, "action": action, **more}
     async with (
         aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as http,
-        http.post(
-            f"{hub.url}/api/chat/gate/resolve", json={"request_id": prompt_id, "action": action}
-        ) as answer,
+        http.post(f"{hub.url}/api/chat/gate/resolve", json=body) as answer,
     ):
         return answer.status
 
@@ -85,6 +85,40 @@ async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
         assert made.exists()
         assert await page.locator(".planted").count() == 0
     assert complaints.lines == []
+
+
+async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
+    browser: Browser, hub: Hub, complaints: Complaints
+) -> None:
+    token = await team_of(hub)
+    async with way_to(hub.url) as way, tab(browser, complaints) as page:
+        console = Console(page, way.url)
+        await console.log_in(await hub.link(through=way.url))
+        await console.say_in_a_new_thread("run: touch made")
+        card = console.card()
+        prompt_id = await card.get_attribute("data-prompt")
+        assert prompt_id is not None
+        await card.get_by_role("button", name="Edit…").click()
+        await card.get_by_label("command").fill("touch overwritten")
+
+        async def refused(route: Route) -> None:
+            await route.abort()
+
+        await page.route("**/api/events*", refused)
+        way.cut()
+        way.mend()
+        await expect(page.get_by_text("Not connected.")).to_be_visible()
+        changed = {"command": "touch changed"}
+        assert await resolve(hub, token, prompt_id, "approve", arguments=changed) == 200
+        await card.get_by_role("button", name="Approve as edited").click()
+        await expect(card).to_contain_text("Open the form again")
+        await expect(card).to_contain_text("touch changed")
+        await page.unroute("**/api/events*", refused)
+        await console.decide("Approve")
+        await console.sees("I ran")
+        made = {path.name for path in (hub.directory / "workspace").iterdir()}
+        assert "changed" in made
+        assert not made & {"overwritten", "made"}
 
 
 async def test_one_refusal_is_enough(browser: Browser, hub: Hub, complaints: Complaints) -> None:

@@ -179,16 +179,22 @@ class ApprovalCard {
   #refused(error) {
     if (this.#form && error.field) return this.#form.complain(error.field, error.message);
     this.#say(error.message);
-    if (error.status === 409) this.#lookAgain();
+    if (error.status === 409) this.#lookAgain(error.message);
   }
 
-  /** It may be settled, and this page not have heard of it. */
-  async #lookAgain() {
-    const page = await api.approvals({ state: "decided", limit: 50 }).catch(() => null);
-    const now = page?.approvals.find((one) => one.prompt_id === this.id);
+  /** It may be settled or changed, and this page not have heard of it. @param {string} refusal */
+  async #lookAgain(refusal) {
+    const now = (await this.#among("decided", 50)) ?? (await this.#among("pending", 100));
     if (!now || !this.#open) return;
     announce(now.outcome?.text ?? "");
     this.update(now);
+    if (now.state === "open") this.#say(refusal);
+  }
+
+  /** @param {"decided" | "pending"} state @param {number} limit */
+  async #among(state, limit) {
+    const page = await api.approvals({ state, limit }).catch(() => null);
+    return page?.approvals.find((one) => one.prompt_id === this.id);
   }
 
   /** @param {string} text */
