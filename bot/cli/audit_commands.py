@@ -55,7 +55,8 @@ def policy_test(
         typer.Option("--policy", metavar="FILE", help="A policy file, in the place of the configured one."),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=100_000, help="How many calls at most, the newest.")
+        int,
+        typer.Option("--limit", metavar="N", min=1, max=100_000, help="How many calls at most, the newest."),
     ] = 1000,
     config: ConfigOption = None,
     as_json: JsonOption = False,

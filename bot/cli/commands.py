@@ -25,6 +25,24 @@ app = typer.Typer(
 )
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        from bot.version import version
+
+        typer.echo(f"hubbub {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Which version this is."),
+    ] = False,
+) -> None:
+    """Of the command itself."""
+
+
 def _group(name: str, told: str) -> typer.Typer:
     commands = typer.Typer(help=told, no_args_is_help=True)
     app.add_typer(commands, name=name)

@@ -80,7 +80,9 @@ def logs(
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Such as 10m, 2h, 3d, or 2026-01-31T08:00 (UTC).")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most, the newest.")] = 200,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=0, help="How many at most, the newest.")
+    ] = 200,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -18,7 +18,7 @@ CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code they
 AccountArgument = Annotated[
     str, typer.Argument(metavar="ACCOUNT", help="A channel and an id on it, such as telegram:12345.")
 ]
-LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="How many at most, the newest.")]
+LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most, the newest.")]
 UserOption = Annotated[
     str | None, typer.Option("--user", metavar="USER", help="The user's id, see `users list`.")
 ]

@@ -164,7 +164,7 @@ def routines_test(
 @routines_commands.command("history")
 def routines_history(
     name: Name,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many runs.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="How many runs.")] = 20,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -35,7 +35,8 @@ def only(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
             selected.add_typer(only(group.typer_instance, rest), name=word)
         elif group.typer_instance is not None:
             selected.command(str(group.name), help=str(group.typer_instance.info.help))(_mentioned)
-    selected.callback()(_mentioned)  # makes a group also of an application with one command
+    own = app.registered_callback if word not in names else None
+    selected.callback()((own and own.callback) or _mentioned)  # makes a group also of one command
     return selected
 
 

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
+from bot.version import version
 from bot.web.endpoints import Call, Endpoint, Given, Nothing
 from bot.web.errors import ErrorPage
-from bot.web.status import version
 
 _REFUSALS = {
     400: "The request says something else than it may.",

@@ -8,13 +8,13 @@ from starlette.responses import JSONResponse, Response
 from bot.desk import Desk
 from bot.errors import DeskRefused
 from bot.status_views import StatusView
+from bot.version import version
 from bot.views import DecisionView, PairingRequestView, UserView
 from bot.web.blocks import Page
 from bot.web.callers import COOKIE, hash_of, new_key
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.list_stream import ChannelStates
 from bot.web.login import LoginDesk, login_url
-from bot.web.status import version
 from channels.webchat import WEB
 from core.conversation.pairing import PairAs
 from core.store.base import Store

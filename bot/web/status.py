@@ -1,13 +1,11 @@
 """The hub at a glance, for `GET /api/status`."""
 
 from collections.abc import Awaitable, Callable
-from importlib import metadata
 
 from bot.status_views import ChannelView, ServerView, StatusView
+from bot.version import version
 from bot.web.health import Readiness
 from core.store.base import Store
-
-PACKAGE = "hubbub"
 
 
 async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) -> StatusView:
@@ -36,11 +34,3 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) ->
         approvals=len(await store.open_prompts()),
         pairing_requests=len(await store.pairing_requests()),
     )
-
-
-def version() -> str:
-    """The program's version; a tree that was never installed has none."""
-    try:
-        return metadata.version(PACKAGE)
-    except metadata.PackageNotFoundError:
-        return "unknown"
