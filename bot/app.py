@@ -5,7 +5,7 @@ import contextlib
 import gc
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from bot.api_access import published
 from bot.assembly import Answering, Calling, Speaking
 from bot.certificates import Certificates
 from bot.config import Loaded
-from bot.errors import StartError, needed_to_start
+from bot.errors import StartError, needed_to_start, with_advice
 from bot.ground import Ground
 from bot.log_file import log_file
 from bot.metrics import MeteredModel
@@ -89,13 +89,13 @@ async def serve(
     ready: Callable[[App], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Run the hub until SIGINT, SIGTERM or `stop`. Raises StartError if it cannot start.
+    """Run the hub until one of `ending_signals`, or `stop`. Raises StartError if it cannot start.
 
     `ready` is called once the hub serves.
     """
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         loop.add_signal_handler(number, stop.set)
     try:
         async with build(loaded, seams or Seams()) as app:
@@ -103,8 +103,15 @@ async def serve(
     except StoreLocked as error:
         raise StartError(str(error)) from error
     except (SchemaTooNew, StoreUnavailable) as error:
-        raise StartError(f"{loaded.database}: {error}") from error
+        raise StartError(f"{loaded.database}: {with_advice(error)}") from error
     logger.info("stopped")
+
+
+def ending_signals() -> Sequence[signal.Signals]:
+    """Those that end the hub in good order: also that its terminal was closed, unless it was started to
+    outlive that (nohup)."""
+    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM, *(() if outlives else (signal.SIGHUP,)))
 
 
 async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | None) -> None:
@@ -142,6 +149,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         opened.callback(sock.close)
         certificates = Certificates()
         ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+        ring.require_sound()
         store = seams.store(await opened.enter_async_context(open_store(config, ring, clock, ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         halt = ToolHalt(halted=await store.tools_halted())

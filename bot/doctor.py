@@ -28,6 +28,8 @@ from core.store.sqlite import SqliteReader
 ROOM_BYTES = 256 * 1024 * 1024
 """Less and the hub may soon take nothing in: its database and tools' outputs grow."""
 
+GIVE_UP = "mend that (a new token?), then run hubbub config reload; until then it is left alone"
+
 Status = Callable[[], Awaitable[StatusView]]
 
 
@@ -151,7 +153,8 @@ async def _hub(status: Status) -> list[Finding]:
             findings.append(fine(what, f"running since {channel.since}"))
         else:
             reason = channel.reason or "no reason given"
-            findings.append(broken(what, f"{channel.state}: {reason}", "its reason says what is needed"))
+            fix = GIVE_UP if channel.state == "failed" else "tried again by itself; if it stays: hubbub logs"
+            findings.append(broken(what, f"{channel.state}: {reason}", fix))
     return [*findings, *servers_running(state.mcp)]
 
 

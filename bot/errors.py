@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from core.errors import HubError
+from core.errors import HubError, StoreError
 
 
 class ConfigError(HubError):
@@ -27,6 +27,14 @@ class DeskRefused(HubError):
         super().__init__(message)
         self.code = code
         self.field = field
+
+
+def with_advice(error: StoreError) -> str:
+    """What the store says, and what to do about its file where it does not say that itself."""
+    from core.store.sqlite.connection import what_to_do
+
+    advice = what_to_do(error.__cause__)
+    return str(error) if advice in str(error) else f"{error}{advice}"
 
 
 @contextlib.contextmanager

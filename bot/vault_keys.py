@@ -40,6 +40,11 @@ class VaultKeyRing:
         """Whether somebody else keeps the keys."""
         return bool(self._given)
 
+    def require_sound(self) -> None:
+        """Raises StartError for keys that cannot be used: without them no record of the audit can be made,
+        and so nothing be taken in."""
+        self._read()
+
     def keys(self) -> "VaultKeys | None":
         """The keys as they are; None if there is none yet."""
         from core.vault import VaultKeys

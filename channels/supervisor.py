@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
+AGAIN = "; it is left alone until its secret in the vault is set anew, or `hubbub config reload` is run"
+
 
 class Phase(StrEnum):
     """How a channel is doing."""
@@ -107,7 +109,9 @@ class Supervisor:
         self.state = ChannelState(phase, self._clock.now(), reason, until, self._failures)
         level = logging.INFO if reason is None or phase is Phase.STOPPED else logging.WARNING
         link = ", but" if phase is Phase.RUNNING else " because"
-        logger.log(level, "channel %s: %s%s", self._channel.name, phase, f"{link} {reason}" if reason else "")
+        told = f"{link} {reason}" if reason else ""
+        advice = AGAIN if phase is Phase.FAILED else ""
+        logger.log(level, "channel %s: %s%s%s", self._channel.name, phase, told, advice)
         self._entered()
 
 

@@ -97,8 +97,10 @@ def upgrade(path: Path | None, *, as_json: bool) -> None:
     with _alone(loaded.config.hub.data_dir):
         before, current = maintenance.version_of(database), len(schema_scripts())
         copy = database.with_name(f"{database.name}.schema-{before}")
+        if copy.exists():  # of an earlier upgrade, before a backup was put back
+            copy = copy.with_name(f"{copy.name}.{_now()}")
         if before < current:
-            with _progress("Copying") as progress, contextlib.suppress(FileExistsError):
+            with _progress("Copying") as progress:
                 maintenance.back_up(database, copy, progress)
         maintenance.upgrade(database)
     if as_json:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from bot.errors import ConfigError, StartError
+from bot.errors import ConfigError, StartError, with_advice
 from core.errors import StoreError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -33,8 +33,11 @@ def ended(command: Callable[[], None]) -> int:
     except CommandFailed as error:
         complain(str(error))
         return error.code
-    except (StoreError, StartError) as error:
+    except StartError as error:
         complain(f"hubbub: {error}")
+        return FAILED
+    except StoreError as error:
+        complain(f"hubbub: {with_advice(error)}")
         return FAILED
     except OSError as error:
         if error.filename is None:  # nothing about a file, such as a reader of the output that has gone

@@ -1,5 +1,6 @@
 """What commands do where things are not as they should be, and how what they print reads."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -7,7 +8,10 @@ import pytest
 
 from bot.cli.commands import app
 from bot.cli.printing import print_table
+from bot.version import version
+from core.store.sqlite.migrations import schema_scripts
 from tests.bot.in_process import command
+from tests.payloads.make_store_database import DIRECTORY
 
 NO_NAME_IS_SO_LONG = "n" * 300
 """A file of that name is refused by the system itself, to whomever: as one of another user is to us."""
@@ -16,6 +20,7 @@ LOOKING = [
     "threads list", "approvals decide x approve", "pair list", "grants list", "permissions list", "logs",
     "routines list", "audit verify", "db check", "db backup copy.db",
 ]  # fmt: skip
+LOOKING_AT_DAMAGE = ["users list", "threads list", "approvals list", "why", "pair list", "db check"]
 
 
 @pytest.mark.parametrize("words", LOOKING)
@@ -36,6 +41,48 @@ def test_doctor_goes_on_where_files_cannot_be_used(tmp_path: Path) -> None:
     assert (ended.code, sorted(broken)) == (1, ["store", "vault"])
     assert broken["store"]["message"].endswith("hub.db cannot be read: File name too long")
     assert broken["store"]["fix"] == "run this as the user the hub runs as"
+
+
+@pytest.mark.parametrize("words", [*LOOKING_AT_DAMAGE, "users add Di", "run"])
+def test_a_damaged_database_is_one_line_that_says_what_to_do(damaged: Path, words: str) -> None:
+    ended = command(damaged, *words.split(), env={"HUBBUB__HTTP__PORT": "0"})
+    assert (ended.code, ended.out) == (1, "")
+    complaint = ended.err.splitlines()[-1]
+    assert complaint.startswith("hubbub: ")
+    assert "malformed" in complaint
+    assert complaint.count("; stop the hub and put a backup in its place: hubbub db restore FILE") == 1
+    assert "Traceback" not in ended.err
+
+
+def test_doctor_says_what_to_do_about_a_damaged_database(damaged: Path) -> None:
+    ended = command(damaged, "doctor", "--json", env={"HUBBUB__HTTP__PORT": "0"})
+    found = {one["what"]: one for one in json.loads(ended.out)}
+    assert (ended.code, found["store"]["health"]) == (1, "broken")
+    assert "hubbub db restore FILE" in found["store"]["message"]
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A data directory whose database has lost all but its first page."""
+    (tmp_path / "data").mkdir(mode=0o700)
+    sound = gzip.decompress((DIRECTORY / f"sqlite-{len(schema_scripts()):04}.db.gz").read_bytes())
+    (tmp_path / "data" / "hub.db").write_bytes(sound[:4096] + b"\xa5" * (len(sound) - 4096))
+    return tmp_path
+
+
+def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data" / "vault.key").write_text("12ab")
+    ended = command(tmp_path, "run", env={"HUBBUB__HTTP__PORT": "0"})
+    assert (ended.code, ended.out) == (1, "")
+    advice = "vault.key does not hold keys of 64 hexadecimal digits; restore it from a backup"
+    assert ended.complaint.endswith(advice)
+
+
+def test_it_says_which_version_it_is(tmp_path: Path) -> None:
+    told = command(tmp_path, "--version")
+    assert (told.code, told.out) == (0, f"hubbub {version()}\n")
+    assert "--version" in command(tmp_path, "--help").out
 
 
 @pytest.mark.parametrize("words", ["list", "show x", "history x", "test x --text y"])

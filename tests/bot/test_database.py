@@ -187,6 +187,16 @@ def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
     assert "is up to date" in command(tmp_path, "db", "upgrade").out
 
 
+def test_a_copy_of_an_earlier_upgrade_is_left_as_it_is(tmp_path: Path) -> None:
+    stored(tmp_path, 1)
+    earlier = tmp_path / "data" / "hub.db.schema-1"
+    earlier.write_text("of another day")
+    page = json.loads(command(tmp_path, "db", "upgrade", "--json").out)
+    assert earlier.read_text() == "of another day"
+    assert Path(page["kept_as"]) != earlier
+    assert threads(Path(page["kept_as"])) == threads(tmp_path / "data" / "hub.db")
+
+
 def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Path) -> None:
     stored(tmp_path, CURRENT)
     nowhere = command(tmp_path, "users", "add", "Di", "--account", "nowhere:9")

@@ -127,6 +127,7 @@ async def test_a_refused_token(house: House, *, running: bool) -> None:
     assert (ended.code, finding["health"]) == (1, "broken")
     assert "token" in finding["message"]
     assert "1:refused" not in ended.out
+    assert ("hubbub config reload" in finding["fix"]) is running
     assert ended.complaint.startswith("1 of ")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.app import ending_signals
 from core import texts
 from core.store.sqlite.migrations import schema_scripts
 from tests.bot.program import RunningHub, environment, hubbub
@@ -33,7 +34,9 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 # ---------------------------------------------------------------- running and ending
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["SIGINT", "SIGTERM", "SIGHUP"]
+)
 async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -44,6 +47,15 @@ async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
         assert "Console: http://" in hub.out
         assert "config.example.toml" in hub.out
         assert "Traceback" not in hub.err
+
+
+@pytest.mark.parametrize("started_with, ends_it", [(signal.SIG_DFL, True), (signal.SIG_IGN, False)])
+def test_what_was_started_to_outlive_its_terminal_does(started_with: signal.Handlers, ends_it: bool) -> None:
+    before = signal.signal(signal.SIGHUP, started_with)
+    try:
+        assert (signal.SIGHUP in ending_signals()) is ends_it
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_ctrl_c_ends_it_while_a_tool_runs(house: House) -> None:

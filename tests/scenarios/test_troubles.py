@@ -14,6 +14,7 @@ import pytest_asyncio
 from typer.testing import CliRunner
 
 from bot.cli.commands import app
+from channels.supervisor import AGAIN
 from core import texts
 from tests.plugins.proof import ProofRecord
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house, write_config
@@ -71,7 +72,9 @@ async def test_a_wrong_token_is_a_state_with_a_reason_and_the_rest_serves(
         await house.start()
         reason = await house.channel_becomes("failed")
         assert reason == "Telegram does not know this token"
-        assert f"channel telegram: failed because {reason}" in caplog.messages
+        (logged,) = [said for said in caplog.messages if said.startswith("channel telegram: failed")]
+        assert logged == f"channel telegram: failed because {reason}{AGAIN}"
+        assert "hubbub config reload" in logged
         house.telegram.user_sends_text(OWNER, "hello")
         await bot_speaks(house, OWNER, 1)
         status, body = await house.readyz()

@@ -26,6 +26,18 @@ _FAILURES_OF_THE_DISK = frozenset(
     }
 )
 
+_RESTORE = "stop the hub and put a backup in its place: hubbub db restore FILE"
+_ADVICE = {
+    sqlite3.SQLITE_CORRUPT: _RESTORE,
+    sqlite3.SQLITE_NOTADB: _RESTORE,
+    sqlite3.SQLITE_FULL: "make room on its disk",
+    sqlite3.SQLITE_IOERR: "its disk fails or is full: make room, or look at the system's log",
+    sqlite3.SQLITE_READONLY: "make it and its directory writable for the user the hub runs as",
+    sqlite3.SQLITE_CANTOPEN: "make it and its directory readable for the user the hub runs as",
+    sqlite3.SQLITE_BUSY: "another program holds it: end that one",
+    sqlite3.SQLITE_LOCKED: "another program holds it: end that one",
+}
+
 
 def connect_writer(path: Path) -> sqlite3.Connection:
     """The one connection that writes. A commit on it is on disk when it returns (synchronous=FULL).
@@ -60,6 +72,13 @@ def database_uri(path: Path, *, read_only: bool) -> str:
 
 def _connect(uri: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, cached_statements=512)
+
+
+def what_to_do(error: BaseException | None) -> str:
+    """The advice that fits, after a semicolon, for whoever looks after the file; "" where there is none."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    advice = _ADVICE.get(code & 0xFF) if code is not None else None
+    return f"; {advice}" if advice else ""
 
 
 def is_failure_of_the_disk(error: BaseException) -> bool:

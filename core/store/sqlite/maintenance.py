@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import StoreUnavailable
-from core.store.sqlite.connection import connect_reader, connect_writer, database_uri
+from core.store.sqlite.connection import connect_reader, connect_writer, database_uri, what_to_do
 from core.store.sqlite.migrations import migrate, require_known, schema_scripts, schema_version
 
 Progress = Callable[[int, int], None]
@@ -67,7 +67,7 @@ def check(path: Path) -> Checked:
         if not problems and version == len(schema_scripts()):
             problems += _broken_rules(connection)
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} is no sound database: {error}") from error
+        raise StoreUnavailable(f"{path} is no sound database: {error}{what_to_do(error)}") from error
     finally:
         connection.close()
     return Checked(version, size_bytes, tuple(problems))
@@ -145,7 +145,7 @@ def _copy(path: Path, target: Path, progress: Progress) -> None:
         finally:
             copy.close()
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} cannot be copied: {error}") from error
+        raise StoreUnavailable(f"{path} cannot be copied: {error}{what_to_do(error)}") from error
     finally:
         source.close()
 
@@ -181,7 +181,7 @@ def version_of(path: Path) -> int:
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} is no database: {error}") from error
+        raise StoreUnavailable(f"{path} is no database: {error}{what_to_do(error)}") from error
 
 
 def upgrade(path: Path) -> None:
@@ -196,4 +196,4 @@ def upgrade(path: Path) -> None:
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"{path} cannot be upgraded: {error}") from error
+        raise StoreUnavailable(f"{path} cannot be upgraded: {error}{what_to_do(error)}") from error

@@ -26,7 +26,12 @@ from core.store.consents import ToolSettingRow
 from core.store.kept import SealedSecret
 from core.store.pairing import NoiseRow, PairingRequest
 from core.store.rows import Execution, PromptView, ThreadRow
-from core.store.sqlite.connection import BUSY_TIMEOUT_S, database_uri
+from core.store.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    database_uri,
+    is_failure_of_the_disk,
+    what_to_do,
+)
 from core.store.sqlite.explaining import Explanations
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
@@ -73,7 +78,7 @@ class SqliteReader:
         """
         # aiosqlite leaves its thread alone where connecting fails: if that outlives the loop, it complains.
         if not os.access(self._path, os.R_OK):
-            raise StoreUnavailable(f"there is no readable database at {self._path}")
+            raise StoreUnavailable("it cannot be read; run this as the user the hub runs as")
         try:
             self._opened = await aiosqlite.connect(
                 database_uri(self._path, read_only=True),
@@ -85,7 +90,7 @@ class SqliteReader:
             require_current(int(rows[0][0]))
         except sqlite3.Error as error:
             await self.close()
-            raise StoreUnavailable(f"there is no readable database at {self._path}: {error}") from error
+            raise _unreadable(error) from error
         except BaseException:
             await self.close()
             raise
@@ -229,7 +234,16 @@ class SqliteReader:
     async def _all(self, sql: str, *parameters: Any) -> list[Row]:
         if self._opened is None:
             raise StoreUnavailable("the store is closed")
-        return list(await self._opened.execute_fetchall(sql, parameters))
+        try:
+            return list(await self._opened.execute_fetchall(sql, parameters))
+        except sqlite3.Error as error:
+            if is_failure_of_the_disk(error):
+                raise _unreadable(error) from error
+            raise
+
+
+def _unreadable(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"it cannot be read: {error}{what_to_do(error)}")
 
 
 def _person(rows: Sequence[Row]) -> Person:
