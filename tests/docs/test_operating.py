@@ -15,7 +15,6 @@ PAGE = Path("docs/operating.md")
 def test_the_unit_names_commands_that_are_there() -> None:
     (written,) = [written for language, written in code(PAGE) if language == "ini"]
     unit = configparser.ConfigParser()
-    unit.optionxform = str
     unit.read_string(written.text)
     service = unit["Service"]
     config = next(group.typer_instance for group in app.registered_groups if group.name == "config")
