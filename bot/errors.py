@@ -1,9 +1,12 @@
 """Errors of the program itself."""
 
 import contextlib
+import errno
 from collections.abc import Iterable, Iterator
 
 from core.errors import HubError, StoreError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class ConfigError(HubError):
@@ -39,8 +42,13 @@ def with_advice(error: StoreError) -> str:
 
 @contextlib.contextmanager
 def needed_to_start(what: object, advice: str) -> Iterator[None]:
-    """An OSError inside means that `what`, a file or directory, cannot be used: raises StartError."""
+    """An OSError inside means that `what`, a file or directory, cannot be used: raises StartError.
+
+    `advice` is for files that are not ours to use; a full disk has its own.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in FULL:
+            advice = "make room on its disk"
         raise StartError(f"{what} cannot be used: {error.strerror or error}; {advice}") from error

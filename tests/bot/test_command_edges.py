@@ -1,13 +1,16 @@
 """What commands do where things are not as they should be, and how what they print reads."""
 
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from bot.cli.commands import app
 from bot.cli.printing import print_table
+from bot.errors import StartError, needed_to_start
 from bot.version import version
 from core.store.sqlite.migrations import schema_scripts
 from tests.bot.in_process import command
@@ -77,6 +80,13 @@ def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path: Path)
     assert (ended.code, ended.out) == (1, "")
     advice = "vault.key does not hold keys of 64 hexadecimal digits; restore it from a backup"
     assert ended.complaint.endswith(advice)
+
+
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT], ids=["no room", "none left for its user"])
+def test_a_full_disk_is_not_said_to_need_other_rights(tmp_path: Path, why: int) -> None:
+    told = f"^{tmp_path} cannot be used: .*; make room on its disk$"
+    with pytest.raises(StartError, match=told), needed_to_start(tmp_path, "make it writable"):
+        raise OSError(why, os.strerror(why))
 
 
 def test_it_says_which_version_it_is(tmp_path: Path) -> None:
