@@ -1,5 +1,6 @@
 """What commands do where things are not as they should be, and how what they print reads."""
 
+import asyncio
 import errno
 import gzip
 import json
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.app import serve
 from bot.cli.commands import app
 from bot.cli.printing import print_table
+from bot.config import load
 from bot.errors import StartError, needed_to_start
 from bot.version import version
 from core.store.sqlite.migrations import schema_scripts
@@ -73,13 +76,14 @@ def damaged(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path: Path) -> None:
+async def test_a_hub_does_not_start_on_a_key_of_the_vault_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o700)
     (tmp_path / "data" / "vault.key").write_text("12ab")
-    ended = command(tmp_path, "run", env={"HUBBUB__HTTP__PORT": "0"})
-    assert (ended.code, ended.out) == (1, "")
-    advice = "vault.key does not hold keys of 64 hexadecimal digits; restore it from a backup"
-    assert ended.complaint.endswith(advice)
+    stop = asyncio.Event()
+    stop.set()  # one that starts all the same ends
+    advice = r"vault\.key does not hold keys of 64 hexadecimal digits; restore it from a backup$"
+    with pytest.raises(StartError, match=advice):
+        await serve(load(environ={"HUBBUB__HTTP__PORT": "0"}, cwd=tmp_path), stop=stop)
 
 
 @pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT], ids=["no room", "none left for its user"])
