@@ -85,4 +85,6 @@ async def test_programs_and_commands_stop_tools_too(house: House) -> None:
     assert (ended.code, ended.out) == (0, "tools: running\n")
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
+    # Or what is asked next would become part of the turn that was stopped.
+    await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
     await says(house, "please call: time {}", "UTC")
