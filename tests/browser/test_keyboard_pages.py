@@ -15,6 +15,8 @@ from tests.browser.keyboard import tab_to
 from tests.scenarios.house import LIMIT_S
 from tests.simulators.telegram import TelegramSimulator
 
+OTHER = 10
+
 pytestmark = [
     pytest.mark.chromium,
     pytest.mark.slow,
@@ -37,8 +39,16 @@ async def test_somebody_is_let_in_answered_looked_up_and_let_in_no_more(
     telegram.user_sends_text(STRANGER, "let me in")
     await expect(page.get_by_role("button", name="Member")).to_be_visible()
     await tab_to(page, "Member")
+    telegram.add_user(OTHER, first_name="Otto")
+    telegram.user_sends_text(OTHER, "me too")
+    await expect(page.get_by_role("button", name="Member")).to_have_count(2)
+    asks = page.get_by_role("listitem").filter(has_text="Stan")
+    await expect(asks.get_by_role("button", name="Member")).to_be_focused()
     await page.keyboard.press("Enter")
     await telegram.wait_text(STRANGER, "You are in.", timeout_s=LIMIT_S)
+    await expect(page.get_by_role("button", name="Member")).to_have_count(1)
+    await tab_to(page, "Refuse")
+    await page.keyboard.press("Enter")
     await expect(page.get_by_text("Nobody is asking.")).to_be_visible()
     await expect(page.get_by_role("heading", name="Asking to be let in")).to_be_focused()
 

@@ -121,6 +121,29 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
         assert not made & {"overwritten", "made"}
 
 
+async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
+    browser: Browser, hub: Hub, complaints: Complaints
+) -> None:
+    token = await team_of(hub)
+    async with tab(browser, complaints) as page:
+        console = Console(page, hub.url)
+        await console.log_in(await hub.link())
+        await console.say_in_a_new_thread("run: touch made")
+        card = console.card()
+        prompt_id = await card.get_attribute("data-prompt")
+        assert prompt_id is not None
+        await card.get_by_role("button", name="Deny").focus()
+        changed = {"command": "touch changed"}
+        assert await resolve(hub, token, prompt_id, "approve", arguments=changed) == 200
+        await expect(card).to_contain_text("touch changed")
+        await expect(card).to_be_focused()
+        await page.keyboard.press("Enter")
+        await console.decide("Deny")
+        await expect(console.outcome()).to_contain_text("Denied by owner")
+        assert list((hub.directory / "workspace").iterdir()) == []
+    assert complaints.lines == []
+
+
 async def test_one_refusal_is_enough(browser: Browser, hub: Hub, complaints: Complaints) -> None:
     token = await team_of(hub)
     async with tab(browser, complaints) as page:

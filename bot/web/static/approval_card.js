@@ -57,11 +57,15 @@ class ApprovalCard {
     const before = this.approval;
     this.approval = approval;
     if (before && JSON.stringify(before) === JSON.stringify(approval)) return;
-    const held = this.element.contains(document.activeElement) && document.activeElement !== this.element;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    const held = this.element.contains(focused) && focused !== this.element;
+    // Whoever has a hand on a button meant the call as it was: only on the same call it stays there.
+    const same = before?.choices[0]?.index === approval.choices[0]?.index;
+    const action = (same && focused?.dataset.action) || "";
     this.#form = null;
     this.#busy = false;
     this.#render();
-    if (held) this.#refocus();
+    if (held) this.#refocus(action);
   }
 
   /** @param {string | null} text */
@@ -71,9 +75,10 @@ class ApprovalCard {
     this.#render();
   }
 
-  #refocus() {
-    const first = /** @type {HTMLElement | null} */ (this.actions.querySelector("button"));
-    if (first) return first.focus();
+  /** @param {string} action */
+  #refocus(action) {
+    const again = action && this.actions.querySelector(`[data-action="${action}"]`);
+    if (again) return /** @type {HTMLElement} */ (again).focus();
     if (!this.element.hasAttribute("tabindex")) this.element.tabIndex = -1;
     this.element.focus();
   }

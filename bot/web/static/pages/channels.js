@@ -156,6 +156,9 @@ function onPlatforms(user) {
 
 /** A heading with a list that is loaded, loaded again, empty, or failed to load. */
 class Section {
+  /** By what is shown, so that what stays the same stays in place, with the focus. @type {Map<string, HTMLElement>} */
+  #shown = new Map();
+
   /** @param {string} heading @param {() => Promise<any[]>} fetch @param {(entry: any) => HTMLElement} view @param {string[]} empty */
   constructor(heading, fetch, view, empty) {
     this.fetch = fetch;
@@ -177,7 +180,7 @@ class Section {
   async load() {
     try {
       const entries = await this.fetch();
-      this.list.replaceChildren(...entries.map(this.view));
+      this.#show(entries);
       this.count.textContent = entries.length ? String(entries.length) : "";
       this.note.replaceChildren(...this.empty.map((line) => h("p", { class: "muted" }, line)));
       this.note.hidden = entries.length > 0;
@@ -185,6 +188,22 @@ class Section {
       this.note.replaceChildren(...failure(error, () => this.load()));
       this.note.hidden = false;
     }
+  }
+
+  /** @param {any[]} entries */
+  #show(entries) {
+    const before = this.#shown;
+    this.#shown = new Map();
+    for (const entry of entries) {
+      const key = JSON.stringify(entry);
+      this.#shown.set(key, before.get(key) ?? this.view(entry));
+      before.delete(key);
+    }
+    for (const gone of before.values()) gone.remove();
+    [...this.#shown.values()].forEach((element, place) => {
+      const there = this.list.children[place] ?? null;
+      if (there !== element) this.list.insertBefore(element, there);
+    });
   }
 }
 
