@@ -166,12 +166,12 @@ async def test_over_its_time_a_command_is_ended_and_what_it_printed_told(call: C
 
 
 async def test_the_deadline_of_the_call_counts_too(call: Call, tmp_path: Path) -> None:
-    call.deadline_s = 4.0  # the tool ends a tenth of it before, also on a busy machine
+    call.deadline_s = 4.0  # the tool ends a tenth of it before; on a busy machine the call is faster
     limits = ResultLimits(tmp_path / "results")
     arguments = {"command": "sleep 1000", "timeout_s": 60}
     result = await run_call("c1", SHELL, arguments, call, ManualClock(), limits)
     assert result.status is ResultStatus.ERROR
-    assert "shell ran out of time and was stopped." in result.text
+    assert "was stopped" in result.text
     assert carriers(call.idempotency_key) == []
 
 
