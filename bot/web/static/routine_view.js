@@ -129,7 +129,8 @@ export class RoutineView {
       this.element.replaceChildren(this.head, this.body);
       this.body.replaceChildren();
       this.facts.remove();
-      this.#load().then(() => this.focus());
+      // Who is somewhere already, by a load that was faster, stays there.
+      this.#load().then(() => this.element.contains(document.activeElement) || this.focus());
     };
     this.#editor = new RoutineEditor(this.context, this.routine ?? null, leave);
     this.element.replaceChildren(...this.#editor.element.childNodes);
