@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from bot.cli.changing import at_keeping
 from bot.cli.ending import USAGE, CommandFailed
 from bot.cli.looking import existing_database
 from bot.cli.printing import print_json, printable
@@ -20,6 +21,11 @@ from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import Progress
 from core.store.sqlite.migrations import schema_scripts
+
+PAUSED = (
+    "Tools are paused: calls that were agreed to when it was made may have run since. Start the hub, look at "
+    "`hubbub approvals list`, then `hubbub tools resume`."
+)
 
 
 def check(path: Path | None, *, as_json: bool) -> None:
@@ -62,7 +68,10 @@ def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
 
 
 def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
-    """Put a copy in the place of the database. Raises CommandFailed over a running hub."""
+    """Put a copy in the place of the database. Raises CommandFailed over a running hub.
+
+    Tools are paused in it: what had been agreed to when it was made may have run since.
+    """
     loaded = load(path, secrets=False)
     database = loaded.database
     if not backup_file.is_file():
@@ -81,13 +90,23 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
                 heads.rename(heads_kept_as)
         except OSError as error:
             raise CommandFailed(f"{database} cannot be replaced: {error.strerror or error}") from error
+    _pause_tools(path, database)
     if as_json:
-        page = {"database": str(database), "kept_as": str(kept_as) if replaced else None}
+        page = {"database": str(database), "kept_as": str(kept_as) if replaced else None, "tools": "paused"}
         print_json({**page, "heads_kept_as": str(heads_kept_as) if noted else None})
     else:
         kept = f" What was there is kept as {kept_as}." if replaced else ""
         heads_kept = f" The audit's heads until now are kept as {heads_kept_as}." if noted else ""
-        typer.echo(f"{database} is as it was in {backup_file}.{kept}{heads_kept}")
+        typer.echo(f"{database} is as it was in {backup_file}.{kept}{heads_kept} {PAUSED}")
+
+
+def _pause_tools(path: Path | None, database: Path) -> None:
+    try:
+        at_keeping(path, lambda keeping: keeping.halt_tools(halted=True))
+    except CommandFailed as error:
+        said = f"{database} was put back, but tools are not paused: {error}"
+        advice = "before the hub starts, mend that and run `hubbub tools pause`: calls may run a second time"
+        raise CommandFailed(f"{said}; {advice}") from error
 
 
 def upgrade(path: Path | None, *, as_json: bool) -> None:

@@ -38,7 +38,8 @@ def db_restore(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a copy in its place, while no hub runs. What was there is kept under another name."""
+    """Put a copy in its place, while no hub runs. What was there is kept, under another name; tools are
+    paused."""
     from bot.cli import database
     from bot.cli.ending import ended
 

@@ -88,3 +88,18 @@ async def test_programs_and_commands_stop_tools_too(house: House) -> None:
     # Or what is asked next would become part of the turn that was stopped.
     await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
     await says(house, "please call: time {}", "UTC")
+
+
+async def test_after_a_copy_was_put_back_nothing_runs_until_the_owner_has_looked(house: House) -> None:
+    await says(house, "please call: time {}", "UTC")
+    assert (await hubbub(house.directory, "db", "backup", "copy.db")).code == 0
+    await house.stop()
+    restored = await hubbub(house.directory, "db", "restore", "copy.db")
+    assert (restored.code, "Tools are paused" in restored.out) == (0, True)
+    await house.start()
+    await house.telegram.wait_polling(TOKEN, LIMIT_S)
+    await says(house, "please call: time {}", "Not run: all tools are paused by the owner")
+    await says(house, "/resume", "Tools run again.")
+    before = len(house.says(OWNER))
+    await says(house, "please call: time {}", "UTC")
+    assert len(house.says(OWNER)) == before + 1
