@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.logs import Redactor, configure, fields
+from tests.bot.in_process import logging_as_it_was
 from tests.patience import PATIENCE_S
 
 TOKEN = "123456:ABC-def_ghi"
@@ -21,13 +22,9 @@ KEY = 'sk-"quoted"\nand two lines'
 
 
 @pytest.fixture(autouse=True)
-def logging_as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(capture=False)
+def kept() -> Iterator[None]:
+    with logging_as_it_was():
+        yield
 
 
 def start(format: Literal["plain", "json"], level: Literal["debug", "info"] = "info") -> io.StringIO:
