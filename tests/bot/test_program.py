@@ -34,9 +34,18 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 # ---------------------------------------------------------------- running and ending
 
 
+@pytest.fixture
+def with_a_terminal() -> Iterator[None]:
+    """What is started is not as `nohup` leaves it, however these tests were started."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["SIGINT", "SIGTERM", "SIGHUP"]
 )
+@pytest.mark.usefixtures("with_a_terminal")
 async def test_without_a_configuration_it_serves_and_says_what_to_do_next(
     tmp_path: Path, number: signal.Signals
 ) -> None:
