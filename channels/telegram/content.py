@@ -1,5 +1,6 @@
 """What a message of Telegram's holds, as the hub's values: its files, its sender."""
 
+from channels.blocks import mend_surrogates
 from channels.telegram.wire import Media, Message, User
 from core.messages import (
     Attachment,
@@ -43,5 +44,5 @@ def sender_of(user: User) -> Sender:
 
 
 def clean(text: str) -> str:
-    """Without NUL, which not every database keeps."""
-    return text.replace("\0", "\ufffd")
+    """Without NUL and lone surrogates, which not every database keeps; as long as before, in UTF-16 units."""
+    return mend_surrogates(text).replace("\0", "\ufffd")

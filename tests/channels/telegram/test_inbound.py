@@ -330,6 +330,17 @@ def check_any(update: object) -> None:
         assert event.scope == event.address
 
 
+def test_half_a_character_is_mended_wherever_a_person_can_put_it() -> None:
+    update = payload("private_text")
+    update["message"]["text"] = "a\ud83d\ude00\udc00"
+    update["message"]["from"]["first_name"] = "\ud800"
+    event = read(update)
+    assert isinstance(event, InboundMessage)
+    assert event.text == "a\U0001f600\ufffd"
+    assert event.sender.name.startswith("\ufffd")
+    check_any(update)
+
+
 @given(mutated_updates())
 def test_damaged_updates_are_read_or_recorded(update: object) -> None:
     check_any(update)
