@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 from bot.config import Loaded
 from bot.desk import Desk, HubDesk
@@ -19,6 +20,7 @@ from core.ids import RandomIds
 from core.messages import Address, InboundEvent, Message
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.base import Store
+from core.store.sqlite import SqliteStore
 from core.users import Role
 
 
@@ -58,6 +60,21 @@ async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         yield desks(config, store, resting_routines(store), clock, ids)(owner)
+
+
+async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
+    """Pause tools in a copy of the database that is about to be put back.
+
+    Raises StoreUnavailable, SchemaTooNew.
+    """
+    config = loaded.config
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    store = await SqliteStore.open(copy, SystemClock(), RandomIds(), chain=ring)
+    try:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        await store.halt_tools(owner.user_id, halted=True)
+    finally:
+        await store.close()
 
 
 class NobodyListens:

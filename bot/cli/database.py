@@ -1,5 +1,6 @@
 """`hubbub db`: is the database sound, copy it, put a copy back, bring it up to date."""
 
+import asyncio
 import contextlib
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,6 @@ from pathlib import Path
 
 import typer
 
-from bot.cli.changing import at_keeping
 from bot.cli.ending import USAGE, CommandFailed
 from bot.cli.looking import existing_database
 from bot.cli.printing import print_json, printable
@@ -72,6 +72,8 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
 
     Tools are paused in it: what had been agreed to when it was made may have run since.
     """
+    from bot.offline import pause_tools_in  # half of the hub
+
     loaded = load(path, secrets=False)
     database = loaded.database
     if not backup_file.is_file():
@@ -83,14 +85,19 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
     with _alone(loaded.config.hub.data_dir), _progress("Restoring") as progress:
         replaced = database.exists()
         try:
-            maintenance.restore(backup_file, database, kept_as, progress)
+            maintenance.restore(
+                backup_file,
+                database,
+                kept_as,
+                progress,
+                lambda copy: asyncio.run(pause_tools_in(copy, loaded)),
+            )
             # They are of the database that was there; the audit of this one goes on from where it ends.
             noted = heads.exists()
             if noted:
                 heads.rename(heads_kept_as)
         except OSError as error:
             raise CommandFailed(f"{database} cannot be replaced: {error.strerror or error}") from error
-    _pause_tools(path, database)
     if as_json:
         page = {"database": str(database), "kept_as": str(kept_as) if replaced else None, "tools": "paused"}
         print_json({**page, "heads_kept_as": str(heads_kept_as) if noted else None})
@@ -98,15 +105,6 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
         kept = f" What was there is kept as {kept_as}." if replaced else ""
         heads_kept = f" The audit's heads until now are kept as {heads_kept_as}." if noted else ""
         typer.echo(f"{database} is as it was in {backup_file}.{kept}{heads_kept} {PAUSED}")
-
-
-def _pause_tools(path: Path | None, database: Path) -> None:
-    try:
-        at_keeping(path, lambda keeping: keeping.halt_tools(halted=True))
-    except CommandFailed as error:
-        said = f"{database} was put back, but tools are not paused: {error}"
-        advice = "before the hub starts, mend that and run `hubbub tools pause`: calls may run a second time"
-        raise CommandFailed(f"{said}; {advice}") from error
 
 
 def upgrade(path: Path | None, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.store.lock import DataDirectoryLock
+from core.store.sqlite import maintenance
 from core.store.sqlite.maintenance import INVARIANTS
 from core.store.sqlite.migrations import schema_scripts
 from tests.bot.in_process import command
@@ -212,3 +213,22 @@ def test_no_upgrade_under_a_running_hub(tmp_path: Path) -> None:
     with DataDirectoryLock(tmp_path / "data"):
         refused = command(tmp_path, "db", "upgrade")
     assert (refused.code, "stop it" in refused.complaint) == (1, True)
+
+
+def test_a_copy_that_cannot_be_prepared_takes_no_place_and_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
+    database, kept_as = stored(tmp_path), tmp_path / "kept.db"
+    before = database.read_bytes()
+    assert command(tmp_path, "db", "backup", "copy.db").code == 0
+
+    def killed(copy: Path) -> None:
+        copy.with_name(f"{copy.name}-wal").write_bytes(b"of another database")
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        maintenance.restore(tmp_path / "copy.db", database, kept_as, lambda _done, _pages: None, killed)
+    assert (database.read_bytes(), kept_as.exists()) == (before, False)
+    assert command(tmp_path, "db", "restore", "copy.db").code == 0
+    assert command(tmp_path, "db", "check").code == 0
+    assert list(database.parent.glob("hub.db.restoring*")) == []

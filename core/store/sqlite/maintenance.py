@@ -111,8 +111,11 @@ def back_up(path: Path, target: Path, progress: Progress) -> None:
         raise
 
 
-def restore(backup: Path, path: Path, kept_as: Path, progress: Progress) -> None:
-    """Put a copy in the place of the database, which is kept under another name.
+def restore(
+    backup: Path, path: Path, kept_as: Path, progress: Progress, prepare: Callable[[Path], None]
+) -> None:
+    """Put a copy in the place of the database, which is kept under another name. `prepare` changes the copy
+    before it is there: what it raises is passed on, and the database is as it was.
 
     Whoever asks holds the data directory's lock. Raises SchemaTooNew, StoreUnavailable, OSError; then the
     database is as it was.
@@ -121,8 +124,12 @@ def restore(backup: Path, path: Path, kept_as: Path, progress: Progress) -> None
     if unsound:
         raise StoreUnavailable(f"{backup} is not sound: {unsound[0]}")
     fresh = path.with_name(f"{path.name}.restoring")
-    fresh.unlink(missing_ok=True)
+    for left in ("", "-wal", "-shm"):  # by one that was killed
+        fresh.with_name(f"{fresh.name}{left}").unlink(missing_ok=True)
     back_up(backup, fresh, progress)
+    prepare(fresh)
+    _empty_log(fresh)
+    _sync(fresh)
     if path.exists():
         _empty_log(path)
         os.link(path, kept_as)
