@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from core.linear import Compiled, compiled
 from core.routine import Event
-from core.routines.linear import Compiled, compiled
 from core.routines.matcher import Heard, Listener, Matcher
 from core.routines.pattern import Pattern, Subject
 from core.routines.translator import translate

@@ -38,9 +38,11 @@ from core.routines.service import RoutineService
 from core.store.base import Store
 from core.store.lock import DataDirectoryLock
 from core.tools.halt import ToolHalt
+from core.tools.running import CallThreads
 from core.users import Role
 
 if TYPE_CHECKING:
+    from channels.telegram.timeouts import Timeouts as TelegramTimeouts
     from core.notices import Notices
     from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers
@@ -62,6 +64,7 @@ class Seams:
     store: Callable[[Store], Store] = lambda store: store
     model: Callable[[Model], Model] = lambda model: model
     lookup: "Lookup | None" = None
+    telegram: "TelegramTimeouts | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +156,12 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         store = seams.store(await opened.enter_async_context(open_store(config, ring, clock, ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         halt = ToolHalt(halted=await store.tools_halted())
+        asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
         ground = Ground(loaded, store, owner, ring, clock, ids)
         metered = MeteredModel(models, ground.metrics)
-        speaking = Speaking(ground, ChannelBuilder(clock, certificates), seams.turns)
+        builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
+        speaking = Speaking(ground, builder, seams.turns)
         calling = Calling(ground, speaking, metered, halt, seams.lookup)
         answering = Answering(ground, speaking, calling, metered)
         await opened.enter_async_context(_releasing(answering.actors, store))
@@ -175,6 +180,7 @@ def _app(ground: Ground, speaking: Speaking, calling: Calling, answering: Answer
         "routines": calling.routines.run,
         "audit": calling.audit.run,
         "web": serving.web.run,
+        "uploads": speaking.uploads.run,
         **answering.beside,
     }
     if calling.servers is not None:

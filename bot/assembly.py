@@ -46,7 +46,7 @@ class Speaking:
     def __init__(self, ground: Ground, builder: ChannelBuilder, listener: TurnListener) -> None:
         config, clock, hooks = ground.config, ground.clock, ground.hooks
         self.builder = builder
-        self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, ground.ids)
+        self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, clock, ground.ids)
         self.webchat = WebChannel(self.uploads, clock)
         self.manager = ChannelManager(
             [*builder.all(config), self.webchat],
@@ -89,6 +89,7 @@ class Calling:
             ground.ids,
             ground.leaks,
             ground.hooks.replies if ground.hooks is not None else None,
+            loaded.closed,
         )
 
     def notices(self) -> "Notices":

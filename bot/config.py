@@ -13,7 +13,7 @@ place of FILE:LINE where a variable said it). Values of secrets and of reference
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,12 @@ class Loaded:
     def database(self) -> Path:
         """Where the hub keeps everything."""
         return self.config.hub.data_dir / DATABASE_NAME
+
+    @property
+    def closed(self) -> Sequence[Path]:
+        """The hub's own files and directories, wherever the operator put them: no tool has them."""
+        own = (self.source, self.environment_file, self.config.policy.file)
+        return [self.config.hub.data_dir, *(file for file in own if file is not None)]
 
 
 def load(

@@ -20,6 +20,8 @@ from bot.config_errors import Problem
 from bot.setting_types import NO_USER, is_row_id
 from bot.settings import Config
 
+RESERVED_CHANNELS = frozenset({"web", "console", "terminal", "api", "cli"})
+"""Names of the hub's own ways to be spoken to: the console, the terminal, programs."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -181,6 +183,11 @@ def _people(
 
 
 def _channel(config: Config, name: str, channel: ChannelSection) -> Iterator[Problem]:
+    if name in RESERVED_CHANNELS:
+        advice = (
+            f'give this one another name, such as [channels.{name}-1] with platform = "{channel.platform}"'
+        )
+        yield Problem(("channels", name), f"is a name of the hub's own; {advice}")
     match channel:
         case TelegramChannel():
             yield from _telegram(config, name, channel)

@@ -30,6 +30,8 @@ ROOM_BYTES = 256 * 1024 * 1024
 
 GIVE_UP = "mend that (a new token?), then run hubbub config reload; until then it is left alone"
 
+UNPAUSE = "look at hubbub approvals list, then let tools run again: hubbub tools resume, or /resume in a chat"
+
 Status = Callable[[], Awaitable[StatusView]]
 
 
@@ -51,7 +53,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     findings += file_findings(loaded)
     findings += _room(data_dir)
     try:
-        findings.append(await _store(loaded.database, there=loaded.database.is_file()))
+        findings += await _store(loaded.database, there=loaded.database.is_file())
     except OSError as error:
         problem = f"{loaded.database} cannot be read: {error.strerror}"
         findings.append(broken("store", problem, "run this as the user the hub runs as"))
@@ -109,16 +111,19 @@ def _room(data_dir: Path) -> Iterator[Finding]:
         yield fine("disk", f"{free_bytes // 1024**3} GB are free")
 
 
-async def _store(database: Path, *, there: bool) -> Finding:
+async def _store(database: Path, *, there: bool) -> list[Finding]:
     if not there:
-        return fine("store", "there is no database yet; the first start makes it")
+        return [fine("store", "there is no database yet; the first start makes it")]
     try:
         async with SqliteReader(database) as reader:
-            waiting = len(await reader.open_prompts())
+            waiting, paused = len(await reader.open_prompts()), await reader.tools_paused()
     except StoreError as error:
-        return broken("store", str(error), "do what it says, or restore the database from a backup")
+        return [broken("store", str(error), "do what it says, or restore the database from a backup")]
     waits = "1 approval waits" if waiting == 1 else f"{waiting} approvals wait"
-    return fine("store", f"{database} is readable and up to date; {waits}")
+    found = fine("store", f"{database} is readable and up to date; {waits}")
+    if paused:
+        return [found, warning("tools", "all tools are paused; no tool runs", UNPAUSE)]
+    return [found, fine("tools", "tools run; nobody has paused them")]
 
 
 def _is_held(data_dir: Path) -> bool:

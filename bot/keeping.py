@@ -15,6 +15,7 @@ from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
 from core.prompts import ToolSetting
 from core.store.base import Store
+from core.store.units import committed
 from core.tools.halt import ToolHalt
 
 
@@ -150,10 +151,16 @@ class HubKeeping:
     async def halt_tools(self, *, halted: bool) -> DecisionView:
         """See Keeping. In force when this returns."""
         try:
-            changed = await self._store.halt_tools(self._owner_id, halted=halted)
+            # Also where whoever asks has gone meanwhile: what is on record is in force.
+            changed = await committed(self._pause(halted), lambda _: self._in_force(halted))
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
-        if self._halt is not None:
-            self._halt.set(halted=halted)
         state = "stopped" if halted else "running"
         return DecisionView(id="tools", outcome=state if changed else f"{state} already")
+
+    async def _pause(self, halted: bool) -> bool:
+        return await self._store.halt_tools(self._owner_id, halted=halted)
+
+    def _in_force(self, halted: bool) -> None:
+        if self._halt is not None:
+            self._halt.set(halted=halted)

@@ -1,7 +1,8 @@
 """Builds the adapters of the configured channels. Each platform is imported only when it is configured."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.certificates import Certificates
 from bot.channel_settings import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
@@ -15,13 +16,27 @@ from core.clock import Clock
 from core.errors import ToolDenied, ToolFailed
 from core.safety.paths import PathGuard
 
+if TYPE_CHECKING:
+    from channels.telegram.timeouts import Timeouts as TelegramTimeouts
+
+ReadFile = Callable[[str, int], bytes]
+
 
 class ChannelBuilder:
-    """Makes adapters, all on the same certificates."""
+    """Makes adapters, all on the same certificates. `closed`: what nothing is sent of. `telegram`: how
+    long to wait for Telegram, if not as usual."""
 
-    def __init__(self, clock: Clock, certificates: Certificates) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        certificates: Certificates,
+        closed: Sequence[Path] = (),
+        telegram: "TelegramTimeouts | None" = None,
+    ) -> None:
+        self._closed = closed
         self._clock = clock
         self._certificates = certificates
+        self._telegram = telegram
 
     def all(self, config: Config) -> list[Channel]:
         """One adapter per configured channel."""
@@ -29,17 +44,21 @@ class ChannelBuilder:
 
     def one(self, config: Config, name: str, settings: ChannelSection) -> Channel:
         """The adapter for these settings."""
+        sent = PathGuard(config.workspace.dir, self._closed), PathGuard(config.hub.data_dir / SPILL_NAME)
+        read_file = readable_files(*sent)
         match settings:
             case TelegramChannel():
-                return _telegram(config, name, settings, self._clock, self._certificates)
+                return _telegram(
+                    config, name, settings, self._clock, self._certificates, read_file, self._telegram
+                )
             case SlackChannel():
-                return _slack(config, name, settings, self._clock, self._certificates)
+                return _slack(name, settings, self._clock, self._certificates, read_file)
             case DiscordChannel():
-                return _discord(config, name, settings, self._clock, self._certificates)
+                return _discord(name, settings, self._clock, self._certificates, read_file)
 
 
 def _slack(
-    config: Config, name: str, settings: SlackChannel, clock: Clock, certificates: Certificates
+    name: str, settings: SlackChannel, clock: Clock, certificates: Certificates, read_file: ReadFile
 ) -> Channel:
     from channels.slack.channel import Http, Socket
     from channels.slack.channel import SlackChannel as Slack
@@ -56,13 +75,13 @@ def _slack(
         receiving=receiving,
         api_base_url=settings.api_base_url,
         clock=clock,
-        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
+        read_file=read_file,
         tls=certificates.for_url(settings.api_base_url),
     )
 
 
 def _discord(
-    config: Config, name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates
+    name: str, settings: DiscordChannel, clock: Clock, certificates: Certificates, read_file: ReadFile
 ) -> Channel:
     from channels.discord.channel import DiscordChannel as Discord
 
@@ -73,14 +92,20 @@ def _discord(
         clock=clock,
         api_base_url=settings.api_base_url,
         gateway_url=settings.gateway_url,
-        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
+        read_file=read_file,
         tls=certificates.for_url(settings.api_base_url),
         groups=settings.groups != "off",
     )
 
 
 def _telegram(
-    config: Config, name: str, settings: TelegramChannel, clock: Clock, certificates: Certificates
+    config: Config,
+    name: str,
+    settings: TelegramChannel,
+    clock: Clock,
+    certificates: Certificates,
+    read_file: ReadFile,
+    timeouts: "TelegramTimeouts | None",
 ) -> Channel:
     with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
         from channels.telegram.channel import TelegramChannel as Telegram
@@ -97,15 +122,15 @@ def _telegram(
         commands=dict(texts.COMMANDS),
         clock=clock,
         webhook=webhook,
-        read_file=readable_files(config.workspace.dir, config.hub.data_dir / SPILL_NAME),
+        timeouts=timeouts,
+        read_file=read_file,
         tls=certificates.for_url(settings.api_base_url),
         groups=settings.groups,
     )
 
 
-def readable_files(*roots: Path) -> Callable[[str, int], bytes]:
-    """Reads files that lie below one of the roots, for channels to send; ValueError says why not."""
-    guards = [PathGuard(root) for root in roots]
+def readable_files(*guards: PathGuard) -> ReadFile:
+    """Reads files that one of the guards lets in, for channels to send; ValueError says why not."""
 
     def read(path: str, limit_bytes: int) -> bytes:
         guard = next((guard for guard in guards if guard.refusal(path) is None), guards[0])

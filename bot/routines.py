@@ -1,7 +1,8 @@
 """Builds what carries routines out, with the first routine there is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.settings import Config
@@ -37,8 +38,10 @@ def build_routines(
     ids: Ids,
     leaks: LeakDetector,
     hook: ReplyHook | None = None,
+    closed: Sequence[Path] = (),
 ) -> RoutineService:
-    """Routines of this hub; nothing of them is loaded before there is one."""
+    """Routines of this hub; nothing of them is loaded before there is one. `closed`: files and directories of
+    which they read nothing."""
     if not config.routines.enabled:
         return resting_routines(store)
 
@@ -55,13 +58,14 @@ def build_routines(
         from core.routines.listening import Listening
         from core.routines.own_threads import OwnThreads
         from core.routines.telling import Telling
+        from core.safety.paths import PathGuard
 
         async def send(key: str, to: "Recipient", message: Message) -> bool:
             return await notices().send(key, to, message)
 
         zone = config.hub.timezone
         unseen = UnseenModel(model, leaks, hook)
-        read_file = readable_files(config.workspace.dir)
+        read_file = readable_files(PathGuard(config.workspace.dir, closed))
         acting = ActingRuns(ActingServices(store, unseen, pipeline, clock, ids))
         runs = LightweightRuns(unseen, read_file, store.user, clock, zone, acting)
         own_threads = OwnThreads(store, lambda to: notices().places(to), open_thread)

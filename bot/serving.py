@@ -13,6 +13,7 @@ from bot.readiness import readiness_of
 from bot.web.callers import Gate
 from bot.web.channels import channel_routes
 from bot.web.console import Console
+from bot.web.file_links import FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes
 from bot.web.login import LoginDesk, login_routes, login_url
 from bot.web.ondemand import OnDemand
@@ -39,18 +40,24 @@ class Serving:
         self.access = ApiAccess.new(url_of(sock))
         self.inbox = MeteredInbox(answering.hub, ground.metrics)
         self.login = LoginDesk(ground.store, ground.owner, ground.clock)
-        self.gate = Gate(self.access.token, ground.owner, ground.store, ground.config.http.public_url)
+        self.gate = Gate(
+            self.access.token,
+            ground.owner,
+            ground.store,
+            FileLinks(ground.clock),
+            ground.config.http.public_url,
+        )
         self.people_reach = self.gate.public_url or self.access.url
         manager, live, actors = speaking.manager, ground.live, answering.actors
         ground.metrics.look_at(
             Gauges(manager.states, manager.waiting, lambda: len(actors.unfinished()), lambda: live.streams)
         )
         routes = [
-            *health_routes(self.readiness),
+            *health_routes(self.readiness, self.gate),
             Mount(f"{API_PATH}/webhooks", app=OnDemand(self._webhooks)),
             Mount(API_PATH, app=OnDemand(self._api)),
-            *login_routes(self.login, ground.store, self.gate),
-            *metrics_routes(ground.metrics),
+            *login_routes(self.login, self.gate),
+            *metrics_routes(ground.metrics, self.gate),
             *channel_routes(manager.routes(self.inbox)),
             *Console().routes(),
         ]

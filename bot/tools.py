@@ -2,7 +2,6 @@
 
 import ssl
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Protocol, cast
 
 from bot.approval_settings import Rule
@@ -86,7 +85,7 @@ def build_tools(
             shell_tool(
                 configured.environment,
                 config.workspace.dir,
-                _closed(configured),
+                configured.closed,
                 use_limits(
                     per_minute=config.approvals.shell_per_minute, per_hour=config.approvals.shell_per_hour
                 ),
@@ -168,14 +167,7 @@ def _people(config: Config, named: str) -> tuple[str, ...]:
 
 def path_guard(configured: Loaded) -> PathGuard:
     """The workspace without what is the hub's own, wherever the operator put that."""
-    return PathGuard(configured.config.workspace.dir, _closed(configured))
-
-
-def _closed(configured: Loaded) -> Sequence[Path]:
-    """What is the hub's own."""
-    config = configured.config
-    hubs_own = (configured.source, configured.environment_file, config.policy.file)
-    return [config.hub.data_dir, *(file for file in hubs_own if file is not None)]
+    return PathGuard(configured.config.workspace.dir, configured.closed)
 
 
 def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:

@@ -4,9 +4,10 @@ Positions in spans count code points. The texts hold no character that a chat ca
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 
 class Mark(Enum):
@@ -35,6 +36,47 @@ class Span:
     start: int
     end: int
     style: Style
+
+
+class Stretch(Protocol):
+    """Anything from `start` up to, not including, `end`."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+S = TypeVar("S", bound=Stretch)
+
+
+def stretches(spans: Iterable[S], start: int, end: int) -> Iterator[tuple[int, int, tuple[S, ...]]]:
+    """Yield the stretches between two places that lie under the same spans, with these, outer ones first.
+
+    The spans come in the order of their starts and nest; one pass, whatever their number.
+    """
+    over: list[S] = []
+    at = start
+    for span in spans:
+        if span.end <= at or span.start >= end:
+            continue
+        while over and over[-1].end <= span.start:
+            if at < over[-1].end:
+                yield at, over[-1].end, tuple(over)
+                at = over[-1].end
+            over.pop()
+        if at < span.start:
+            yield at, span.start, tuple(over)
+            at = span.start
+        over.append(span)
+    while over:
+        last = min(over[-1].end, end)
+        if at < last:
+            yield at, last, tuple(over)
+            at = last
+        over.pop()
+    if at < end:
+        yield at, end, ()
 
 
 @dataclass(frozen=True, slots=True)

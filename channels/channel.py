@@ -44,6 +44,10 @@ class Route:
     handle: Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
+Look = Callable[[], Awaitable[Surroundings]]
+"""What is known around the unanswered request by now."""
+
+
 class Connected(Protocol):
     """Told that the platform answers; `remark`: what works badly all the same, and what to do about it."""
 
@@ -108,11 +112,9 @@ class Channel(Protocol):
         nothing. The sign stays when the message is answered: seen it was. Raises ChannelError."""
         ...
 
-    async def find_lost(
-        self, to: Address, payload: Payload, nonce: str, around: Surroundings
-    ) -> Posted | None:
+    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """Find the message that an unanswered `post` with this nonce may have made, and make it say
-        `payload`.
+        `payload`. No message of another row is changed.
 
         None: the platform cannot tell, or there is none close by; at most a few requests are spent on it.
         Raises ChannelError.
@@ -158,4 +160,15 @@ class Growing(Protocol):
     async def grow(self, ref: MessageRef, said: Message) -> bool:
         """Let a message say more. False: it does not grow, or not to say this; `edit` it. Raises
         ChannelError."""
+        ...
+
+
+@runtime_checkable
+class Seeking(Protocol):
+    """What a channel also is if its platform neither knows nonces nor tells what it shows: before an
+    unanswered `post` of any message is repeated, `find_lost` looks for it."""
+
+    @property
+    def taken_within_s(self) -> float:
+        """How long after a request was made the platform may still take it; nothing is looked for before."""
         ...

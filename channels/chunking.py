@@ -68,6 +68,7 @@ class _Cutter:
         self._max_chars = max_chars
         self._fits = fits
         self._reached: list[FlatSpan] = []  # spans begun before the current chunk that go on in it
+        self._guess_chars = max_chars
         self._next_span = 0  # the first span that begins in the current chunk or later
 
     def cut(self) -> tuple[Chunk, ...]:
@@ -91,10 +92,15 @@ class _Cutter:
     def _furthest(self, start: int) -> int:
         """The last position up to which the text from `start` fits; at least one code point on."""
         last = min(len(self._text), start + self._max_chars)
+        # What fitted before is a good guess: where little fits, much is not tried again and again.
+        while start + self._guess_chars < last and self._fits(self._chunk(start, start + self._guess_chars)):
+            self._guess_chars *= 2
+        last = min(last, start + self._guess_chars)
         if not self._fits(self._chunk(start, last)):
             ends = range(start + 1, last)
             too_far = bisect_left(ends, True, key=lambda end: not self._fits(self._chunk(start, end)))
             last = max(start + too_far, start + 1)
+        self._guess_chars = 2 * (last - start)
         while last < len(self._text) and self._text[last].isspace():  # trimmed, so it takes no room
             last += 1
         return last
@@ -158,7 +164,8 @@ class _Cutter:
 
     def _grapheme_cut(self, start: int, furthest: int) -> int:
         cut = start
-        for grapheme in _graphemes().finditer(self._text, start):
+        # One that goes on past the end is cut there; a character may carry thousands of marks.
+        for grapheme in _graphemes().finditer(self._text, start, furthest + 1):
             if grapheme.end() > furthest:
                 break
             cut = grapheme.end()

@@ -8,12 +8,13 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TypeVar
 
-from channels.channel import Channel, Payload
+from channels.channel import Channel, Look, Payload
 from channels.outlet import Outlet
 from channels.records import Records
+from core.clock import Clock
 from core.errors import AddressGone, MessageRejected, Unanswered
 from core.messages import Address, MessageRef
-from core.ports import Outbox, OutboxRow, SendState
+from core.ports import Outbox, OutboxRow, SendState, Surroundings, Uncertain
 
 logger = logging.getLogger(__name__)
 
@@ -25,21 +26,26 @@ class RepeatableUnanswered(Unanswered):
 
 
 class RowDelivery:
-    """The requests that rows of one address take, each recorded once it is answered."""
+    """The requests that rows of one address take, each recorded once it is answered.
 
-    def __init__(self, address: Address, outlet: Outlet, outbox: Outbox, records: Records) -> None:
+    `asked_us`: when the newest request to show something new was made.
+    """
+
+    def __init__(
+        self, address: Address, outlet: Outlet, outbox: Outbox, records: Records, clock: Clock
+    ) -> None:
         self._address = address
         self._outlet = outlet
         self._outbox = outbox
         self._records = records
+        self._clock = clock
+        self.asked_us = 0
 
     async def show(self, channel: Channel, row: OutboxRow) -> None:
         """Do what is left of a row that is `sending`. Raises ChannelError; what was shown is recorded."""
-        gate = self._outlet.gate
-        if gate is not None:
-            released = await self._records.durably(lambda: gate.released(row))
-            row = replace(row, message=released)
-        parts = self._outlet.drawn(channel, row.message)
+        self.asked_us = self._clock.now()
+        row = await self._released(row)
+        parts = await self._outlet.drawn(channel, row.message)
         if row.edit_of is not None and not row.message.blocks:
             await self._take_away(channel, row, row.edit_of)
         elif not parts:
@@ -51,14 +57,51 @@ class RowDelivery:
         else:
             await self._post(channel, row, parts)
 
+    async def find(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
+        """Find the part that went unanswered, and record it; None if it is not found. Raises ChannelError."""
+        row = await self._released(row)
+        parts, index = await self._outlet.drawn(channel, row.message), len(row.refs)
+        if index >= len(parts):
+            return row if parts else None
+        posted = await channel.find_lost(self._address, parts[index], _nonce(row, index), self.look(row.id))
+        logger.info("row %d to %s is %s", row.id, self._address, "found" if posted else "not found")
+        if posted is None:
+            return None
+        await self._records.part(row.id, posted)
+        return replace(row, state=SendState.SENDING, refs=(*row.refs, posted.ref))
+
+    def look(self, row_id: int) -> Look:
+        """Return what tells how things stand around this row, with messages as they may be sent."""
+
+        async def look() -> Surroundings:
+            around = await self._records.durably(lambda: self._outbox.surroundings(row_id))
+            uncertain = [await self._as_sent(other) for other in around.uncertain]
+            return replace(around, uncertain=tuple(other for other in uncertain if other is not None))
+
+        return look
+
+    async def _as_sent(self, other: Uncertain) -> Uncertain | None:
+        try:
+            return replace(other, row=await self._released(other.row))
+        except MessageRejected:  # so it was never sent
+            return None
+
+    async def _released(self, row: OutboxRow) -> OutboxRow:
+        gate = self._outlet.gate
+        if gate is None:
+            return row
+        return replace(row, message=await self._records.durably(lambda: gate.released(row)))
+
     async def _post(self, channel: Channel, row: OutboxRow, parts: tuple[Payload, ...]) -> None:
         if row.replaces is not None and not row.refs:
             row = await self._take_over(channel, row, row.replaces, parts)
         for index in range(len(row.refs), len(parts)):
-            nonce = row.nonce if index == 0 else f"{row.nonce}.{index}"
             # What went unanswered is the first part without a ref; those after it were never asked for.
             repeated = row.repeats > 0 and index == len(row.refs)
-            posted = await channel.post(self._address, parts[index], nonce=nonce, repeated=repeated)
+            self.asked_us = self._clock.now()
+            posted = await channel.post(
+                self._address, parts[index], nonce=_nonce(row, index), repeated=repeated
+            )
             self._outlet.reached(self._address)
             if index == len(parts) - 1:
                 await self._records.last_part_aside(row.id, posted)
@@ -121,6 +164,10 @@ class RowDelivery:
         elsewhere = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
         if elsewhere:
             self._outlet.pass_on(elsewhere)
+
+
+def _nonce(row: OutboxRow, index: int) -> str:
+    return row.nonce if index == 0 else f"{row.nonce}.{index}"
 
 
 async def _repeatable(request: Awaitable[T]) -> T:

@@ -1,7 +1,8 @@
 """Markdown, read once into blocks that every platform draws in its own way.
 
 `parse` promises: every piece of text that a CommonMark reader (with tables and strikethrough) shows is in the
-blocks, in order, exactly once; raw HTML is text. It never raises, whatever the input.
+blocks, in order, exactly once; raw HTML is text. It never raises, whatever the input, and takes time in
+proportion to its length.
 
 A link leads to an http, https or mailto address. Anything else that Markdown calls a link (relative paths,
 `javascript:`, `tg:`) leads nowhere from a chat, so only its text is kept.
@@ -12,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.table import table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
@@ -31,6 +34,7 @@ from channels.blocks import (
 )
 from channels.inline import inline_text
 from core import messages
+from core.off_loop import ON_LOOP_CHARS
 
 MAX_NESTING = 100
 """Levels of nesting that are drawn; blocks nested deeper are shown as they were written.
@@ -38,20 +42,82 @@ MAX_NESTING = 100
 The parser takes about three frames of Python's stack (a thousand by default) for each level.
 """
 
+MAX_CHARS = 100_000
+"""Of a document; a longer one is shown as it was written."""
+
+MAX_OPEN_BRACKETS = 32
+"""Of one paragraph, open at a time: for each one more the parser looks through the paragraph once more. Where
+there are more, the paragraph is shown as it was written."""
+
+MAX_CELLS_PER_CHAR = 1
+"""Of a table, for each of its characters: rows are filled up to the columns of the first. Where there would
+be more, the table is shown as it was written."""
+
 _INLINE = re.compile(r"[\\`*_~\[\]!<&\n]")
 """Without any of these a line is just its text."""
+_COSTLY = "[]!*_~`<&|#>\n"
+_SIGNS_WEIGH = 8
+
+
+def weight(said: Iterable[messages.Block]) -> int:
+    """Return how long drawing this takes, in characters of plain text."""
+    chars = 0
+    for part in said:
+        text = part.text
+        chars += len(text)
+        if isinstance(part, messages.Markdown) and len(text) <= ON_LOOP_CHARS:
+            chars += _SIGNS_WEIGH * sum(map(text.count, _COSTLY))
+    return chars
 
 
 def _read_inline(state: StateCore) -> None:
-    """The parser's own rule of this name, but for lines that need no parser."""
+    """The parser's own rule of this name, but for lines that need no parser, or would take it too long."""
     for token in state.tokens:
         if token.type != "inline":
             continue
-        if _INLINE.search(token.content):
+        if _INLINE.search(token.content) and not _is_too_open(token.content):
             token.children = []
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         else:
             token.children = [Token("text", "", 0, content=token.content)]
+
+
+def _is_too_open(text: str) -> bool:
+    if text.count("[") <= MAX_OPEN_BRACKETS:
+        return False
+    opened = 0
+    for bracket in filter("[]".__contains__, text):
+        opened = opened + 1 if bracket == "[" else max(opened - 1, 0)
+        if opened > MAX_OPEN_BRACKETS:
+            return True
+    return False
+
+
+def _read_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """The parser's own rule of this name, but for tables of many more cells than characters."""
+    columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) + 1
+    if columns > _FEW_COLUMNS and table(state, first, end, True):
+        last = min(_end_of_rows(state, first, end), end)
+        chars = state.eMarks[last - 1] - state.bMarks[first]
+        if columns * (last - first) > MAX_CELLS_PER_CHAR * chars + _FEW_CELLS:
+            return False
+    return table(state, first, end, silent)
+
+
+def _end_of_rows(state: StateBlock, first: int, end: int) -> int:
+    """Return the first empty line from `first` on; it is looked for once for all lines before it."""
+    last = state.env.get(_ROWS_END, 0)
+    if last <= first:
+        last = first
+        while last < end and not state.isEmpty(last):
+            last += 1
+        state.env[_ROWS_END] = last
+    return last
+
+
+_ROWS_END = "end of rows"
+_FEW_COLUMNS = 8
+_FEW_CELLS = 500
 
 
 class _Parser(MarkdownIt):
@@ -65,6 +131,7 @@ class _Parser(MarkdownIt):
 _PARSER = _Parser("commonmark", {"html": False, "maxNesting": MAX_NESTING})
 _PARSER.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
 _PARSER.core.ruler.at("inline", _read_inline)
+_PARSER.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
 
 _PLAIN_ADDRESS = re.compile(r"https?://[a-z0-9.-]+(?:[/?#][A-Za-z0-9/?#:@!$&'()*+,;=._~-]*)?")
 _LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
@@ -88,6 +155,8 @@ def read(said: Iterable[messages.Block]) -> tuple[Block, ...]:
 
 def parse(source: str) -> tuple[Block, ...]:
     """The blocks of a Markdown document. Never raises."""
+    if len(source) > MAX_CHARS:
+        return (Paragraph(Text(showable(source))),)
     tokens = _PARSER.parse(mend_surrogates(source))
     if any(token.nesting == 1 and token.level >= MAX_NESTING - 1 for token in tokens):
         return (Paragraph(Text(showable(source))),)  # the parser leaves out what lies deeper

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from channels.channel import Channel, Payload
+from channels.markdown import weight
 from core.errors import AuthRejected
 from core.messages import Address, Message
+from core.off_loop import ON_LOOP_CHARS, off_loop
 from core.ports import OutboundGate, OutboxRow, SendState
 
 logger = logging.getLogger(__name__)
@@ -71,15 +73,20 @@ class Outlet:
         return self.channel
 
     def draw(self, message: Message) -> None:
-        """Draw what will be sent soon. Drawings that nobody asks for make way for others."""
+        """Draw what will be sent soon, unless that takes long. Drawings that nobody asks for make way for
+        others."""
+        if weight(message.blocks) > ON_LOOP_CHARS:
+            return
         self._drawings[message] = (self.channel, self._draw(self.channel, message))
         if len(self._drawings) > MOST_DRAWINGS:
             self._drawings.popitem(last=False)
 
-    def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+    async def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
         """What `channel` is to show; nothing where that broke, which is logged."""
         by, parts = self._drawings.pop(message, (None, ()))
-        return parts if by is channel else self._draw(channel, message)
+        if by is channel:
+            return parts
+        return await off_loop(weight(message.blocks), lambda: self._draw(channel, message))
 
     def _draw(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
         try:

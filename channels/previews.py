@@ -10,11 +10,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from channels.channel import Channel, Growing, Payload
+from channels.channel import Channel, Growing, Look, Payload
+from channels.markdown import weight
 from channels.records import Records
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered
 from core.messages import Address, Message, MessageRef, Plain
+from core.off_loop import off_loop
 from core.ports import Outbox, OutboxRow, Posted, Preview
 
 logger = logging.getLogger(__name__)
@@ -44,17 +46,29 @@ class _Slot:
 
 class ConversationPreviews:
     """The previews of one address. Whoever sends there calls `find` and `show` when it is their turn; both
-    make one request (`find` a few) and raise what concerns the whole conversation."""
+    make one request (`find` a few) and raise what concerns the whole conversation.
 
-    def __init__(self, address: Address, outbox: Outbox, records: Records, clock: Clock) -> None:
+    `look`: what tells how things stand around a row; `missed_us`: when the newest of the missed was missed.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        outbox: Outbox,
+        records: Records,
+        look: Callable[[int], Look],
+        clock: Clock,
+    ) -> None:
         self._address = address
         self._outbox = outbox
         self._records = records
+        self._look = look
         self._clock = clock
         self._slots: dict[str, _Slot] = {}
         self._lost: dict[int, OutboxRow] = {}
         self._pace_s = PACE_S
         self._due_us = self._shown_us = self._typing_us = 0
+        self.missed_us = 0
 
     # --- what there is -------------------------------------------------------------------------------------
     def open(self, preview: Preview) -> None:
@@ -72,6 +86,7 @@ class ConversationPreviews:
         """A request to show this preview may have been taken: it is to be looked for before anything else
         goes to the conversation."""
         self._lost[row.id] = row
+        self.missed_us = self._clock.now()
 
     @property
     def missed(self) -> bool:
@@ -122,7 +137,8 @@ class ConversationPreviews:
         row = slot.row or await self._begin(slot)
         if row is None or slot.muted or gives_way() or row.id in self._lost:
             return True
-        parts = channel.render(replace(said, reply_to=row.message.reply_to))
+        shown = replace(said, reply_to=row.message.reply_to)
+        parts = await off_loop(weight(shown.blocks), lambda: channel.render(shown))
         if not parts or parts[0] == slot.payload:
             slot.said = said  # all that is new belongs to parts to come
             return False
@@ -197,9 +213,9 @@ class ConversationPreviews:
                 slot.ref, slot.said, slot.payload = posted.ref, None, None
 
     async def _find(self, channel: Channel, row: OutboxRow) -> Posted | None:
-        around = await self._records.durably(lambda: self._outbox.surroundings(row.id))
+        payload, look = channel.render(PLACEHOLDER)[0], self._look(row.id)
         try:
-            return await channel.find_lost(self._address, channel.render(PLACEHOLDER)[0], row.nonce, around)
+            return await channel.find_lost(self._address, payload, row.nonce, look)
         except (MessageRejected, AddressGone) as error:
             logger.info("preview %d to %s cannot be looked for: %s", row.id, self._address, error)
         except ChannelError:

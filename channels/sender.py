@@ -10,7 +10,7 @@ import heapq
 import logging
 from dataclasses import replace
 
-from channels.channel import Channel
+from channels.channel import Channel, Seeking
 from channels.delivery import RepeatableUnanswered, RowDelivery
 from channels.outlet import Outlet
 from channels.pace import Pace
@@ -21,6 +21,7 @@ from core.errors import (
     AddressGone,
     AuthRejected,
     ChannelError,
+    MessageRejected,
     RateLimited,
     StoreUnavailable,
     Unanswered,
@@ -55,8 +56,8 @@ class Sender:
         self._held: set[int] = set()
         self._changed = asyncio.Event()
         self._records = Records(address, outbox, clock, tasks, self._changed.set)
-        self._delivery = RowDelivery(address, outlet, outbox, self._records)
-        self._previews = ConversationPreviews(address, outbox, self._records, clock)
+        self._delivery = RowDelivery(address, outlet, outbox, self._records, clock)
+        self._previews = ConversationPreviews(address, outbox, self._records, self._delivery.look, clock)
         self._closing = False
         self._in_request = False
         self.forgot = False
@@ -155,7 +156,10 @@ class Sender:
         """Learn what became of a preview whose request went unanswered."""
         await self._pace.due(self._pace.quiet_until_us)
         channel = await self._outlet.opened()
-        self._in_request = True
+        if isinstance(channel, Seeking):  # which takes a while, and may be begun again
+            await self._pace.due(self._previews.missed_us + _us(channel.taken_within_s))
+        else:
+            self._in_request = True
         try:
             await self._previews.find(channel)
         except ChannelError as error:
@@ -182,12 +186,37 @@ class Sender:
         if row.replaces is not None and not row.refs:
             await self._pace.due(self._previews.replaceable_us)
         channel = await self._outlet.opened()
+        if row.state is SendState.AMBIGUOUS and isinstance(channel, Seeking):
+            try:
+                row = await self._find_out(channel, row)
+            except ChannelError as error:
+                logger.info("looking for row %d to %s again: %s", row.id, self._address, error)
+                self._pace.quiet_for(self._pace.next_pause_s())
+                self._heed(channel, error)
+                return row
         # From the claim on: a row that was claimed and then left alone would count as perhaps sent.
         self._in_request = True
         try:
             return await self._claim_and_show(channel, row)
         finally:
             self._in_request = False
+
+    async def _find_out(self, channel: Channel, row: OutboxRow) -> OutboxRow:
+        """Find what an unanswered request made. Returns the row as it stands: still ambiguous if nothing is
+        found. May be cut off anywhere and begun again."""
+        await self._records.settled()  # what is shown here is known by its record
+        around = await self._delivery.look(row.id)()
+        if isinstance(channel, Seeking):
+            await self._pace.due(around.asked_by + _us(channel.taken_within_s))
+        try:
+            return await self._delivery.find(channel, row) or row
+        except (MessageRejected, AddressGone) as error:
+            logger.info("row %d to %s cannot be looked for: %s", row.id, self._address, error)
+        except ChannelError:
+            raise
+        except Exception:  # a defect must not hold up the conversation
+            logger.exception("looking for row %d to %s broke", row.id, self._address)
+        return row
 
     async def _claim_and_show(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
         if row.state is not SendState.SENDING:
@@ -238,9 +267,14 @@ class Sender:
     async def _unanswered(self, row: OutboxRow, reason: str) -> OutboxRow | None:
         self._outlet.went(SendState.AMBIGUOUS)
         logger.warning("row %d to %s may or may not have been taken: %s", row.id, self._address, reason)
-        row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason))
+        asked_by = self._delivery.asked_us
+        row = await self._records.durably(lambda: self._outbox.mark_ambiguous(row.id, reason, asked_by))
         return row if row.repeats < MAX_REPEATS else None
 
     def _take(self, row: OutboxRow) -> None:
         self._held.add(row.id)
         heapq.heappush(self._rows, (row.id, row))
+
+
+def _us(seconds: float) -> int:
+    return int(seconds * SECOND_US)

@@ -28,6 +28,8 @@ RULE = "———"
 BULLET = "•"
 INDENT = "    "
 """Before everything inside a list item but its first line."""
+MAX_INDENT = 8 * INDENT
+"""Lists nested deeper are indented no further: each short line would become a long one."""
 BETWEEN_LINKS = " · "
 
 
@@ -158,7 +160,8 @@ class _Page:
             if number:
                 self._new_block(gap)
             marker = BULLET if block.start is None else f"{block.start + number}."
-            self._put_item(indent + marker, children, indent + INDENT, gap)
+            inner = indent if len(indent) >= len(MAX_INDENT) else indent + INDENT
+            self._put_item(indent + marker, children, inner, gap)
 
     def _put_item(self, marker: str, children: Sequence[Block], indent: str, gap: str) -> None:
         shown = [child for child in children if not _is_blank(child)]

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from channels.channel import Payload, Route
+from channels.channel import Look, Payload, Route
 from core.clock import Clock
 from core.errors import AttachmentTooLarge, InboxUnavailable, MessageRejected
 from core.messages import Address, Attachment, InboundMessage, Message, MessageRef, Sender
-from core.ports import Acceptance, Inbox, Posted, Surroundings
+from core.ports import Acceptance, Inbox, Posted
 
 WEB = "web"
 ORDER_DIGITS = 20
@@ -111,11 +111,9 @@ class WebChannel:
         """See Channel: what waits is seen to wait."""
         del ref
 
-    async def find_lost(
-        self, to: Address, payload: Payload, nonce: str, around: Surroundings
-    ) -> Posted | None:
+    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """See Channel: no request of ours goes unanswered."""
-        del to, payload, nonce, around
+        del to, payload, nonce, look
         return None
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
+from core.cancellation import LeftRunning
 from core.store.rows import TurnStart
 
 logger = logging.getLogger(__name__)
@@ -18,8 +19,9 @@ class TurnRunner(Protocol):
         """Run or go on with a turn until it ends or waits; returns the thread's next turn, if any."""
         ...
 
-    async def end_stopped(self, start: TurnStart) -> TurnStart | None:
-        """End a turn that a person stopped; returns the thread's next turn, if any."""
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+        """End a turn that a person stopped; returns the thread's next turn, if any. `left_running`: the tool
+        that could not be ended."""
         ...
 
 
@@ -107,27 +109,27 @@ class ThreadActors:
         try:
             async with self._slots:
                 return await self._runner.run(start)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if not actor.stopping or self._closing:
                 raise
             actor.stopping = False
             _forget_cancellation()
-            return await self._end_stopped(start)
+            return await self._end_stopped(start, error.tool if isinstance(error, LeftRunning) else None)
         except Exception:
             # The runner reports failures itself; this is the task's edge, for what it could not.
             logger.exception("turn %s of thread %s broke down", start.turn_id, start.thread.id)
             return None
 
-    async def _end_stopped(self, start: TurnStart) -> TurnStart | None:
+    async def _end_stopped(self, start: TurnStart, left_running: str | None) -> TurnStart | None:
         try:
-            return await self._runner.end_stopped(start)
+            return await self._runner.end_stopped(start, left_running)
         except Exception:
             logger.exception("turn %s of thread %s could not be ended", start.turn_id, start.thread.id)
             return None
 
 
 def _forget_cancellation() -> None:
-    """The cancellation was ours, for the turn and not for the actor: the task goes on."""
+    """The cancellations were ours, for the turn and not for the actor: the task goes on."""
     task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()
+    while task is not None and task.uncancel():
+        pass

@@ -35,6 +35,7 @@ class AuditKind(StrEnum):
     GRANT_REVOKED = "grant_revoked"
     STARTED = "started"
     ENDED = "ended"
+    ANSWERED = "answered"
     TOOL_SETTING = "tool_setting"
     APPROVALS = "approvals"
     POLICY = "policy"

@@ -21,6 +21,7 @@ HubError
 │   ├── InvalidArguments    the model should correct its arguments
 │   ├── ToolDenied          not allowed; `reason` says why
 │   ├── ToolTimeout         stopped at its deadline
+│   ├── OutcomeUnknown      cut off from outside; a person must look what it did
 │   └── ToolFailed          the tool itself says what went wrong
 ├── VaultError              a secret cannot be kept or read; the message says what to do
 └── StoreError
@@ -133,6 +134,10 @@ class ToolDenied(ToolError):
 
 class ToolTimeout(ToolError):
     """The tool was stopped at its deadline."""
+
+
+class OutcomeUnknown(ToolError):
+    """The call was cut off, not by the hub: how much of it took effect is not known."""
 
 
 class ToolFailed(ToolError):

@@ -13,6 +13,7 @@ from core.conversation.credentials import CredentialJudge, InboundCredentials
 from core.conversation.judging import EventJudge, HouseRules
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.gathering import AlbumGathering
+from core.inbound_size import within_size
 from core.messages import (
     EDIT,
     ChoiceAnswer,
@@ -108,6 +109,7 @@ class Hub:
         """See core.ports.Inbox."""
         if not self._open:
             raise InboxUnavailable("the hub is starting or stopping")
+        event = within_size(event)
         taken = await self._credentials.take_out(event) if self._credentials is not None else None
         if taken is not None:
             event = taken.event

@@ -23,6 +23,10 @@ class Ids(Protocol):
         """A UUIDv7 as 36 characters: unique, sorted by creation time."""
         ...
 
+    def call_id(self) -> str:
+        """A UUIDv7 that cannot be guessed from others: it leaves the hub as the call's idempotency key."""
+        ...
+
     def prompt_id(self) -> str:
         """Ten lower-case Crockford base32 characters."""
         ...
@@ -33,17 +37,22 @@ class Ids(Protocol):
 
 
 class RandomIds:
-    """Ids that cannot be guessed from one another where that matters (prompts, codes); row ids only have to
-    be unique, and asking the operating system for each of them costs more than all else about them."""
+    """Ids that cannot be guessed from one another where that matters (calls, prompts, codes).
+
+    Row ids only have to be unique, and asking the operating system for each of them costs more than all else
+    about them.
+    """
 
     def __init__(self) -> None:
         self._generator = random.Random(secrets.randbits(256))
 
     def row_id(self) -> str:
         """A UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, 74 random bits."""
-        value = (time.time_ns() // 1_000_000) << 80 | self._generator.getrandbits(80)
-        digits = f"{value & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62:032x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        return _uuid7(self._generator.getrandbits(80))
+
+    def call_id(self) -> str:
+        """Return a UUIDv7 whose random bits come from the operating system."""
+        return _uuid7(secrets.randbits(80))
 
     def code(self) -> str:
         """Forty random bits; looks like `K3F9A7MZ`."""
@@ -52,6 +61,12 @@ class RandomIds:
     def prompt_id(self) -> str:
         """Fifty random bits; looks like `k3f9a7mzq2`."""
         return "".join(secrets.choice(CROCKFORD) for _ in range(PROMPT_ID_LENGTH))
+
+
+def _uuid7(bits: int) -> str:
+    value = (time.time_ns() // 1_000_000) << 80 | bits
+    digits = f"{value & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def normalise_prompt_id(typed: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from core.messages import Attachment
+from core.names import folded, quoted
 
 _UNITS = ((1024 * 1024, "MB"), (1024, "kB"))
 
@@ -22,13 +23,9 @@ def size_in_words(size_bytes: int) -> str:
 
 
 def _line(attachment: Attachment) -> str:
-    facts = [_one_line(attachment.name), _one_line(attachment.media_type)]
+    facts = [quoted(attachment.name), folded(attachment.media_type)]
     if attachment.size_bytes:
         facts.append(size_in_words(attachment.size_bytes))
     if attachment.out_of_reach:
         facts.append("too large to be read")
     return f"[Attached file: {', '.join(facts)}]"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200] or "unnamed"

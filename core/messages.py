@@ -14,6 +14,17 @@ MessageRef = NewType("MessageRef", str)
 """One message shown on a platform. Minted and parsed by its channel only."""
 
 
+MESSAGE_LIMIT_CHARS = 100_000
+"""Of a message, and of a form. No platform lets people write more; programs and terminals can."""
+NAME_LIMIT_CHARS = 200
+"""Of a person's, an account's or a file's name; a longer one is cut."""
+
+
+def as_taken(text: str) -> str:
+    """Return the text; of one that is too long for the hub, just enough for that to be seen."""
+    return text if len(text) <= MESSAGE_LIMIT_CHARS else text[: MESSAGE_LIMIT_CHARS + 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Sender:
     """The person (or bot) behind a message, as the platform knows them."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from core.conversation.access import Access
 from core.errors import NobodyToTell
-from core.messages import Address, Message
+from core.messages import Address, Block, Message
+from core.off_loop import off_loop
 from core.ports import Directory, OutboxListener
 from core.safety.leaks import LeakDetector
 from core.store.base import Store
@@ -83,9 +84,13 @@ class Notices:
                 "there is no place to say it: give the person an account on a channel that is configured"
                 " (hubbub users link), or name another channel"
             )
-        blocks = tuple(replace(block, text=self._leaks.redacted(block.text)) for block in message.blocks)
+        chars = sum(len(block.text) for block in message.blocks)
+        blocks = await off_loop(chars, lambda: tuple(map(self._clean, message.blocks)))
         unit = self._store.add_notice(key, replace(message, blocks=blocks), places)
         return bool(await committed(unit, self._listener.outbox_ready))
+
+    def _clean(self, block: Block) -> Block:
+        return replace(block, text=self._leaks.redacted(block.text))
 
     async def places(self, to: Recipient) -> Sequence[Place]:
         """Where it can be said, in order. Raises StoreUnavailable."""

@@ -104,16 +104,49 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownMessage:
+    """A message of which the hub knows where it is shown. `taken_at`: the platform took it then or later
+    (microseconds UTC; its own clock for what was received)."""
+
+    address: Address
+    order_key: str
+    taken_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertain:
+    """A message that may be shown without the hub's knowing where.
+
+    `asked_by`: a request of it was made then or earlier, and is not known to have failed (microseconds UTC).
+    `open`: that request went unanswered, and what became of it is still to be found out. `parts`: which of
+    its parts may be shown so, counted from 0.
+    """
+
+    row: OutboxRow
+    asked_by: int
+    open: bool
+    parts: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What is known of a channel's newest messages around a request that went unanswered, to find by it the
     message that the request may have made.
 
-    `earlier`: address and order key of messages, received or shown, from before the request; `shown`: all
-    that were shown, before or after. Neither goes back for ever.
+    `row`: whose request it is.
+    `asked_by`: the request was made then or earlier (microseconds UTC).
+    `earlier`: messages, received or shown, from before the request.
+    `later`: those the hub came to know after it had made the request.
+    `shown`: all messages the hub has shown, before or after.
+    `uncertain`: the other rows whose messages may be shown. None of these goes back for ever.
     """
 
-    earlier: tuple[tuple[Address, str], ...]
-    shown: frozenset[MessageRef]
+    row: OutboxRow
+    asked_by: int
+    earlier: tuple[KnownMessage, ...] = ()
+    later: tuple[KnownMessage, ...] = ()
+    shown: frozenset[MessageRef] = frozenset()
+    uncertain: tuple[Uncertain, ...] = ()
 
 
 class Outbox(Protocol):
@@ -153,9 +186,11 @@ class Outbox(Protocol):
         """The request was certainly not taken: back to `queued` until `not_before` (microseconds UTC)."""
         ...
 
-    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
+    async def mark_ambiguous(self, row_id: int, reason: str, asked_by: int | None = None) -> OutboxRow:
         """The request went unanswered. The row becomes `ambiguous`, is counted, and may be claimed once
-        more; a row whose repeat is used up ends there. Returns the row as it is now."""
+        more; a row whose repeat is used up ends there. Until it is claimed, its part may be recorded as
+        found. `asked_by`: the request was made then or earlier (microseconds UTC; None: by now). Returns the
+        row as it is now."""
         ...
 
     async def fail_outbox(self, row_id: int, reason: str) -> Sequence[OutboxRow]:
@@ -182,7 +217,8 @@ class Outbox(Protocol):
         ...
 
     async def surroundings(self, row_id: int) -> Surroundings:
-        """What is known around the request that was to show this preview first."""
+        """What is known around the unanswered request of this row. Raises StoreError if there is no such
+        row."""
         ...
 
 

@@ -34,6 +34,7 @@ WELCOME = (
 NEW_THREAD = "A new conversation. What was said before stays in the old one."
 NOTHING_TO_STOP = "Nothing is running here."
 TOO_MANY_MESSAGES = "You are writing faster than I may answer. I did not take this message; try in a minute."
+TOO_MANY_PRESSES = "Too many presses that decide nothing. Try again in a minute."
 NOT_UNDERSTOOD = "I can make nothing of this ({kind}). Write to me in words, or send it as a file."
 NOT_NOW = "I cannot take this right now. Please try again in a moment."
 COMMAND_TAKEN = "Understood."
@@ -71,6 +72,11 @@ def stopped(dropped: int) -> str:
     if dropped == 0:
         return "Stopped."
     return f"Stopped. {count(dropped, 'waiting message')} dropped."
+
+
+def left_running(tool: str) -> str:
+    """Return what is said when a stopped turn's tool could not be ended."""
+    return f"I could not end {tool}. It may still take effect: look at what it was to change."
 
 
 def credential_taken(kept: Sequence[str]) -> str:

@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from core.prompts import Replies
 from core.users import Principal
 
+TOOLS_PAUSED = "all tools are paused by the owner; only the owner can let them go on, with /resume"
+"""Why a call is not run, for the model and its person."""
+
 
 class Requirement(StrEnum):
     """Whether a person must agree before the tool runs."""
@@ -60,7 +63,10 @@ class CallContext(Protocol):
 
     @property
     def idempotency_key(self) -> str:
-        """Stable for this call, also when it is re-run after a crash."""
+        """The call's own random id, made when the call was journalled.
+
+        It is the same for every try of this call, also after a restart, and never that of another call.
+        """
         ...
 
     @property
@@ -82,17 +88,50 @@ Arguments = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """One of several things a call needs consent to, all of which grants must cover.
+
+    `name`: what it is called exactly. `row`: the name of a wider class it belongs to, which a
+    grant may name instead. `exactly`: only a grant of this very name covers it, never a pattern.
+    `granted_only`: it runs files whose content may be anybody's, so no preset, setting or scope lets it run,
+    only a grant that covers it.
+    """
+
+    name: str
+    row: str | None = None
+    exactly: bool = False
+    granted_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Risk:
     """What particular arguments make of a tool's requirement.
 
-    `pattern`: what an "always" for these arguments would cover; None where the whole tool would be.
-    `blocked`: a hard block's reason; such a call is refused in every mode.
+    `pattern`: what an "always" for these arguments would cover; None where the whole tool would be. Where it
+    is several patterns they stand a line each. `blocked`: a hard block's reason; such a call is refused in
+    every mode. `needs`: what grants must cover; () where that is the pattern alone.
     """
 
     requirement: Requirement
     pattern: str | None = None
     blocked: str | None = None
     reason: str = ""
+    needs: tuple[Need, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """What a call would do, worked out once from its arguments and the state of the workspace.
+
+    What is judged, shown and bound is this, and `run` does exactly this. `shown`: the arguments as people see
+    them, "" for the arguments as they are. `digests`: of the files it will change or run and of what the
+    arguments were expanded to, by name; consent covers them as they were then.
+    """
+
+    risk: Risk
+    run: "Callable[[CallContext], Awaitable[str]]"
+    shown: str = ""
+    digests: "Mapping[str, str]" = field(default_factory=lambda: dict[str, str]())
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +161,8 @@ class Tool:
 
     `asks`: the call is a question, and its result what the person answers; may raise InvalidArguments. Such a
     tool is run only where nobody can be asked.
+    `plan`: for a tool whose arguments mean something only together with the workspace's state; it takes the
+    place of `rate`, `digests` and `run`, and such a tool's arguments carry risk.
     `rate` looks at arguments (never at state); None where arguments carry no risk. `digests`: of the files
     these arguments would change or run, by path; consent covers them as they were then. `timeout_s` None: the
     configured default. `limits` are kept for tools with an effect. `sensitive`: argument names never shown or
@@ -139,6 +180,7 @@ class Tool:
     data: Data = Data.SHARED
     rate: Callable[[Arguments], Risk] | None = None
     digests: Callable[[Arguments], Mapping[str, str]] | None = None
+    plan: Callable[[Arguments], CallPlan] | None = None
     asks: Callable[[Arguments], Question] | None = None
     timeout_s: float | None = None
     limits: tuple[UseLimit, ...] = ()

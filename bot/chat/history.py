@@ -1,7 +1,7 @@
 """What was typed before, for the line editor: a file of its own, readable by its user only."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory, History
@@ -31,21 +31,22 @@ class _CleanHistory(FileHistory):
 
 
 class WithholdingHistory(History):
-    """A history that takes nothing while `withholds` says so: what is typed then is a credential."""
+    """A history that writes down only what the hub kept, too: any text may be a credential until it says."""
 
-    def __init__(self, kept: History, withholds: Callable[[], bool]) -> None:
+    def __init__(self, kept: History) -> None:
         super().__init__()
         self._kept = kept
-        self._withholds = withholds
 
     def load_history_strings(self) -> Iterable[str]:
         """See History."""
         return self._kept.load_history_strings()
 
     def store_string(self, string: str) -> None:
-        """See History."""
-        if not self._withholds():
-            self._kept.store_string(string)
+        """Hold a line in memory only."""
+
+    def keep(self, string: str) -> None:
+        """Write down a line that the hub has taken and kept."""
+        self._kept.store_string(string)
 
 
 def _shorten(path: Path) -> None:

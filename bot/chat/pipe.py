@@ -18,6 +18,7 @@ from bot.chat.talk import (
     Card,
     Cut,
     Event,
+    Moved,
     Rested,
     Resumed,
     Said,
@@ -49,6 +50,8 @@ class PipeTalk:
         self._talk = talk
         self._write = write
         self._view = View()
+        # A program names what it answers, also after it went on in another conversation.
+        self._asked: dict[str, Card] = {}
 
     async def one_message(self, text: str) -> bool:
         """Send the text and print what is answered; whether all is done, and nothing waits for a person."""
@@ -91,6 +94,8 @@ class PipeTalk:
             self._write(painted(lines, colours=False))
 
     def _tell(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            self._asked[event.card.prompt_id] = event.card
         self._view.take(event, None)
         self._write(json.dumps(as_json(event), ensure_ascii=False) + "\n")
 
@@ -119,7 +124,7 @@ class PipeTalk:
                 raise TalkFailed(BAD_LINE)
 
     def _place(self, prompt_id: str, choice: int | str) -> int:
-        card = self._view.cards.get(prompt_id)
+        card = self._asked.get(prompt_id)
         if card is None:
             raise TalkFailed(f"nothing that waits here has the id {prompt_id}")
         offered = _answers(card)
@@ -151,7 +156,7 @@ def as_json(event: Event) -> Mapping[str, object]:
                 "free_text": card.free_text,
                 "secret": card.secret,
             }
-        case Stepped() | Settled() | Wrote() | Cut() | Began() | Rested() | Resumed():
+        case Stepped() | Settled() | Wrote() | Cut() | Began() | Rested() | Resumed() | Moved():
             page = asdict(event)
         case _:
             assert_never(event)

@@ -21,6 +21,7 @@ from bot.chat.talk import (
     Began,
     Cut,
     Event,
+    Moved,
     Rested,
     Resumed,
     Said,
@@ -36,6 +37,7 @@ from bot.web.approvals import ApprovalPage
 from bot.web.conversation_pages import ConversationPage, ThreadsPage
 from bot.web.items import CallItem, Item, UserItem
 from channels.webchat import WEB
+from core.store.accept import ASKED_FOR
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +70,7 @@ class RemoteTalk:
 
     # --- asking ------------------------------------------------------------------------------------------
 
-    async def say(self, text: str) -> None:
+    async def say(self, text: str) -> bool:
         """See Talk. The same key each time it is tried: it counts once."""
         body: dict[str, Any] = {"text": text, "client_key": self._new_key()}
         if self._thread_id is not None:
@@ -83,6 +85,7 @@ class RemoteTalk:
                 self._feed.put(Said(Author.HUB, plain(answer)))  # there is no thread yet that it is told in
             case _:
                 pass
+        return not str(sent.get("outcome", "")).startswith(ASKED_FOR)
 
     async def decide(self, prompt_id: str, choice: int) -> str:
         """See Talk."""
@@ -149,6 +152,10 @@ class RemoteTalk:
             pause_s = min(LONGEST_PAUSE_S, pause_s * 2) if reason else FIRST_PAUSE_S
 
     def _go_to(self, thread_id: str, seen: int) -> None:
+        if self._thread_id is not None:
+            self._asked.clear()
+            self._running = False
+            self._feed.put(Moved())
         self._thread_id, self._seen = thread_id, seen
         self._moved.set()
 

@@ -126,7 +126,12 @@ class Resumed:
     """The hub answers again; nothing was missed."""
 
 
-Event = Said | Wrote | Stepped | Asked | Settled | Began | Rested | Cut | Resumed
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Another conversation is followed from here on. What waits in the one before is answered there."""
+
+
+Event = Said | Wrote | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
 
 
 class Standing(StrEnum):
@@ -140,8 +145,9 @@ class Standing(StrEnum):
 class Talk(Protocol):
     """One person's conversation. What is asked of the hub raises TalkFailed if it did not happen."""
 
-    async def say(self, text: str) -> None:
-        """Send a message, a command, or the answer to a question; what the hub says comes as events."""
+    async def say(self, text: str) -> bool:
+        """Send a message, a command, or the answer to a question; what the hub says comes as events. Returns
+        whether the hub keeps it as it is: it does not keep what may be a credential."""
         ...
 
     async def decide(self, prompt_id: str, choice: int) -> str:

@@ -46,9 +46,10 @@ class ChatTerminal:
         self._editing: Card | None = None
         self._interrupted = False
         self._draft = ""
+        self._history = WithholdingHistory(history)
         self._session: PromptSession[str] = PromptSession(
             message=self._message,
-            history=WithholdingHistory(history, lambda: self._view.confides),
+            history=self._history,
             completer=CommandCompleter(lambda: list(self._view.cards)),
             complete_while_typing=True,
             multiline=True,
@@ -119,7 +120,12 @@ class ChatTerminal:
         elif not self._keys.answers(text) and text.strip():
             shown = "•••" if self._view.confides and not text.startswith("/") else text
             await self._print([*_typed_lines(shown), Line()])
-            self._ask(self._talk.say(text))
+            self._ask(self._say(text, confided=self._view.confides))
+
+    async def _say(self, text: str, *, confided: bool) -> None:
+        """Say something; it is written into the history once the hub has kept it as an ordinary message."""
+        if await self._talk.say(text) and not confided:
+            self._history.keep(text)
 
     def _pressed(self, card: Card, choice: int | None) -> None:
         """A card's key was pressed; None: its arguments are to be edited."""

@@ -15,6 +15,7 @@ from bot.chat.talk import (
     Card,
     Cut,
     Event,
+    Moved,
     Rested,
     Resumed,
     Said,
@@ -24,10 +25,10 @@ from bot.chat.talk import (
     Wrote,
 )
 from channels.markdown import parse
-from channels.terminal.rendering import DIM, marked, prefixed, render, styled
+from channels.terminal.rendering import DIM, marked, prefixed, render, styled, wrapped
 from core.prompts import Option
 
-WRITING_LIMIT_CHARS = 8_000
+WRITING_LIMIT_CHARS = 4_000
 """More is not shown of a reply before it is whole."""
 KEYS = {
     Option.APPROVE: "a",
@@ -58,7 +59,7 @@ class View:
         self.cards: dict[str, Card] = {}
         self.running = False
         self.trouble = ""
-        self._writing = ""
+        self._writing, self._written_chars = "", 0
         self._steps: dict[str, Stepped] = {}
 
     @property
@@ -85,6 +86,8 @@ class View:
                 return self._asked(card, columns)
             case Settled():
                 return self._settled(event)
+            case Moved():
+                return self._moved(columns)
             case _:
                 return self._changed(event)
 
@@ -94,7 +97,7 @@ class View:
                 self.running = True
             case Rested():
                 self.running = False
-                self._writing = ""
+                self._writing, self._written_chars = "", 0
                 self._steps.clear()
             case Cut(reason):
                 self.trouble = reason
@@ -110,21 +113,22 @@ class View:
         """What is being written and done, at most so many lines of it, the last ones."""
         lines: list[Line] = []
         if self._writing.strip():
-            lines = render(parse(self._writing[-WRITING_LIMIT_CHARS:]), columns)
+            lines = render(parse(self._writing), columns)
         lines += [_step_line("…", step) for step in self._steps.values()]
         return lines[-most:] if most > 0 else []
 
     def _wrote(self, event: Wrote) -> None:
         if event.offset == 0:
-            self._writing = ""
-        if event.offset == len(self._writing):  # else a piece of something that began before we looked
-            self._writing += event.text
+            self._writing, self._written_chars = "", 0
+        if event.offset == self._written_chars:  # else a piece of something that began before we looked
+            self._writing = (self._writing + event.text)[-WRITING_LIMIT_CHARS:]
+            self._written_chars += len(event.text)
 
     # --- what stays --------------------------------------------------------------------------------------
 
     def _said(self, said: Said, columns: int | None) -> list[Line]:
         if not said.past and said.author is Author.ASSISTANT:
-            self._writing = ""
+            self._writing, self._written_chars = "", 0
         lines = render(said.blocks, None if columns is None else columns - 2)
         lines += [styled(f"file: {name}", DIM) for name in said.files]
         if said.author in {Author.PERSON, Author.OPERATOR}:
@@ -141,7 +145,7 @@ class View:
         match step.state:
             case StepState.STARTED:
                 self._steps[step.call_id] = step
-                self._writing = ""
+                self._writing, self._written_chars = "", 0
                 return []
             case StepState.WAITING:
                 self._steps.pop(step.call_id, None)
@@ -177,6 +181,21 @@ class View:
         if self.cards.pop(settled.prompt_id, None) is None:
             return []
         return [marked("┗ ", "yellow") + styled(settled.outcome or "settled", "bold"), Line()]
+
+    def _moved(self, columns: int | None) -> list[Line]:
+        """No key answers what waits in the conversation that was left; how to answer it is said once."""
+        left = list(self.cards.values())
+        self.cards.clear()
+        self._changed(Rested())
+        if not left:
+            return []
+        count = "1 question waits" if len(left) == 1 else f"{len(left)} questions wait"
+        ids = ", ".join(card.prompt_id for card in left)
+        text = (
+            f"{count} in the conversation you left: answer in the console,"
+            f" or with /approve or /deny and the ID ({ids})."
+        )
+        return [*wrapped(styled(text, DIM), columns), Line()]
 
 
 def _step_line(mark: str, step: Stepped) -> Line:

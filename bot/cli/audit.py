@@ -1,7 +1,7 @@
 """`hubbub audit`: the records of who decided and did what, exported and verified."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,16 @@ def export(path: Path | None, after: int, *, as_json: bool) -> None:
     database = existing_database(load(path, secrets=False).database)
     with audit_in(database) as snapshot:
         for row in snapshot.rows(after):
-            typer.echo(json.dumps(_page(row)) if as_json else _line(row))
+            typer.echo(json.dumps(page(row)) if as_json else line(row))
 
 
-def _page(row: AuditRow) -> dict[str, Any]:
+def page(row: AuditRow) -> dict[str, Any]:
     """A record with all that its seal and its place are computed from."""
     return {**asdict(row), "detail": json.loads(row.detail), "seal": row.seal.hex()}
 
 
-def _line(row: AuditRow) -> str:
+def line(row: AuditRow) -> str:
+    """Return a record as one line for people."""
     detail = " ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value)}"
         for name, value in json.loads(row.detail).items()
@@ -50,22 +51,42 @@ def verify(path: Path | None, head: str | None, *, as_json: bool) -> None:
     loaded = load(path, secrets=False)
     database = existing_database(loaded.database)
     given = _head(head)
+    noted = noted_heads(loaded)
+    with audit_in(database) as snapshot:
+        verified = verified_in(snapshot, loaded, noted, given)
+    if as_json:
+        print_json(verdict(verified))
+    else:
+        tell(verified)
+    require_sound(verified)
+
+
+def noted_heads(loaded: Loaded) -> Sequence[Head]:
+    """Return the heads noted outside the database. Raises CommandFailed."""
     heads = HeadFile(loaded.config.hub.data_dir / HEADS_NAME)
     try:
-        noted = heads.heads()
+        return heads.heads()
     except OSError as error:
         raise CommandFailed(f"{heads.path} cannot be read: {error.strerror}") from error
-    with audit_in(database) as snapshot:
-        verified = look_at(
-            snapshot.checkpoint(),
-            snapshot.rows(),
-            _keys(loaded, snapshot),
-            noted,
-            noted_in=HEADS_NAME,
-            given=given,
-            arguments=snapshot.arguments,
-        )
-    _tell(verified, as_json=as_json)
+
+
+def verified_in(
+    snapshot: AuditSnapshot, loaded: Loaded, noted: Sequence[Head], given: Head | None = None
+) -> Verified:
+    """Return what is found when all records are verified."""
+    return look_at(
+        snapshot.checkpoint(),
+        snapshot.rows(),
+        _keys(loaded, snapshot),
+        noted,
+        noted_in=HEADS_NAME,
+        given=given,
+        arguments=snapshot.arguments,
+    )
+
+
+def require_sound(verified: Verified) -> None:
+    """End the command with 1 if anything is wrong. Raises CommandFailed."""
     if verified.findings:
         count = len(verified.findings) + verified.more
         raise CommandFailed(
@@ -73,10 +94,13 @@ def verify(path: Path | None, head: str | None, *, as_json: bool) -> None:
         )
 
 
-def _tell(verified: Verified, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"ok": not verified.findings, **asdict(verified)})
-        return
+def verdict(verified: Verified) -> dict[str, Any]:
+    """Return what was found, as JSON values."""
+    return {"ok": not verified.findings, **asdict(verified)}
+
+
+def tell(verified: Verified) -> None:
+    """Print what was found, for people."""
     for line in as_lines(verified):
         typer.echo(printable(line))
     if verified.findings:

@@ -16,13 +16,29 @@ def audit_export(
     after: Annotated[
         int, typer.Option("--after", metavar="N", min=0, help="Only records behind that one.")
     ] = 0,
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "--message",
+            metavar="KEY",
+            help="Only what follows from that message, verified: its decisions, effects and reply."
+            " `hubbub why` lists the keys.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object a line.")] = False,
 ) -> None:
-    """All records, the oldest first. Works beside a running hub or without one."""
-    from bot.cli import audit
+    """All records, the oldest first. Works beside a running hub or without one.
+
+    With --message the whole chain is verified, too. The exit code is 0 if it is as it was written; else 1,
+    with what is wrong with which record. KEY may also be that of what fired a routine, such as
+    slot:1767225600000000.
+    """
+    from bot.cli import audit, audit_message
     from bot.cli.ending import ended
 
+    if message is not None:
+        raise typer.Exit(ended(lambda: audit_message.export(config, message, as_json=as_json)))
     raise typer.Exit(ended(lambda: audit.export(config, after, as_json=as_json)))
 
 

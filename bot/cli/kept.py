@@ -35,7 +35,7 @@ def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> Non
                 grant.pattern or "every call",
                 grant.thread_id or "everywhere",
                 when(grant.created_at),
-                "revoked" if grant.expires_at is None else when(grant.expires_at),
+                "until you revoke it" if grant.expires_at is None else when(grant.expires_at),
             )
             for grant in found
         )

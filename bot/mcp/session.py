@@ -18,7 +18,7 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSI
 from pydantic import ValidationError
 
 from core.tool import Arguments, ProcessInfo
-from core.tools.mcp.connection import NotCalled, Reply, ServerFailed
+from core.tools.mcp.connection import IDEMPOTENCY_META, NotCalled, Reply, ServerFailed
 from core.tools.mcp.listing import MOST_LISTED, Listed
 
 MOST_PAGES = 100
@@ -111,22 +111,24 @@ class SdkConnection:
         except (ValidationError, RuntimeError, RecursionError) as error:
             raise ServerFailed(_NO_PROTOCOL) from error
 
-    async def call(self, tool: str, arguments: Arguments) -> Reply:
+    async def call(self, tool: str, arguments: Arguments, idempotency_key: str) -> Reply:
         """See Connection."""
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         if self._lost is not None:
             raise NotCalled(self._lost)
-        self._requests.create_task(self._ask(tool, dict(arguments), reply), name=f"mcp call {tool[:40]}")
+        params = types.CallToolRequestParams(
+            name=tool, arguments=dict(arguments), _meta={IDEMPOTENCY_META: idempotency_key}
+        )
+        self._requests.create_task(self._ask(params, reply), name=f"mcp call {tool[:40]}")
         try:
             return await reply
         except asyncio.CancelledError:
             self.lose(_STOPPED)
             raise
 
-    async def _ask(self, tool: str, arguments: dict[str, Any], reply: asyncio.Future[Reply]) -> None:
+    async def _ask(self, params: types.CallToolRequestParams, reply: asyncio.Future[Reply]) -> None:
         failure: str | None = None
         try:
-            params = types.CallToolRequestParams(name=tool, arguments=arguments)
             request = types.CallToolRequest(params=params)
             result = await self._session.send_request(request, types.CallToolResult)
             if not reply.done():

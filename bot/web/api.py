@@ -69,11 +69,13 @@ class ApiParts:
     ids: Ids
 
 
-def endpoints(parts: ApiParts) -> list[Endpoint]:
+def endpoints(parts: ApiParts, gate: Gate) -> list[Endpoint]:
     """Everything there is."""
     presenter = Presenter(parts.sensitive)
     store, ids = parts.store, parts.ids
-    threads = Threads(store, parts.live, presenter, parts.web, parts.hub, parts.states, parts.clock, ids)
+    threads = Threads(
+        store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
+    )
     chat = Chat(store, parts.web, parts.uploads, ids)
     deciding = Deciding(store, parts.desk, presenter)
     people = People(store, parts.desk, parts.login, parts.url, parts.status, parts.states)
@@ -81,14 +83,17 @@ def endpoints(parts: ApiParts) -> list[Endpoint]:
     keeping = KeepingApi(store, parts.keeping, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
     found += [*looking.endpoints(), *keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
-    found += [*RoutinesApi(parts.routines).endpoints(), *SentFiles(store, parts.workspace).endpoints()]
+    found += [
+        *RoutinesApi(parts.routines).endpoints(),
+        *SentFiles(store, parts.workspace, gate.links).endpoints(),
+    ]
     return [*found, openapi_endpoint([*found, documented()])]
 
 
 def api(parts: ApiParts, gate: Gate) -> ASGIApp:
     """Everything below `/api`, for those who bring a key."""
     return Starlette(
-        routes=routes_of(endpoints(parts)),
+        routes=routes_of(endpoints(parts, gate)),
         middleware=[Middleware(ApiGuard, gate=gate)],
         exception_handlers=dict(HANDLERS),
     )

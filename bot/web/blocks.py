@@ -2,7 +2,6 @@
 that is code to them."""
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Annotated, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -127,15 +126,15 @@ def _block(block: blocks.Block) -> Block:
 
 def _spans(text: blocks.Text) -> tuple[Span, ...]:
     """Nested styles as runs side by side."""
-    edges = {0, len(text.text)}
-    for span in text.spans:
-        edges |= {span.start, span.end}
-    cuts = sorted(edges)
-    return tuple(_run(text, start, end) for start, end in pairwise(cuts) if start < end)
+    return tuple(
+        _run(text.text[start:end], over)
+        for start, end, over in blocks.stretches(text.spans, 0, len(text.text))
+    )
 
 
-def _run(text: blocks.Text, start: int, end: int) -> Span:
-    over = [span.style for span in text.spans if span.start <= start and end <= span.end]
-    styles: tuple[Style, ...] = tuple(_STYLES[style] for style in over if isinstance(style, blocks.Mark))
-    links = [style.url for style in over if isinstance(style, blocks.Link)]
-    return Span(text=text.text[start:end], styles=styles, link=links[-1] if links else None)
+def _run(text: str, over: Iterable[blocks.Span]) -> Span:
+    styles: tuple[Style, ...] = tuple(
+        _STYLES[span.style] for span in over if isinstance(span.style, blocks.Mark)
+    )
+    links = [span.style.url for span in over if isinstance(span.style, blocks.Link)]
+    return Span(text=text, styles=styles, link=links[-1] if links else None)

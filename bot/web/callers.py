@@ -2,13 +2,15 @@
 
 The owner is whoever brings the token of `api.json`, which only this machine's user can read, or the session
 of a browser that was logged in with a link made by that token. Members bring tokens made for them.
+
+All of these are headers that a program or the console's script sends on purpose. Cookies are never read: a
+browser sends them to every port of a host, and every port of it can set them.
 """
 
 import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -18,26 +20,29 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.web.errors import error_response
+from bot.web.file_links import FileLinks
 from core.errors import StoreUnavailable
 from core.store.keys import KeyKind
 from core.users import Principal, Role
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
-COOKIE = "hubbub_session"
-CSRF_HEADER = "x-hubbub-csrf"
+SESSION_HEADER = "X-Hubbub-Session"
 KEY_BYTES = 32
 LONGEST_KEY = 200
-_SAFE_METHODS = frozenset({"GET", "HEAD"})
+_OWN_FETCHES = frozenset({"same-origin", "none"})
+"""What browsers say of requests that no other origin caused."""
 _SCOPE_KEY = "hubbub.caller"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A person, and how they proved to be it. `key_hash`: of the key brought, if it is one of the store's."""
+    """A person, and how they proved to be it. `key_hash`: of the key brought, if it is one of the store's;
+    `by_link`: by an address signed for one file."""
 
     principal: Principal
     by_session: bool = False
     key_hash: str = ""
+    by_link: bool = False
 
     @property
     def is_owner(self) -> bool:
@@ -52,6 +57,10 @@ class Holders(Protocol):
         """See core.store.keys.Keys."""
         ...
 
+    async def user(self, user_id: str) -> Principal | None:
+        """See core.store.people.People."""
+        ...
+
 
 def new_key() -> str:
     """A key nobody can guess."""
@@ -63,6 +72,12 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
+def hash_of_session(secret: str) -> str:
+    """Return what is kept of a session's secret. Those that browsers held as cookies once are none: every
+    port of the machine has seen them."""
+    return hash_of(f"{SESSION_HEADER}: {secret}")
+
+
 def caller_of(request: Request) -> Caller:
     """Who was let in with this request."""
     caller: Caller = request.scope[_SCOPE_KEY]
@@ -71,12 +86,13 @@ def caller_of(request: Request) -> Caller:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What callers are judged by. `token`: of `api.json`; `public_url`: where the hub is reached from
-    outside, empty for this machine only."""
+    """What callers are judged by. `token`: of `api.json`; `links`: of files; `public_url`: where the hub is
+    reached from outside, empty for this machine only."""
 
     token: str
     owner: Principal
     holders: Holders
+    links: FileLinks
     public_url: str = ""
 
     def refusal_of_host(self, headers: Headers) -> Response | None:
@@ -93,12 +109,28 @@ class Gate:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme:
             return await self._by_token(scheme, given.strip())
-        session = _session_of(headers)
-        if not session:
+        session = headers.get(SESSION_HEADER, "")
+        if not session or len(session) > LONGEST_KEY:
             return None
-        hash_ = hash_of(session)
+        hash_ = hash_of_session(session)
         holder = await self.holders.key_holder(hash_, KeyKind.SESSION)
         return None if holder is None else Caller(holder, by_session=True, key_hash=hash_)
+
+    async def linked(self, scope: Scope) -> Caller | None:
+        """Return the person for whom the address asked for was signed; the signature is taken off it."""
+        opened = self.links.opened_by(scope["path"], scope["query_string"].decode("latin-1"))
+        holder = None if opened is None else await self.holders.user(opened[0])
+        if opened is None or holder is None:
+            return None
+        scope["query_string"] = opened[1].encode("latin-1")
+        return Caller(holder, by_link=True)
+
+    async def still_holds(self, caller: Caller) -> bool:
+        """Return whether a caller's key is still good, and theirs as they were when they brought it."""
+        if not caller.key_hash:
+            return True
+        kind = KeyKind.SESSION if caller.by_session else KeyKind.TOKEN
+        return await self.holders.key_holder(caller.key_hash, kind) == caller.principal
 
     async def _by_token(self, scheme: str, given: str) -> Caller | None:
         if scheme.lower() != "bearer" or not given or len(given) > LONGEST_KEY:
@@ -109,20 +141,11 @@ class Gate:
         holder = await self.holders.key_holder(hash_, KeyKind.TOKEN)
         return None if holder is None else Caller(holder, key_hash=hash_)
 
-    def forged(self, method: str, headers: Headers) -> Response | None:
-        """Refuses what another site's page may have made a logged in browser send.
-
-        No page of another site can set the header without asking first, and the hub allows nobody; where the
-        browser says where a request comes from, that must be our own pages.
-        """
-        if method in _SAFE_METHODS:
+    def forged(self, headers: Headers) -> Response | None:
+        """Refuse what a page of another origin made a browser send, another port of this machine included."""
+        if headers.get("sec-fetch-site", "none") in _OWN_FETCHES and self._own_origin(headers):
             return None
-        ours = (
-            headers.get(CSRF_HEADER) == "1" and headers.get("sec-fetch-site", "same-origin") == "same-origin"
-        )
-        if ours and self._own_origin(headers):
-            return None
-        return error_response(403, "forged", "send X-Hubbub-CSRF: 1, from the hub's own pages")
+        return error_response(403, "forged", "the console can be used from the hub's own pages only")
 
     def _own_origin(self, headers: Headers) -> bool:
         origin = headers.get("origin")
@@ -153,7 +176,7 @@ class ApiGuard:
         if refusal is not None:
             return refusal
         try:
-            caller = await self._gate.caller(headers)
+            caller = await self._gate.caller(headers) or await self._gate.linked(scope)
         except StoreUnavailable as error:
             return error_response(503, "unavailable", str(error))
         if caller is None:
@@ -164,14 +187,4 @@ class ApiGuard:
                 headers={"WWW-Authenticate": "Bearer"},
             )
         scope[_SCOPE_KEY] = caller
-        return self._gate.forged(scope["method"], headers) if caller.by_session else None
-
-
-def _session_of(headers: Headers) -> str:
-    cookies = SimpleCookie()
-    try:
-        cookies.load(headers.get("cookie", ""))
-    except CookieError:
-        return ""
-    found = cookies.get(COOKIE)
-    return "" if found is None or len(found.value) > LONGEST_KEY else found.value
+        return self._gate.forged(headers) if caller.by_session or caller.by_link else None

@@ -1,5 +1,6 @@
 """Speaking to the hub: messages, and files for them."""
 
+import contextlib
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -7,10 +8,10 @@ from starlette.exceptions import HTTPException
 
 from bot.web.blocks import Page
 from bot.web.callers import Caller
-from bot.web.endpoints import Call, Endpoint, Given, body_of
+from bot.web.endpoints import Call, Endpoint, Given, body_in_time, pieces_of
 from bot.web.errors import ApiError, not_found
 from bot.web.threads import ClientKey
-from bot.web.uploads import LIMIT_BYTES, FileUploads
+from bot.web.uploads import LIMIT_BYTES, EmptyUpload, FileUploads, TooManyUploads
 from channels.webchat import WEB, WebChannel, event_key
 from core.ids import Ids
 from core.messages import Attachment, Sender
@@ -93,7 +94,16 @@ class Chat:
         """What is served."""
         return [
             Endpoint("POST", "/chat/send", self.send, Sent, body=Send, status=202, refusals=(404, 409, 503)),
-            Endpoint("POST", "/uploads", self.upload, Upload, UploadQuery, status=201, raw_body=True),
+            Endpoint(
+                "POST",
+                "/uploads",
+                self.upload,
+                Upload,
+                UploadQuery,
+                status=201,
+                refusals=(429,),
+                raw_body=True,
+            ),
         ]
 
     async def send(self, call: Call) -> Sent:
@@ -158,13 +168,17 @@ class Chat:
     async def upload(self, call: Call) -> Upload:
         """Upload a file, to be attached to a message: the raw body, at most 20 MiB."""
         query: UploadQuery = call.query
-        content = await body_of(call.request, LIMIT_BYTES, UPLOAD_LIMIT_S)
-        if not content:
-            raise HTTPException(400, "the file is empty")
-        media_type = call.request.headers.get("content-type", "")
-        handle, kept = await self._uploads.keep(
-            call.caller.principal.user_id, query.name, media_type, content
-        )
+        user_id, media_type = call.caller.principal.user_id, call.request.headers.get("content-type", "")
+        try:
+            async with (
+                body_in_time(UPLOAD_LIMIT_S),
+                contextlib.aclosing(pieces_of(call.request, LIMIT_BYTES)) as pieces,
+            ):
+                handle, kept = await self._uploads.keep(user_id, query.name, media_type, pieces)
+        except TooManyUploads as error:
+            raise ApiError(429, "too_many", str(error)) from error
+        except EmptyUpload as error:
+            raise HTTPException(400, str(error)) from error
         return Upload(id=handle, name=kept.name, media_type=kept.media_type, size_bytes=kept.size_bytes)
 
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+LOGIN_PATH = "/login"
 STATIC = Path(__file__).with_name("static")
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
@@ -47,8 +48,9 @@ class Console:
         self._assets: dict[str, _Asset] | None = None
 
     def routes(self) -> list[Route]:
-        """`GET /` and `GET /static/…`."""
-        return [Route("/", self._index), Route("/static/{path:path}", self._static)]
+        """`GET /`, `GET /login` (the same page, whose script uses the link) and `GET /static/…`."""
+        pages = [Route(path, self._index, methods=["GET"]) for path in ("/", LOGIN_PATH)]
+        return [*pages, Route("/static/{path:path}", self._static)]
 
     async def _index(self, request: Request) -> Response:
         return self._answer(request, "index.html")

@@ -2,8 +2,9 @@
 made of the same rows."""
 
 import asyncio
+import contextlib
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -64,8 +65,9 @@ class Endpoint:
     """One row. `answer` None: the handler makes the whole response, described by `media_type`.
 
     `refusals`: statuses beyond those every endpoint may give; `owner_only`: others are told 403;
-    `raw_body`: the handler reads the body itself; `tokens_only`: not for browsers' sessions; `public`: for
-    whoever comes, and served elsewhere; `also`: other statuses with the same answer, and what they mean.
+    `raw_body`: the handler reads the body itself; `tokens_only`: not for browsers' sessions; `by_link`: also
+    by an address signed for it; `public`: for whoever comes, and served elsewhere; `also`: other statuses
+    with the same answer, and what they mean.
     """
 
     method: str
@@ -79,6 +81,7 @@ class Endpoint:
     owner_only: bool = False
     tokens_only: bool = False
     raw_body: bool = False
+    by_link: bool = False
     public: bool = False
     also: Sequence[tuple[int, str]] = field(default=())
     media_type: str = "application/json"
@@ -108,6 +111,8 @@ def _serve(of_path: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Res
             raise ApiError(403, "forbidden", "only the owner may do this")
         if endpoint.tokens_only and caller.by_session:
             raise ApiError(403, "forbidden", "this is for programs with a token of their own")
+        if caller.by_link and not endpoint.by_link:
+            raise ApiError(403, "forbidden", "this address opens with a key only")
         query = endpoint.query.model_validate(_query(request))
         body = endpoint.body.model_validate_json(await body_of(request)) if endpoint.body else None
         answer = await endpoint.handle(Call(request, caller, query, body))
@@ -135,12 +140,27 @@ async def body_of(
 ) -> bytes:
     """The raw body, within its limits of size and time. Raises HTTPException."""
     body = bytearray()
+    async with body_in_time(limit_s):
+        async for chunk in pieces_of(request, limit_bytes):
+            body += chunk
+    return bytes(body)
+
+
+async def pieces_of(request: Request, limit_bytes: int) -> AsyncGenerator[bytes, None]:
+    """Yield the raw body as it arrives, up to its limit. Raises HTTPException."""
+    size_bytes = 0
+    async for chunk in request.stream():
+        size_bytes += len(chunk)
+        if size_bytes > limit_bytes:
+            raise HTTPException(413, f"the body is over {limit_bytes} bytes")
+        yield chunk
+
+
+@contextlib.asynccontextmanager
+async def body_in_time(limit_s: float) -> AsyncIterator[None]:
+    """Read a body within the time it has. Raises HTTPException."""
     try:
         async with asyncio.timeout(limit_s):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > limit_bytes:
-                    raise HTTPException(413, f"the body is over {limit_bytes} bytes")
+            yield
     except TimeoutError as error:
         raise HTTPException(408, f"the body did not arrive within {limit_s:g} s") from error
-    return bytes(body)

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.metrics import MEDIA_TYPE, Metrics
+from bot.web.callers import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,13 @@ class Readiness:
     mcp: dict[str, ServerHealth]
 
 
-def metrics_routes(metrics: Metrics) -> list[Route]:
+def metrics_routes(metrics: Metrics, gate: Gate) -> list[Route]:
     """`/metrics`, for Prometheus."""
 
-    async def shown(_: Request) -> Response:
+    async def shown(request: Request) -> Response:
+        refusal = gate.refusal_of_host(request.headers)
+        if refusal is not None:
+            return refusal
         from bot.metrics_page import page  # Prometheus's library: of no use before somebody looks
 
         return Response(page(metrics), media_type=MEDIA_TYPE)
@@ -55,13 +59,16 @@ def metrics_routes(metrics: Metrics) -> list[Route]:
     return [Route("/metrics", shown)]
 
 
-def health_routes(readiness: Callable[[], Awaitable[Readiness]]) -> list[Route]:
+def health_routes(readiness: Callable[[], Awaitable[Readiness]], gate: Gate) -> list[Route]:
     """The two health endpoints; `/readyz` answers 503 while not ready."""
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
-    async def readyz(_: Request) -> Response:
+    async def readyz(request: Request) -> Response:
+        refusal = gate.refusal_of_host(request.headers)
+        if refusal is not None:
+            return refusal
         state = await readiness()
         page = asdict(state)
         for server in page["mcp"].values():

@@ -88,13 +88,15 @@ class NoticeItem(Line):
 
 
 class CallItem(Line):
-    """The model asked for a tool; `arguments` as it gave them, or as a person changed them."""
+    """The model asked for a tool; `arguments` as it gave them, or as a person changed them: then `asked` is
+    what the model gave."""
 
     kind: Literal["call"] = "call"
     call_id: str
     tool: str
     arguments: dict[str, Any]
     state: str
+    asked: dict[str, Any] | None = None
 
 
 class ResultItem(Line):

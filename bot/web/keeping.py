@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr
 from bot.keeping import Keeping
 from bot.reload_view import Reloading, ReloadView
 from bot.views import DecisionView, GrantView, PermissionView
+from bot.web.blocks import Page
 from bot.web.callers import Caller
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.errors import not_found
@@ -42,6 +43,12 @@ class Permission(Given):
     setting: Annotated[ToolSetting | None, Field()]
 
 
+class ToolsPage(Page):
+    """The kill switch. `paused`: no tool runs."""
+
+    paused: bool
+
+
 class KeepingApi:
     """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
 
@@ -69,6 +76,7 @@ class KeepingApi:
                 refusals=(409,),
                 owner_only=True,
             ),
+            Endpoint("GET", "/tools", self.tools, ToolsPage),
             _changing("/tools/pause", self.pause_tools, Given),
             _changing("/tools/resume", self.resume_tools, Given),
         ]
@@ -116,6 +124,11 @@ class KeepingApi:
         """Read the configuration again: channels take up their tokens, the rest waits for the next start."""
         del call
         return await self._reloading.reload()
+
+    async def tools(self, call: Call) -> ToolsPage:
+        """Whether all tools are paused."""
+        del call
+        return ToolsPage(paused=await self._store.tools_halted())
 
     async def pause_tools(self, call: Call) -> DecisionView:
         """Stop all tools of everybody at once; what runs is ended."""

@@ -1,6 +1,6 @@
 """Hints for lists: what is to be read again, as server-sent events."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 from bot.web.callers import Caller
 from bot.web.live import Live, Subscription
@@ -52,6 +52,14 @@ class ListStream(Onlooker):
                 yield event
         async for event in self._routine_news():
             yield event
+        tools, on.tools = on.tools, False
+        if tools:
+            yield Event("tools_changed", {})
+        for event in self._owner_news():
+            yield event
+
+    def _owner_news(self) -> Iterator[Event]:
+        on = self._on
         people, on.people = on.people, False
         channels, on.channels = on.channels, set()
         if not self._caller.is_owner:

@@ -6,14 +6,18 @@ the one copy there is, so one that is slow costs no more than one that is quick.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
+from core.errors import InboxUnavailable
 from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, StepState, TextDelta, TurnEvent
 from core.store.changes import Changes
+from core.users import Principal, Role
 
 MOST_SUBSCRIBERS = 256
-"""At the same time, of all people together."""
+"""At the same time, of all members together: however many they have, the owner's are not among them."""
+MOST_OF_ONE = 32
+"""At the same time, of one person."""
 EVENTS_LIMIT = 256
 """Small events that may wait for one subscriber; one that lets more wait is cut and comes back."""
 
@@ -55,12 +59,14 @@ TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
 class Subscription:
     """One who looks on. `changed`: something in the thread is to be read; `prompts`: that changed."""
 
-    def __init__(self, thread_id: str | None) -> None:
+    def __init__(self, thread_id: str | None, person: Principal) -> None:
         self.thread_id = thread_id
+        self.person = person
         self.changed = True
         self.threads: set[str] = set()
         self.prompts: dict[str, str] = {}
         self.people = False
+        self.tools = False
         self.routines: set[str] = set()
         self.runs: set[str] = set()
         self.channels: set[str] = set()
@@ -93,7 +99,7 @@ class Subscription:
 
 
 class TooManySubscribers(Exception):
-    """Nobody else can look on now."""
+    """This person can look on at nothing else now."""
 
 
 class Live:
@@ -103,6 +109,8 @@ class Live:
         self._turns: dict[str, LiveTurn] = {}
         self._of_thread: dict[str, set[Subscription]] = {}
         self._of_lists: set[Subscription] = set()
+        self._of_person: Counter[str] = Counter()
+        self._members = 0
         self._count = 0
         self._closed = False
 
@@ -115,19 +123,27 @@ class Live:
         """The turn that runs in a thread."""
         return self._turns.get(thread_id)
 
-    def subscribe(self, thread_id: str | None) -> Subscription:
-        """Look on at a thread, or at the lists of everything. Raises TooManySubscribers."""
-        if self._count >= MOST_SUBSCRIBERS or self._closed:
+    def subscribe(self, thread_id: str | None, person: Principal) -> Subscription:
+        """Look on at a thread, or at the lists of everything. Raises TooManySubscribers, InboxUnavailable."""
+        if self._closed:
+            raise InboxUnavailable("the hub is stopping")
+        is_member = person.role is not Role.OWNER
+        full = self._of_person[person.user_id] >= MOST_OF_ONE
+        if full or (is_member and self._members >= MOST_SUBSCRIBERS):
             raise TooManySubscribers
-        one = Subscription(thread_id)
+        one = Subscription(thread_id, person)
         group = self._of_lists if thread_id is None else self._of_thread.setdefault(thread_id, set())
         group.add(one)
+        self._of_person[person.user_id] += 1
+        self._members += is_member
         self._count += 1
         return one
 
     def leave(self, one: Subscription) -> None:
         """Nobody looks on there any more."""
         self._count -= 1
+        self._members -= one.person.role is not Role.OWNER
+        self._of_person -= Counter((one.person.user_id,))
         if one.thread_id is None:
             self._of_lists.discard(one)
             return
@@ -191,6 +207,7 @@ class Live:
             one.threads |= changes.threads
             one.prompts.update(changes.prompts)
             one.people = one.people or changes.people
+            one.tools = one.tools or changes.tools
             one.routines |= changes.routines
             one.runs |= changes.runs
             one.wake()

@@ -1,20 +1,26 @@
-"""Logging a browser in: a link that works once, then a cookie.
+"""Logging a browser in: a link that works once, exchanged for a secret that the console sends as a header.
 
-Codes live in memory, for a quarter of an hour; sessions are kept hashed in the store, so that a restart keeps
-them. A session's key is made at login, whatever the browser brought: nobody can plant one beforehand.
+A link carries its code behind `#`, which no browser sends: the console's script hands it in, once, and keeps
+the secret it gets for its own origin. Codes live in memory, for a quarter of an hour; sessions are kept
+hashed in the store, so that a restart keeps them. A session's secret is made at login: nobody can plant one.
 """
 
 import hmac
 from collections import deque
 from dataclasses import dataclass
-from html import escape
+from typing import Annotated
 
+from pydantic import Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.web.callers import COOKIE, Gate, hash_of, new_key
+from bot.web.callers import LONGEST_KEY, SESSION_HEADER, Gate, hash_of, hash_of_session, new_key
+from bot.web.console import LOGIN_PATH
+from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
+from bot.web.errors import error_response, on_invalid
 from core.clock import SECOND_US, Clock
+from core.errors import StoreUnavailable
 from core.store.keys import KeyKind, Keys
 from core.users import Principal
 
@@ -24,7 +30,9 @@ MOST_CODES = 20
 """Links that are good at the same time; the oldest make room."""
 MOST_WRONG = 10
 WRONG_WINDOW_US = 60 * SECOND_US
-"""So many wrong codes in a minute, and no code is looked at for the rest of it."""
+"""After so many wrong codes in a minute others are told to wait. A good one is taken all the same: it cannot
+be guessed, and somebody else's guesses must not keep the owner out."""
+BODY_LIMIT_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +59,24 @@ class LoginDesk:
 
     @property
     def overrun(self) -> bool:
-        """Whether so many wrong codes came lately that none is looked at."""
+        """Whether so many wrong codes came lately that who brings another is told to wait."""
         if len(self._wrong) < MOST_WRONG:
             return False
         return self._clock.now() - self._wrong[0] < WRONG_WINDOW_US
 
-    async def log_in(self, code: str) -> str | None:
-        """A new session's key for a good code, which is then used up; None for any other."""
+    async def log_in(self, code: str, before: str = "") -> str | None:
+        """Return a new session's secret for a good code, which is then used up and ends the session `before`;
+        None for any other code."""
         if not self._use_up(code):
-            self._wrong.append(self._clock.now())
+            if not self.overrun:
+                self._wrong.append(self._clock.now())
             return None
-        key = new_key()
+        secret = new_key()
         until = self._clock.now() + SESSION_LIFE_S * SECOND_US
-        await self._keys.keep_key(hash_of(key), KeyKind.SESSION, self._owner.user_id, until)
-        return key
+        await self._keys.keep_key(hash_of_session(secret), KeyKind.SESSION, self._owner.user_id, until)
+        if before:
+            await self._keys.drop_key(hash_of_session(before))
+        return secret
 
     def _use_up(self, code: str) -> bool:
         """Looks at every code there is, so that the time tells nothing."""
@@ -75,42 +87,40 @@ class LoginDesk:
         return any(now < known.until for known in found)
 
 
+class LoginCode(Given):
+    """What a login link carries behind its `#`."""
+
+    code: Annotated[str, Field(max_length=LONGEST_KEY)]
+
+
 def login_url(url: str, login: LoginDesk) -> str:
     """A fresh link."""
-    return f"{url}/login?code={login.new_code()}"
+    return f"{url}{LOGIN_PATH}#code={login.new_code()}"
 
 
-def login_routes(desk: LoginDesk, keys: Keys, gate: Gate) -> list[Route]:
-    """`GET /login?code=…`."""
+def login_routes(desk: LoginDesk, gate: Gate) -> list[Route]:
+    """`POST /login`, by which the console's script hands in a code and gets a secret."""
 
     async def login(request: Request) -> Response:
-        refusal = gate.refusal_of_host(request.headers)
+        # Refused before anything is counted: other sites' pages can make a browser send as many as they like.
+        refusal = gate.refusal_of_host(request.headers) or gate.forged(request.headers)
         if refusal is not None:
             return refusal
-        if desk.overrun:
-            return _page(429, "Too many wrong links. Wait a minute, then open the link again.")
-        key = await desk.log_in(request.query_params.get("code", ""))
-        if key is None:
-            return _page(403, "This link is not good: it was used, is too old, or is not whole.")
-        before = request.cookies.get(COOKIE)
-        if before:
-            await keys.drop_key(hash_of(before))
-        answer = RedirectResponse("/", status_code=303)
-        secure = gate.public_url.startswith("https://") and request.headers.get("host", "") in gate.public_url
-        answer.set_cookie(
-            COOKIE, key, max_age=SESSION_LIFE_S, path="/", secure=secure, httponly=True, samesite="strict"
+        try:
+            given = LoginCode.model_validate_json(await body_of(request, BODY_LIMIT_BYTES, BODY_LIMIT_S))
+        except ValidationError as error:
+            return await on_invalid(request, error)
+        waits = desk.overrun
+        try:
+            secret = await desk.log_in(given.code, request.headers.get(SESSION_HEADER, "")[:LONGEST_KEY])
+        except StoreUnavailable as error:
+            return error_response(503, "unavailable", str(error))
+        if secret is not None:
+            return JSONResponse({"secret": secret}, 201, {"Cache-Control": "no-store"})
+        if waits:
+            return error_response(429, "too_many", "Too many wrong links. Wait a minute, then try again.")
+        return error_response(
+            403, "forbidden", "This link is not good: it was used, is too old, or is not whole."
         )
-        return answer
 
-    return [Route("/login", login)]
-
-
-def _page(status: int, why: str) -> Response:
-    """What is wrong, and what to do about it."""
-    body = (
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>hubbub</title><h1>Not logged in</h1><p>{escape(why)}</p>"
-        "<p>Run <code>hubbub login</code> on the machine the hub runs on, and open the link it prints.</p>"
-        "</html>"
-    )
-    return HTMLResponse(body, status)
+    return [Route(LOGIN_PATH, login, methods=["POST"])]

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
 from bot.version import version
+from bot.web.callers import SESSION_HEADER
 from bot.web.endpoints import Call, Endpoint, Given, Nothing
 from bot.web.errors import ErrorPage
 
@@ -64,7 +65,7 @@ def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
             "schemas": dict(sorted(schemas.items())),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": "hubbub_session"},
+                "session": {"type": "apiKey", "in": "header", "name": SESSION_HEADER},
             },
         },
         "security": [{"token": []}, {"session": []}],

@@ -11,7 +11,7 @@ from bot.status_views import StatusView
 from bot.version import version
 from bot.views import DecisionView, PairingRequestView, UserView
 from bot.web.blocks import Page
-from bot.web.callers import COOKIE, hash_of, new_key
+from bot.web.callers import hash_of, new_key
 from bot.web.endpoints import Call, Endpoint, Given, ShortText
 from bot.web.list_stream import ChannelStates
 from bot.web.login import LoginDesk, login_url
@@ -230,9 +230,7 @@ class People:
         """End this browser's session."""
         if call.caller.by_session:
             await self._store.drop_key(call.caller.key_hash)
-        answer = JSONResponse({})
-        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
-        return answer
+        return JSONResponse({})
 
 
 def _owners(path: str, handle: Callable[[Call], Awaitable[DecisionView]], body: type[Given]) -> Endpoint:

@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import blocks_of
+from bot.web.file_links import file_target
 from bot.web.items import (
     AssistantItem,
     CallItem,
@@ -25,7 +26,9 @@ from bot.web.items import (
     WaitingView,
     Who,
 )
+from channels.markdown import weight
 from core.messages import Attachment, File, Markdown
+from core.off_loop import off_loop
 from core.prompts import Prompt, PromptKind, PromptState
 from core.safety.fencing import unfence
 from core.store.feed import (
@@ -49,11 +52,36 @@ STRUCK_OUT = "•••"
 UNREADABLE = "(unreadable)"
 
 
+def _chars(item: FeedItem) -> int:
+    """How long showing it takes, in characters of plain text."""
+    shown = item.shown
+    match shown:
+        case AssistantSaid(text) | OperatorSaid(text, _):
+            return weight([Markdown(text)])
+        case HubSaid(message):
+            return weight(message.blocks)
+        case PersonSaid():
+            return len(shown.text)
+        case ToolResult(_, _, text) | Summary(text):
+            return len(text)
+        case CallShown(call, _):
+            return len(call.arguments or "")
+        case CardShown() | CardSettled():
+            return 0
+        case _:
+            assert_never(shown)
+
+
 class Presenter:
     """Makes what is shown of what is stored; `sensitive` names what must not be."""
 
     def __init__(self, sensitive: SensitiveArguments) -> None:
         self._sensitive = sensitive
+
+    async def items(self, thread_id: str, items: Sequence[FeedItem]) -> tuple[Item, ...]:
+        """Lines of a thread, in order."""
+        chars = sum(map(_chars, items))
+        return await off_loop(chars, lambda: tuple(self.item(thread_id, item) for item in items))
 
     def item(self, thread_id: str, item: FeedItem) -> Item:
         """One line of a thread."""
@@ -76,10 +104,14 @@ class Presenter:
                 text = "\n\n".join(block.text for block in message.blocks)
                 files = tuple(_sent_files(thread_id, item.seq, message.files))
                 return NoticeItem(**at, text=text, blocks=blocks_of(message.blocks), files=files)
-            case CallShown(call, state):
-                arguments = self._arguments(call.tool, call.arguments)
+            case CallShown(call, state, asked):
                 return CallItem(
-                    **at, call_id=call.call_id, tool=call.tool, arguments=arguments, state=state.value
+                    **at,
+                    call_id=call.call_id,
+                    tool=call.tool,
+                    arguments=self._arguments(call.tool, call.arguments),
+                    state=state.value,
+                    asked=None if asked is None else self._arguments(call.tool, asked),
                 )
             case ToolResult(call_id, status, text):
                 return ResultItem(**at, call_id=call_id, status=status.value, text=_unfenced(text))
@@ -163,7 +195,7 @@ def _file(attachment: Attachment) -> FileView:
 
 def _sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[SentFile]:
     for position, file in enumerate(files):
-        url = f"/api/threads/{thread_id}/file?seq={seq}&position={position}"
+        url = file_target(thread_id, seq, position)
         known = file.size_bytes > 0
         yield SentFile(
             name=file.name,

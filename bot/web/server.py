@@ -78,6 +78,7 @@ class WebServer:
         self._sock = sock
         config = uvicorn.Config(
             _secured(Starlette(routes=list(routes), exception_handlers={HTTPException: on_http_error})),
+            http="httptools",  # h11 takes 64 kB of headers at most, and other ports may set more cookies
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -114,7 +114,8 @@ class ThreadStream(Onlooker):
             items = await self._feeds.feed_after(self._thread_id, self._after, BATCH)
             for item in items:
                 self._meet(item, prompts)
-                yield Event("item", self._presenter.item(self._thread_id, item), self._thread_id, item.seq)
+                (shown,) = await self._presenter.items(self._thread_id, [item])
+                yield Event("item", shown, self._thread_id, item.seq)
                 self._after = item.seq
             on.changed = on.changed or len(items) == BATCH
         async for event in self.prompts(prompts):

@@ -1,10 +1,12 @@
 """Threads of all channels: the list, one thread's lines, and speaking in the assistant's place."""
 
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
 from bot.web.blocks import Page
+from bot.web.callers import Gate
 from bot.web.conversation_pages import ConversationPage, LiveStep, LiveView, ThreadsPage
 from bot.web.cursors import Cursor, cursor_of, position_of
 from bot.web.endpoints import Call, Endpoint, Given, Limit
@@ -88,6 +90,7 @@ class Threads:
         web: WebChannel,
         hub: Hub,
         states: ChannelStates,
+        gate: Gate,
         clock: Clock,
         ids: Ids,
     ) -> None:
@@ -97,6 +100,7 @@ class Threads:
         self._web = web
         self._hub = hub
         self._states = states
+        self._gate = gate
         self._clock = clock
         self._ids = ids
 
@@ -122,7 +126,7 @@ class Threads:
                 self.events,
                 None,
                 EventsQuery,
-                refusals=(404, 503),
+                refusals=(404, 429, 503),
                 media_type="text/event-stream",
             ),
         ]
@@ -156,7 +160,7 @@ class Threads:
         prompts = await self._store.open_prompts_of(thread_id)
         return ConversationPage(
             thread=self._presenter.thread(glance, call.caller.principal),
-            items=tuple(self._presenter.item(thread_id, item) for item in items),
+            items=await self._presenter.items(thread_id, items),
             first_seq=items[0].seq if items else 0,
             last_seq=items[-1].seq if items else 0,
             more=len(found) > query.limit,
@@ -197,14 +201,16 @@ class Threads:
             call.request.path_params["id"] = query.thread
             glance = await thread_seen_by(self._store, call)
         try:
-            on = self._live.subscribe(None if glance is None else glance.thread.id)
+            on = self._live.subscribe(None if glance is None else glance.thread.id, call.caller.principal)
         except TooManySubscribers as error:
-            raise ApiError(503, "unavailable", "too many streams are open; close one") from error
+            raise ApiError(429, "too_many", "too many streams are open; close one") from error
         common = self._store, self._live, self._presenter, call.caller, on
         if glance is None:
-            return EventStream(self._live, on, ListStream(*common, self._states, self._store), self._clock)
-        after = resumed_at(call.request, query.after)
-        return EventStream(self._live, on, ThreadStream(*common, glance.thread.id, after), self._clock)
+            stream = ListStream(*common, self._states, self._store)
+        else:
+            stream = ThreadStream(*common, glance.thread.id, resumed_at(call.request, query.after))
+        may_read = partial(self._gate.still_holds, call.caller)
+        return EventStream(self._live, on, stream, may_read, self._clock)
 
     def _live_view(self, thread_id: str) -> LiveView | None:
         turn = self._live.turn(thread_id)

@@ -1,37 +1,104 @@
-"""Files that people attach in the console, kept in the data directory until their message is read."""
+"""Files that people attach in the console, kept in the data directory for a month.
+
+What one person keeps is limited, and so is how much of it they send at the same time; a file is written as it
+arrives, so what is under way takes next to no memory.
+"""
 
 import asyncio
 import json
+import logging
 import os
 import re
+import time
 import unicodedata
 import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
+from core.clock import SECOND_US, Clock
+from core.errors import HubError
 from core.ids import Ids
 from core.messages import Attachment
 
+logger = logging.getLogger(__name__)
+
 UPLOADS_NAME = "uploads"
 LIMIT_BYTES = 20 * 1024 * 1024
+LIFE_S = 30 * 86_400
+"""A file is removed that long after it was uploaded, whether a message took it or not."""
+MOST_OF_ONE = 500
+MOST_BYTES_OF_ONE = 1024 * 1024 * 1024
+"""What one person may keep here."""
+AT_ONCE_OF_ONE = 10
+"""Uploads of one person that are under way: as many as one message may carry."""
+TIDY_EVERY_S = 3600.0
 LONGEST_NAME = 200
 DEFAULT_TYPE = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
+_ARRIVING = ".part"
+_ABOUT = ".json"
+
+
+class TooManyUploads(HubError):
+    """This person may upload nothing more now; the message says until when."""
+
+
+class EmptyUpload(HubError):
+    """Nothing arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A file as it is described beside it; `at`: when it was uploaded, microseconds UTC."""
+
+    path: Path
+    user_id: str
+    name: str
+    media_type: str
+    at: int
 
 
 class FileUploads:
     """Implements channels.webchat.Uploads. A file's handle is its id; the name given to it is never a
     path."""
 
-    def __init__(self, directory: Path, ids: Ids) -> None:
+    def __init__(self, directory: Path, clock: Clock, ids: Ids) -> None:
         self._directory = directory
+        self._clock = clock
         self._ids = ids
+        self._arriving: Counter[str] = Counter()
 
-    async def keep(self, user_id: str, name: str, media_type: str, content: bytes) -> tuple[str, Attachment]:
-        """Keep a file for a person; its id, and what it is."""
+    async def run(self) -> None:
+        """Remove what is too old, now and every hour, until cancelled."""
+        while True:
+            try:
+                await asyncio.to_thread(self._tidy)
+            except OSError as error:
+                logger.warning("uploads.tidy_failed error=%s", error)
+            await self._clock.sleep(TIDY_EVERY_S)
+
+    async def keep(
+        self, user_id: str, name: str, media_type: str, content: AsyncIterator[bytes]
+    ) -> tuple[str, Attachment]:
+        """Keep a file for a person; its id, and what it is. Raises TooManyUploads, EmptyUpload."""
+        if self._arriving[user_id] >= AT_ONCE_OF_ONE:
+            raise TooManyUploads(f"{AT_ONCE_OF_ONE} of your uploads are under way; wait until one is done")
+        self._arriving[user_id] += 1
         handle = self._ids.row_id()
-        attachment = Attachment(handle, plain_name(name), _type_of(media_type), len(content), LIMIT_BYTES)
-        await asyncio.to_thread(self._write, user_id, attachment, content)
-        return handle, attachment
+        path = self._path(handle)
+        arriving = path.with_suffix(_ARRIVING)
+        try:
+            await asyncio.to_thread(self._require_room, user_id)
+            size_bytes = await self._receive(arriving, content)
+            about = {"name": plain_name(name), "media_type": _type_of(media_type), "at": self._clock.now()}
+            await asyncio.to_thread(self._settle, arriving, path, {"user_id": user_id, **about})
+        finally:
+            self._arriving -= Counter((user_id,))
+            arriving.unlink(missing_ok=True)
+        return handle, Attachment(handle, about["name"], about["media_type"], size_bytes, LIMIT_BYTES)
 
     async def of(self, user_id: str, handle: str) -> Attachment | None:
         """A file this person uploaded."""
@@ -39,29 +106,87 @@ class FileUploads:
 
     async def read(self, handle: str) -> bytes:
         """See channels.webchat.Uploads."""
-        return await asyncio.to_thread(self._path(handle).read_bytes)
+        return await asyncio.to_thread(self._read, handle)
 
-    def _write(self, user_id: str, attachment: Attachment, content: bytes) -> None:
+    def _require_room(self, user_id: str) -> None:
+        sizes = [_size_of(kept.path) for kept in self._all() if kept.user_id == user_id]
+        if len(sizes) < MOST_OF_ONE and sum(sizes) < MOST_BYTES_OF_ONE:
+            return
+        raise TooManyUploads(
+            f"you have {len(sizes)} files here, the most is {MOST_OF_ONE} or {MOST_BYTES_OF_ONE >> 20} MB;"
+            f" each is removed {LIFE_S // 86_400} days after its upload"
+        )
+
+    async def _receive(self, path: Path, content: AsyncIterator[bytes]) -> int:
+        file = await asyncio.to_thread(self._create, path)
+        size_bytes = 0
+        try:
+            async for piece in content:
+                size_bytes += len(piece)
+                await asyncio.to_thread(file.write, piece)
+        finally:
+            await asyncio.to_thread(_close, file)
+        if not size_bytes:
+            raise EmptyUpload("the file is empty")
+        return size_bytes
+
+    def _create(self, path: Path) -> BinaryIO:
         self._directory.mkdir(mode=0o700, exist_ok=True)
-        about = {"user_id": user_id, "name": attachment.name, "media_type": attachment.media_type}
-        path = self._path(attachment.handle)
-        for target, data in ((path, content), (path.with_suffix(".json"), json.dumps(about).encode())):
-            fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+    def _settle(self, arriving: Path, path: Path, about: dict[str, str | int]) -> None:
+        """Put a file in its place, once it is described: so nothing lies there that is never tidied up."""
+        file = self._create(path.with_suffix(_ABOUT))
+        try:
+            file.write(json.dumps(about).encode())
+        finally:
+            _close(file)
+        arriving.rename(path)
 
     def _describe(self, user_id: str, handle: str) -> Attachment | None:
         try:
-            path = self._path(handle)
-            about = json.loads(path.with_suffix(".json").read_text())
-            size_bytes = path.stat().st_size
-        except (OSError, ValueError):
+            kept = self._kept(self._path(handle))
+            size_bytes = kept.path.stat().st_size
+        except OSError:
             return None
-        if about["user_id"] != user_id:
+        if kept.user_id != user_id or self._is_over(kept):
             return None
-        return Attachment(handle, about["name"], about["media_type"], size_bytes, LIMIT_BYTES)
+        return Attachment(handle, kept.name, kept.media_type, size_bytes, LIMIT_BYTES)
+
+    def _read(self, handle: str) -> bytes:
+        kept = self._kept(self._path(handle))
+        if self._is_over(kept):
+            raise FileNotFoundError(handle)
+        return kept.path.read_bytes()
+
+    def _tidy(self) -> None:
+        over = {kept.path for kept in self._all() if self._is_over(kept)}
+        for path in over:
+            path.with_suffix(_ABOUT).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        for path in self._directory.glob(f"*{_ARRIVING}"):
+            if time.time() - path.stat().st_mtime > TIDY_EVERY_S:
+                path.unlink(missing_ok=True)
+
+    def _is_over(self, kept: _Kept) -> bool:
+        return self._clock.now() >= kept.at + LIFE_S * SECOND_US
+
+    def _all(self) -> Iterator[_Kept]:
+        for about in self._directory.glob(f"*{_ABOUT}"):
+            try:
+                yield self._kept(about.with_suffix(""))
+            except FileNotFoundError:
+                continue  # removed meanwhile
+
+    def _kept(self, path: Path) -> _Kept:
+        """Read a file's description. Raises FileNotFoundError also for one that cannot be read."""
+        described = path.with_suffix(_ABOUT)
+        try:
+            about = json.loads(described.read_text())
+            at = about.get("at") or int(described.stat().st_mtime * SECOND_US)
+            return _Kept(path, about["user_id"], about["name"], about["media_type"], at)
+        except (ValueError, KeyError) as error:
+            raise FileNotFoundError(path) from error
 
     def _path(self, handle: str) -> Path:
         """Raises FileNotFoundError for what is no id."""
@@ -69,6 +194,19 @@ class FileUploads:
             return self._directory / str(uuid.UUID(handle))
         except ValueError as error:
             raise FileNotFoundError(handle) from error
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _close(file: BinaryIO) -> None:
+    with file:
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def plain_name(name: str) -> str:

@@ -5,6 +5,7 @@ as an answer takes, so that a flood costs the hub's other work next to nothing. 
 table of docs/routines.md.
 """
 
+import asyncio
 import logging
 from collections import defaultdict
 from dataclasses import dataclass
@@ -30,9 +31,11 @@ BODY_LIMIT_S = 10.0
 A_SECOND = 20
 """Requests of one path, on average; what is legitimate stays far below."""
 AT_ONCE = 60
-"""So many in one burst."""
+"""So many in one burst. What is signed and what is not are counted apart: who does not know a webhook's
+secret can't use up what its sender may bring."""
 MOST_READ = 32
-"""Bodies that are read at the same time, of all paths together: 16 MB."""
+"""Bodies that are read at the same time, of all paths together: 16 MB. One more, and the one that has been on
+its way longest is given up: senders bring theirs at once, who holds places does not."""
 
 _REFUSALS = {
     Refusal.NO_DOOR: (404, "not_found"),
@@ -98,8 +101,9 @@ class WebhookEndpoint:
     def __init__(self, webhooks: Webhooks, clock: Clock) -> None:
         self._webhooks = webhooks
         # Only paths that lead somewhere have one, so that nobody can make the hub remember others.
-        self._buckets: defaultdict[str, Bucket] = defaultdict(lambda: Bucket(clock))
-        self._read = 0
+        self._signed: defaultdict[str, Bucket] = defaultdict(lambda: Bucket(clock))
+        self._unproven: defaultdict[str, Bucket] = defaultdict(lambda: Bucket(clock))
+        self._reading: list[asyncio.Timeout] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -114,35 +118,54 @@ class WebhookEndpoint:
             return error_response(405, "method_not_allowed", "use POST", headers={"Allow": "POST"})
         if not self._webhooks.opens(path):
             return _refusal(Refused(Refusal.NO_DOOR, Refusal.NO_DOOR.value))
-        if not self._buckets[path].take():
-            return _too_many("too many requests for this webhook; bring it again later")
         headers = Headers(scope=scope)
         if not _is_json(headers.get("content-type", "")):
             return error_response(415, "unsupported", "send application/json")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > BODY_LIMIT_BYTES:
             return error_response(413, "too_large", f"the body is over {BODY_LIMIT_BYTES} bytes")
-        if self._read >= MOST_READ:
-            return _too_many("too many requests at once; bring it again later")
-        return None
+        unsigned = self._webhooks.unsigned(path, headers)
+        return None if unsigned is None else self._not_let_in(path, unsigned)
+
+    def _not_let_in(self, path: str, refused: Refused) -> Response:
+        if refused.why is Refusal.UNPROVEN and not self._unproven[path].take():
+            return _too_many("too many requests that nobody signed; bring it again later")
+        return _refusal(refused)
 
     async def _answer(self, request: Request, path: str) -> Response:
-        self._read += 1
         try:
-            body = await body_of(request, BODY_LIMIT_BYTES, BODY_LIMIT_S)
+            body = await self._read(request)
         except HTTPException as error:
             code = "too_large" if error.status_code == 413 else "too_slow"
             return error_response(error.status_code, code, error.detail)
-        finally:
-            self._read -= 1
         headers = {name.lower(): value for name, value in request.headers.items()}
         try:
-            return _response(await self._webhooks.deliver(path, headers, body))
+            proven = await self._webhooks.prove(path, headers, body)
+            if isinstance(proven, Refused):
+                return self._not_let_in(path, proven)
+            if not self._signed[path].take():
+                return _too_many("too many requests for this webhook; bring it again later")
+            return _response(await self._webhooks.deliver(proven))
         except StoreUnavailable as error:
             return error_response(503, "unavailable", str(error))
         except Exception:  # the task's edge: the sender brings it again
             logger.exception("a delivery to the webhook %s", path)
             return error_response(500, "failed", "the hub could not do this; its log says why")
+
+    async def _read(self, request: Request) -> bytes:
+        """Raises HTTPException."""
+        if len(self._reading) >= MOST_READ:
+            self._reading.pop(0).reschedule(0)
+        try:
+            async with asyncio.timeout(None) as given_up:
+                self._reading.append(given_up)
+                try:
+                    return await body_of(request, BODY_LIMIT_BYTES, BODY_LIMIT_S)
+                finally:
+                    if given_up in self._reading:
+                        self._reading.remove(given_up)
+        except TimeoutError as error:
+            raise HTTPException(408, "others wait, and the body did not arrive") from error
 
 
 def _is_json(content_type: str) -> bool:

@@ -8,7 +8,7 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route as SdkRoute
 
-from channels.channel import Connected, Payload, Route
+from channels.channel import Connected, Look, Payload, Route
 from channels.discord import outbound
 from channels.discord.catchup import CatchUp
 from channels.discord.client import DiscordClient
@@ -23,7 +23,7 @@ from channels.discord.reading import Reader
 from core.clock import Clock
 from core.errors import AddressGone, AttachmentTooLarge, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted, Surroundings
+from core.ports import Inbox, Posted
 
 API_URL = "https://discord.com/api/v10"
 GATEWAY_URL = "wss://gateway.discord.gg"
@@ -157,11 +157,11 @@ class DiscordChannel:
         to: Address,
         payload: Payload,
         nonce: str,  # noqa: ARG002 - the history does not show it
-        around: Surroundings,
+        look: Look,
     ) -> Posted | None:
         """See Channel. The newest message of ours that is not known to be another."""
         account = self._account or await self._client.account()
-        found = await self._delivery.find(to, account, around)
+        found = await self._delivery.find(to, account, await look())
         if found is not None:
             await self.edit(found.ref, payload)
         return found

@@ -56,7 +56,7 @@ class Delivery:
     async def find(self, to: Address, account: Account, around: Surroundings) -> Posted | None:
         """The newest message of ours that nobody here knows of and that is younger than all that is known
         from before. Raises ChannelError."""
-        since = max((snowflake_of(order_key) for _, order_key in around.earlier), default=None)
+        since = max((snowflake_of(known.order_key) for known in around.earlier), default=None)
         if since is None:
             return None
         channel_id = await self.channel_of(to)

@@ -26,6 +26,7 @@ from core.messages import (
     MessageRef,
     Sender,
     Unreadable,
+    as_taken,
 )
 
 COMMAND, COMPONENT, MODAL_SUBMIT = 2, 3, 5
@@ -165,7 +166,7 @@ def read_command(used: wire.Interaction, account: Account, channel: str) -> Inbo
         address=Address(used.channel_id),
         scope=used.channel_id,
         sender=_sender(user, used.member),
-        text=showable(f"/{used.data.name} {filled}").strip(),
+        text=showable(as_taken(f"/{used.data.name} {filled}")).strip(),
         sent_at=micros_of(used.id),
         direct=used.guild_id is None,
         addressed=True,
@@ -188,14 +189,14 @@ def plain_text(content: str, mentions: tuple[wire.User, ...], account: Account) 
             return "\x00"
         return f"#{number}" if kind == "#" else f"@{names.get(number) or number}"
 
-    read = _ANGLE.sub(shown, content.replace("\x00", ""))
+    read = _ANGLE.sub(shown, as_taken(content).replace("\x00", ""))
     read = read.strip().strip("\x00").strip().replace("\x00", "@me")
     return showable(read), mentioned
 
 
 def _attachment(message: wire.Message, file: wire.File) -> Attachment:
     handle = f"{message.channel_id}:{message.id}:{file.id}"
-    name = showable(file.filename)[:255] or "file"
+    name = showable(as_taken(file.filename))[:255] or "file"
     return Attachment(handle, name, file.content_type or "application/octet-stream", max(file.size, 1))
 
 
@@ -213,7 +214,9 @@ def _person(interaction: wire.Interaction) -> wire.User | None:
 def _sender(user: wire.User, member: wire.Member | None) -> Sender:
     nick = member.nick if member is not None else None
     return Sender(
-        user.id, showable(nick or user.global_name or user.username or user.id), user.username or None
+        user.id,
+        showable(as_taken(nick or user.global_name or user.username or user.id)),
+        user.username or None,
     )
 
 

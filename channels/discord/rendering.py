@@ -28,7 +28,7 @@ JOINER = "\u2060"
 
 _BLANK = re.compile(r"[\s\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\u180e]*")
 _BARE_URL = re.compile(r"https?://[^\s<]+", re.IGNORECASE)
-_BEHIND_URL = re.compile(r"[.,:;\"'\])*_~|>]*$")
+_BEHIND_URL = ".,:;\"'])*_~|>"
 """What Discord does not take as an address's end."""
 _MARKERS = re.compile(r"[*`\\]|~~")
 _MEANING = re.compile(r"[\\`*_~|<\[]")
@@ -197,8 +197,7 @@ def _escaped(text: str, *, is_followed: bool) -> str:
 def _bare_url(text: str, *, is_followed: bool) -> str:
     """An address in running text, which Discord makes a link: in it a backslash would be seen, and whatever
     is written right behind it would belong to it."""
-    behind = _BEHIND_URL.search(text)
-    url = text[: behind.start()] if behind is not None else text
+    url = text.rstrip(_BEHIND_URL)
     rest = text[len(url) :]
     if ">" in url or _MARKERS.search(url) or not _is_linkable(url):
         return _escaped_words(text).replace("://", "\\://")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from channels.channel import Payload, Route
+from channels.channel import Look, Payload, Route
 from channels.lanes import Held
 from channels.slack import outbound
 from channels.slack.catchup import CatchUp
@@ -24,7 +24,7 @@ from channels.slack.streams import Streams
 from core.clock import Clock
 from core.errors import InboxUnavailable, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef, plain
-from core.ports import Inbox, Posted, Surroundings
+from core.ports import Inbox, Posted
 
 logger = logging.getLogger(__name__)
 
@@ -188,11 +188,9 @@ class SlackChannel:
         """See Channel: reactions take a permission the app does not ask for."""
         del ref
 
-    async def find_lost(
-        self, to: Address, payload: Payload, nonce: str, around: Surroundings
-    ) -> Posted | None:
+    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """See Channel. The nonce in the message's metadata tells; a message that grows has none."""
-        found = await self._delivery.find(to, nonce)
+        around, found = await look(), await self._delivery.find(to, nonce)
         if found is None and place_of(to).thread_ts is not None:
             account = self._account or await self._client.account()
             found = await self._delivery.find_unmarked(to, account, around)

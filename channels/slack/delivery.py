@@ -59,7 +59,7 @@ class Delivery:
     async def find_unmarked(self, to: Address, account: Account, around: Surroundings) -> Posted | None:
         """The newest message of ours there without a nonce that nobody here knows of, and that is younger
         than all that is known from before: one that was growing. Raises ChannelError."""
-        since = max((ts_of(order_key) for _, order_key in around.earlier), default=None)
+        since = max((ts_of(known.order_key) for known in around.earlier), default=None)
         place = await self._opened(to)
         for message in reversed(await self._recent(place)):
             if since is None or str(message["ts"]) <= since:

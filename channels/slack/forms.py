@@ -13,7 +13,7 @@ from channels.blocks import showable
 from channels.slack.inbound import Account
 from channels.slack.places import address_of, ref_of
 from channels.slack.wire import Submission
-from core.messages import ChoiceAnswer, EditForm, FormField, Sender
+from core.messages import ChoiceAnswer, EditForm, FormField, Sender, as_taken
 
 CALLBACK = "edit"
 MAX_INPUT_CHARS = 3_000
@@ -70,7 +70,7 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
         key=f"sl:{account.team_id}:v:{given.view.id}:{said}",
         channel=channel,
         address=address_of(place, thread_ts or None),
-        sender=Sender(user.id, showable(user.name or user.username or user.id), user.username),
+        sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
         prompt_id=str(prompt_id),
         choice=choice,
         sent_at=now,

@@ -26,6 +26,7 @@ from core.messages import (
     InboundMessage,
     Sender,
     Unreadable,
+    as_taken,
 )
 
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
@@ -123,7 +124,7 @@ def read_press(payload: object, account: Account, channel: str, now: int) -> Inb
         key=key,
         channel=channel,
         address=address_of(place, where.thread_ts),
-        sender=Sender(user.id, showable(user.name or user.username or user.id), user.username),
+        sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
         prompt_id=chosen[1],
         choice=EDIT if chosen[2] == "e" else int(chosen[2]),
         sent_at=now,
@@ -147,8 +148,8 @@ def read_command(form: Mapping[str, str], account: Account, channel: str, now: i
         channel=channel,
         address=address,
         scope=address,
-        sender=Sender(typed.user_id, showable(typed.user_name or typed.user_id)),
-        text=meant_by(showable(typed.text)),
+        sender=Sender(typed.user_id, showable(as_taken(typed.user_name or typed.user_id))),
+        text=meant_by(showable(as_taken(typed.text))),
         sent_at=now,
         direct=direct,
         addressed=True,
@@ -171,7 +172,7 @@ def plain_text(text: str, account: Account) -> tuple[str, bool]:
             return f"@{(label or target[1:]).lstrip('@')}"
         return target if not label or label == target.removeprefix("mailto:") else f"{label} ({target})"
 
-    read = _ANGLE.sub(shown, text)
+    read = _ANGLE.sub(shown, as_taken(text))
     read = read.strip().strip("\x00").strip().replace("\x00", "@me")
     unescaped = read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return showable(unescaped), mentioned
@@ -179,7 +180,7 @@ def plain_text(text: str, account: Account) -> tuple[str, bool]:
 
 def _attachment(file: File) -> Attachment:
     address = file.url_private_download or file.url_private or ""
-    name = showable(file.name or "file")[:255]
+    name = showable(as_taken(file.name or "file"))[:255]
     # Without an address there is nothing to fetch: a limit of 0 says so.
     limit = None if address else 0
     return Attachment(address, name, file.mimetype or "application/octet-stream", max(file.size, 1), limit)

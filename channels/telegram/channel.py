@@ -6,23 +6,24 @@ import ssl
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from channels.channel import Connected, HttpRequest, HttpResponse, Payload, Route
+from channels.channel import Connected, HttpRequest, HttpResponse, Look, Payload, Route
 from channels.telegram import outbound
 from channels.telegram.account import Account
-from channels.telegram.client import BotClient, Timeouts
+from channels.telegram.client import BotClient
 from channels.telegram.courtesies import MoveNotices, PressAnswers
 from channels.telegram.delivery import Delivery, where
 from channels.telegram.files import ReadFile
-from channels.telegram.lost import candidates
-from channels.telegram.places import address_of, order_key_of, place_of, ref_of, spot_of
+from channels.telegram.places import address_of, place_of, spot_of
 from channels.telegram.polling import UpdatePoller
 from channels.telegram.privacy import Groups, Hint, hints
+from channels.telegram.probing import Prober
 from channels.telegram.time_check import clock_remark
+from channels.telegram.timeouts import Timeouts
 from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
 from core.clock import Clock
 from core.errors import ChannelError, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted, Surroundings
+from core.ports import Inbox, Posted
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,10 @@ class TelegramChannel:
         groups: Groups = "off",
     ) -> None:
         self._name = name
-        self._client = BotClient(token, api_base_url, timeouts or Timeouts(), tls)
+        timeouts = timeouts or Timeouts()
+        self._client = BotClient(token, api_base_url, timeouts, tls)
+        self._prober = Prober(self._client, clock, timeouts, self.render)
+        self._taken_within_s = timeouts.taken_within_s
         self._poller = UpdatePoller(self._client, name, clock)
         self._webhook = WebhookReceiver(self._client, name, clock, webhook) if webhook is not None else None
         self._commands = list(commands.items())
@@ -172,20 +176,20 @@ class TelegramChannel:
         spot = spot_of(ref)
         await self._client.react(spot.chat_id, spot.message_id, SEEN)
 
+    @property
+    def taken_within_s(self) -> float:
+        """See Seeking."""
+        return self._taken_within_s
+
     async def find_lost(
         self,
         to: Address,
         payload: Payload,
         nonce: str,  # noqa: ARG002 - Telegram knows none
-        around: Surroundings,
+        look: Look,
     ) -> Posted | None:
-        """See Channel. Ids of messages are consecutive, and only a message of ours can be edited."""
-        place = place_of(to)
-        for message_id in candidates(place.chat_id, around):
-            params = {"chat_id": place.chat_id, "message_id": message_id, **_change(payload)}
-            if await self._client.edit_if_ours(params, place.topic_id):
-                return Posted(ref_of(place.chat_id, message_id), order_key_of(message_id))
-        return None
+        """See Channel. Ids of messages are given in order, and only a message of ours can be edited."""
+        return await self._prober.find(to, payload, look)
 
     async def fetch(self, attachment: Attachment, limit_bytes: int) -> bytes:
         """See Channel."""

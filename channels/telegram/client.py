@@ -7,7 +7,7 @@ of a request, and what comes in is checked by `wire` anyway.
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, cast
 
 import httpx
@@ -20,6 +20,7 @@ from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES
 from channels.telegram.privacy import GroupRights
 from channels.telegram.requests import BotRequest, RequestTimeouts
+from channels.telegram.timeouts import Timeouts
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
 SEND_CONNECTIONS: Final = 256
@@ -33,6 +34,8 @@ GET_MY_COMMANDS: Final = "get_My_Commands"
 SET_MY_COMMANDS: Final = "set_My_Commands"
 SEND_MESSAGE: Final = "send_Message"
 EDIT_MESSAGE_TEXT: Final = "edit_Message_Text"
+EDIT_MESSAGE_CAPTION: Final = "edit_Message_Caption"
+EDIT_MESSAGE_REPLY_MARKUP: Final = "edit_Message_Reply_Markup"
 DELETE_MESSAGE: Final = "delete_Message"
 CREATE_FORUM_TOPIC: Final = "create_Forum_Topic"
 SEND_CHAT_ACTION: Final = "send_Chat_Action"
@@ -42,15 +45,11 @@ ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
 time; it writes all of these in camel case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """How long to wait for Telegram. `poll_read_s` is longer than a poll lasts: a poll's connection that
-    went silent is given up after it."""
+class EditRefusal(Enum):
+    """Why a message was not changed: it says so already, or there is no such message of ours."""
 
-    poll_s: int = 30
-    poll_read_s: float = 45.0
-    read_s: float = 20.0
-    connect_s: float = 10.0
+    NOT_MODIFIED = "not modified"
+    NOT_EDITABLE = "not editable"
 
 
 class BotClient:
@@ -146,17 +145,16 @@ class BotClient:
             if "message is not modified" not in str(error).lower():
                 raise
 
-    async def edit_if_ours(self, params: Mapping[str, object], topic_id: int | None) -> bool:
-        """editMessageText; False if there is no such message of ours, or it is in another topic."""
+    async def try_edit(self, method: str, params: Mapping[str, object]) -> Mapping[str, object] | EditRefusal:
+        """One of the edit methods: the changed message, or why nothing was changed."""
         try:
-            message = await self._call(EDIT_MESSAGE_TEXT, params)
+            message = await self._call(method, params)
         except MessageRejected as error:
-            return "message is not modified" in str(error).lower()
-        try:
-            found_in = message["message_thread_id"] if message.get("is_topic_message") else None
-        except (KeyError, TypeError, AttributeError) as error:
-            raise Unanswered("Telegram's answer to a change could not be read") from error
-        return found_in == topic_id
+            same = "message is not modified" in str(error).lower()
+            return EditRefusal.NOT_MODIFIED if same else EditRefusal.NOT_EDITABLE
+        if not isinstance(message, Mapping):
+            raise Unanswered("Telegram's answer to a change could not be read")
+        return cast("Mapping[str, object]", message)
 
     async def open_topic(self, chat_id: int, name: str) -> int:
         """createForumTopic; returns the topic's id. Raises MessageRejected where there are no topics, or we

@@ -5,6 +5,7 @@ from channels.telegram.wire import Media, Message, User
 from core.messages import (
     Attachment,
     Sender,
+    as_taken,
 )
 
 DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
@@ -44,5 +45,6 @@ def sender_of(user: User) -> Sender:
 
 
 def clean(text: str) -> str:
-    """Without NUL and lone surrogates, which not every database keeps; as long as before, in UTF-16 units."""
-    return mend_surrogates(text).replace("\0", "\ufffd")
+    """Without NUL and lone surrogates, which not every database keeps; as long as before, in UTF-16 units,
+    unless it is too long to be taken."""
+    return mend_surrogates(as_taken(text)).replace("\0", "\ufffd")

@@ -119,8 +119,10 @@ def is_linkable(url: str) -> bool:
 
     It wants a host with a dot and a possible port; `tg:`, `mailto:` and `localhost` are not among them.
     """
+    if len(url) > MAX_LINK_BYTES or len(url.encode()) > MAX_LINK_BYTES:
+        return False
     match = _HTTP.fullmatch(url)
-    if match is None or len(url.encode()) > MAX_LINK_BYTES:
+    if match is None:
         return False
     return match["port"] is None or 0 < int(match["port"]) < 65536
 

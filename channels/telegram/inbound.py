@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from channels.telegram.account import Account
 from channels.telegram.addressing import to_whom
 from channels.telegram.content import attachments_of, clean, sender_of
+from channels.telegram.entities import MAX_ENTITIES
 from channels.telegram.places import address_of, order_key_of, ref_of
 from channels.telegram.wire import CallbackQuery, Message, Update, User
 from core.clock import SECOND_US
@@ -115,9 +116,10 @@ def _read_message(
     text = message.text if message.text is not None else message.caption
     if text is None and not attachments and not_understood is None:
         return None
-    entities = message.entities or message.caption_entities
+    text = clean(text or "")  # as long as it was, in the units that entities count
+    entities = (message.entities or message.caption_entities)[:MAX_ENTITIES]
     direct = message.chat.type == "private"
-    text, addressed = to_whom(text or "", entities, account)
+    text, addressed = to_whom(text, entities, account)
     reply = message.reply_to_message if message.reply_to_message else None
     if reply is not None and reply.forum_topic_created is not None:
         reply = None
@@ -130,7 +132,7 @@ def _read_message(
         address=address,
         scope=address,
         sender=sender_of(sender),
-        text=clean(text),
+        text=text,
         sent_at=(message.edit_date or message.date) * SECOND_US,
         direct=direct,
         addressed=direct or addressed or replied_to_us,

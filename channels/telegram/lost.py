@@ -1,47 +1,186 @@
-"""Where a message can be whose sending was never answered. Pure."""
+"""Where a message can be whose sending was never answered, and whose else what is there can be. Pure."""
 
 import re
-from collections.abc import Iterator
-from itertools import count, islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
 
-from channels.telegram.places import place_of, ref_of
-from core.messages import Address
-from core.ports import Surroundings
-
-MAX_CANDIDATES = 5
-"""Each costs a request."""
+from channels.channel import Payload
+from channels.telegram.outbound import FILE, REPLY
+from channels.telegram.places import place_of, spot_of
+from core.clock import SECOND_US
+from core.messages import Address, Message
+from core.ports import KnownMessage, OutboxRow, SendState, Surroundings, Uncertain
 
 MAX_GROUP_DIGITS = 12
 """Ids of supergroups and channels are -100 followed by at least ten digits, those of other groups shorter."""
 
+CLOCK_SKEW_US = 60 * SECOND_US
+"""Telegram's clock and ours agree within this."""
 
-def candidates(chat_id: int, around: Surroundings) -> Iterator[int]:
-    """Ids to try, likeliest first; none where no earlier message is known.
+LATE = 2
+"""What was not taken in so many times the time it should have taken never will be."""
+
+MARKUP = "reply_markup"
+Render = Callable[[Message], Sequence[Payload]]
+"""How messages are shown."""
+
+_PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message, as far as it can be told from another."""
+
+    content: Payload
+
+    @classmethod
+    def of(cls, payload: Payload) -> "Part":
+        """Return a part without what it replies to, which an edit leaves as it is."""
+        return cls({name: value for name, value in payload.items() if name != REPLY})
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it has no text of its own."""
+        return FILE in self.content
+
+    @property
+    def markup(self) -> object:
+        """Its buttons, if it has any."""
+        return self.content.get(MARKUP)
+
+
+UNREADABLE = None
+"""In place of a part: a message of which nobody knows what it says."""
+
+
+# --- where it can be ------------------------------------------------------------------------------------
+
+
+def candidates(chat_id: int, around: Surroundings, taken_within_us: int, after: int) -> Iterator[int]:
+    """Return the ids to try beyond `after`, in order: those that nothing known has, from the newest id from
+    before the request to the first one from after it could be taken. None where no earlier message is known.
 
     Ids are given in order within a supergroup, and else within all of the bot's private chats and groups
     together.
     """
-    newest = max(
-        (number for at, number in _numbered(around) if _series(at) == _series(chat_id)), default=None
-    )
+    newest = _newest(chat_id, around)
     if newest is None:
-        return iter(())
-    unknown = (number for number in count(newest + 1) if ref_of(chat_id, number) not in around.shown)
-    return islice(unknown, MAX_CANDIDATES)
+        return
+    known = {number for _, number in _numbered((*around.earlier, *around.later), chat_id)}
+    spots = (spot_of(ref) for ref in around.shown)
+    known |= {spot.message_id for spot in spots if _series(spot.chat_id) == _series(chat_id)}
+    taken_by = around.asked_by + taken_within_us + CLOCK_SKEW_US
+    later = [message for message in around.later if message.taken_at > taken_by]
+    end = min((number for message, number in _numbered(later, chat_id) if not _edited(message)), default=None)
+    for number in count(max(newest[0], after) + 1):
+        if end is not None and number >= end:
+            return
+        if number not in known:
+            yield number
 
 
-def _numbered(around: Surroundings) -> Iterator[tuple[int, int]]:
-    for address, order_key in around.earlier:
-        if (number := _number(order_key)) is not None:
-            yield place_of(Address(address)).chat_id, number
+def _newest(chat_id: int, around: Surroundings) -> tuple[int, int] | None:
+    """The newest id from before the request, and when it was given at the earliest."""
+    numbered = ((number, known.taken_at) for known, number in _numbered(around.earlier, chat_id))
+    return max(numbered, default=None)
 
 
-def _number(order_key: str) -> int | None:
-    """The message's id; an edited message's key goes on after it."""
-    digits = re.match("[0-9]+", order_key)
-    return None if digits is None else int(digits.group())
+def _numbered(messages: Sequence[KnownMessage], chat_id: int) -> Iterator[tuple[KnownMessage, int]]:
+    """Those in the chat's series, with their ids."""
+    for message in messages:
+        digits = re.match("[0-9]{1,20}", message.order_key)
+        if digits is not None and _series(place_of(message.address).chat_id) == _series(chat_id):
+            yield message, int(digits.group())
+
+
+def _edited(message: KnownMessage) -> bool:
+    """An edited message's key goes on after its id; its time is the edit's."""
+    return not message.order_key.isdecimal()
 
 
 def _series(chat_id: int) -> int | None:
     """Whose ids are in one order: a supergroup's own, or (None) all other chats together."""
     return chat_id if chat_id < 0 and len(str(-chat_id)) > MAX_GROUP_DIGITS else None
+
+
+# --- whose else it can be -------------------------------------------------------------------------------
+
+
+def comes_first(to: Address, around: Surroundings) -> bool:
+    """Return whether another conversation of the chat has an open row that is to be found out before."""
+    return any(
+        other.open
+        and _elsewhere_in_chat(other, to)
+        and (_is_preview(other.row), -other.row.id) > (_is_preview(around.row), -around.row.id)
+        for other in around.uncertain
+    )
+
+
+def rivals(
+    to: Address, own: Part, around: Surroundings, taken_within_us: int, render: Render
+) -> list[Part | None]:
+    """Return what an unknown message of ours in the chat may say if it is not `own`; UNREADABLE for what
+    cannot be told from it."""
+    found: list[Part | None] = []
+    newest = _newest(place_of(to).chat_id, around)
+    arrived_by = 0 if newest is None else newest[1] - LATE * taken_within_us
+    for other in around.uncertain:
+        if not _may_be_met(other, to, around, arrived_by):
+            continue
+        if _is_preview(other.row):
+            found += [] if own.is_file else [UNREADABLE if own.markup is None else Part({})]
+            continue
+        rendered = render(other.row.message)
+        parts = [Part.of(rendered[index]) for index in other.parts if index < len(rendered)]
+        here = other.row.address == to
+        found += [_told_apart(part, own, here=here) for part in parts if not _harmless(part, own, here=here)]
+    return list({repr(part): part for part in found}.values())
+
+
+def _may_be_met(other: Uncertain, to: Address, around: Surroundings, arrived_by: int) -> bool:
+    """Whether a message of this row can be among those that are tried. Requests made by `arrived_by` had
+    arrived, if at all, before the newest message from before ours.
+
+    Requests to one address are made one after the other, so what was asked there later has a later id than
+    this one, which then was answered.
+    """
+    if place_of(other.row.address).chat_id != place_of(to).chat_id:
+        return False
+    over = not other.open and other.row.state is not SendState.SENDING
+    if over and other.asked_by < arrived_by:
+        return False
+    if other.row.address != to:
+        return True
+    return not _is_preview(other.row) and (_is_preview(around.row) or other.row.id < around.row.id)
+
+
+def _harmless(part: Part, own: Part, *, here: bool) -> bool:
+    """Whether trying a message that says this changes nothing: it is told from ours before anything is
+    changed, or it says the same in the same place."""
+    if part.is_file != own.is_file:
+        return part.markup == own.markup
+    return here and not own.is_file and part == own
+
+
+def _told_apart(part: Part, own: Part, *, here: bool) -> Part | None:
+    """Files cannot be compared; nor does what says the same tell its topic."""
+    if part.markup == own.markup and (own.is_file or (part == own and not here)):
+        return UNREADABLE
+    return part
+
+
+def _elsewhere_in_chat(other: Uncertain, to: Address) -> bool:
+    return other.row.address != to and place_of(other.row.address).chat_id == place_of(to).chat_id
+
+
+def _is_preview(row: OutboxRow) -> bool:
+    return row.state in _PREVIEWS
+
+
+def buttons_of(to: Address, text: object, around: Surroundings, render: Render) -> object:
+    """Return the buttons of the message in the chat that says this and may be shown without being known."""
+    here = place_of(to).chat_id
+    rows = (other.row for other in around.uncertain if place_of(other.row.address).chat_id == here)
+    parts = (payload for row in rows for payload in render(row.message))
+    return next((part[MARKUP] for part in parts if part.get("text") == text and MARKUP in part), None)

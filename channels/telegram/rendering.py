@@ -7,7 +7,9 @@ characters and lone surrogates, `channels.telegram.entities` how mentions are di
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 
 from channels.blocks import Link, Mark, showable
 from channels.chunking import split
@@ -89,17 +91,20 @@ def _with_whole_urls(flat: FlatText) -> FlatText:
     """
     if not would_mention(flat.text):
         return flat
-    edges = {edge for span in flat.spans for edge in (span.start, span.end)}
+    edges = sorted({edge for span in flat.spans for edge in (span.start, span.end)})
     taken = [s for s in flat.spans if isinstance(s.style, (Link, Preformatted)) or s.style is Mark.CODE]
+    reached = list(accumulate((span.end for span in taken), max))
+    starts = [span.start for span in taken]
     added: list[FlatSpan] = []
     for match in _BARE_URL.finditer(flat.text):
         url = match.group().rstrip(".,:;!?)]}'*")
         start, end = match.start(), match.start() + len(url)
+        before = bisect_left(starts, end)  # so many begin before the address ends
         if (
             would_mention(url)
             and is_linkable(url)
-            and not any(start < edge < end for edge in edges)
-            and not any(span.start < end and start < span.end for span in taken)
+            and bisect_right(edges, start) == bisect_left(edges, end)
+            and not (before and reached[before - 1] > start)
         ):
             added.append(FlatSpan(start, end, Link(url)))
     spans = sorted((*flat.spans, *added), key=lambda span: (span.start, -span.end))

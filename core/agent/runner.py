@@ -1,5 +1,6 @@
 """Runs one turn to its end: the loop, its failures in words, and the one transaction that ends it."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Protocol
@@ -76,7 +77,9 @@ class ChatTurnRunner:
             return await self._fail(start, error, _model_failure(error))
         except AllowanceUsedUp as error:
             return await self._fail(start, error, texts.ALLOWANCE_USED_UP)
-        except Exception as error:
+        except BaseException as error:
+            if _was_cancelled(error):
+                raise
             reference = self._ids.row_id()[:13]
             logger.exception("turn %s failed, reference %s", start.turn_id, reference)
             return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
@@ -88,12 +91,14 @@ class ChatTurnRunner:
         delegate = self._delegates(loaded)
         return await run_agentic_loop(delegate), delegate.transcript()
 
-    async def end_stopped(self, start: TurnStart) -> TurnStart | None:
-        """See core.actors.TurnRunner. The stop was already answered when it was accepted."""
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+        """See core.actors.TurnRunner. The stop was already answered when it was accepted; what it could not
+        end is said now."""
         if start.turn_id in self._ended_while_stopped:
             return self._ended_while_stopped.pop(start.turn_id)
         try:
-            return await self._finish(start, TurnState.STOPPED, None, None)
+            said = None if left_running is None else plain(texts.left_running(left_running))
+            return await self._finish(start, TurnState.STOPPED, None, said)
         except StaleTurn:
             logger.info("turn %s had ended already", start.turn_id)
             return None
@@ -113,7 +118,7 @@ class ChatTurnRunner:
                 self._journals.keep(start.thread.id, (*transcript, last))
                 return following
 
-    async def _fail(self, start: TurnStart, error: Exception, text: str) -> TurnStart | None:
+    async def _fail(self, start: TurnStart, error: BaseException, text: str) -> TurnStart | None:
         logger.warning("turn %s failed: %s: %s", start.turn_id, type(error).__name__, error)
         try:
             return await self._finish(
@@ -181,5 +186,11 @@ def _model_failure(error: ModelError) -> str:
             return texts.MODEL_UNREACHABLE
 
 
-def _reason(error: Exception) -> str:
+def _was_cancelled(error: BaseException) -> bool:
+    """Whether the turn's own task was cancelled; any other cancellation is a defect of what raised it."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:500]

@@ -8,14 +8,14 @@ from core.agent.asking import Asked, Asking
 from core.agent.budget import LoopBudget
 from core.agent.loop import Paused
 from core.agent.loop_telling import LoopTelling
-from core.agent.replies import held_back, reply_result, told_of_edit
+from core.agent.replies import denied, held_back, reply_result, told_of_edit, unknown
 from core.agent.services import ChatServices
 from core.approvals import Preset
 from core.events import Step, StepState
 from core.prompts import Option, Standing, Wrote
 from core.store.rows import CallRow, CallState, TurnStart
 from core.store.units import patiently
-from core.tool import Effect, ProcessInfo, UseLimit
+from core.tool import Effect, ProcessInfo
 from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role
@@ -90,14 +90,12 @@ class CallSettling:
             return replied
         match call.state:
             case CallState.DENIED:
-                return _result(
-                    call, ResultStatus.DENIED, f"Not run: denied by {call.answered_by or 'nobody'}."
-                )
+                return denied(call)
             case CallState.RUNNING:
                 await self._asking.what_happened(call)
                 return Paused()
             case CallState.UNKNOWN if call.answer is not Option.RETRY:
-                return _unknown(call)
+                return unknown(call)
             case CallState.ENDED:
                 return _result(call, ResultStatus.CANCELLED, "Not run.")
             case _:
@@ -155,10 +153,10 @@ class CallSettling:
             self._budget.limits, self._budget.counted = held.limits, held.preset is not Preset.AUTO
         return self._standing
 
-    async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
+    async def _run(self, call: CallRow, ready: Ready) -> ToolResult | Paused:
         services = self._services
         if ready.tool.effect is Effect.EFFECT:
-            refusal = await self._mark_running(call, ready.tool.limits)
+            refusal = await self._mark_running(call, ready)
             if refusal is not None:
                 return _result(call, ResultStatus.DENIED, f"Not run: {refusal}")
         self._tell(Step(call.call_id, ready.tool.name, StepState.STARTED))
@@ -180,13 +178,17 @@ class CallSettling:
         self._tell(Step(call.call_id, ready.tool.name, StepState.ENDED))
         self._loop.goes_on(ready.tool.name)
         self._ran_since = started_at
+        if result.status is ResultStatus.UNKNOWN and ready.tool.effect is Effect.EFFECT:
+            await self._asking.what_happened(call)
+            return Paused()
         return result if call.edited_by is None else replace(result, text=told_of_edit(call, result.text))
 
-    async def _mark_running(self, call: CallRow, limits: Sequence[UseLimit]) -> str | None:
+    async def _mark_running(self, call: CallRow, ready: Ready) -> str | None:
         services, turn_id = self._services, self._start.turn_id
-        check = services.pipeline.recheck(self._thread_id)
+        check = services.pipeline.recheck(self._thread_id, ready=ready)
         return await patiently(
-            lambda: services.store.mark_running(turn_id, call.call_id, check, limits=limits), services.clock
+            lambda: services.store.mark_running(turn_id, call.call_id, check, limits=ready.tool.limits),
+            services.clock,
         )
 
     async def _record(self, result: ToolResult) -> None:
@@ -205,17 +207,3 @@ class CallSettling:
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:
     return ToolResult(call.call_id, status, text)
-
-
-def _unknown(call: CallRow) -> ToolResult:
-    """The model is told what is known: that the call was interrupted, and what a person said about it."""
-    interrupted = f"The hub was interrupted while {call.tool} ran; whether it took effect was not recorded."
-    match call.answer:
-        case Option.HAPPENED:
-            said = f"{call.answered_by} looked and says: it happened. Its output is lost."
-            return _result(call, ResultStatus.UNKNOWN, f"{interrupted} {said}")
-        case Option.SKIP:
-            said = f"{call.answered_by} decided not to run it again."
-            return _result(call, ResultStatus.SKIPPED, f"{interrupted} {said}")
-        case _:
-            return _result(call, ResultStatus.UNKNOWN, f"{interrupted} Nobody has looked yet.")

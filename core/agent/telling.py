@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from core.errors import ModelReplyInvalid
 from core.events import TextDelta
 from core.model.base import Model, ModelReply, ModelRequest
 from core.model.streams import closing
+from core.off_loop import off_loop
 from core.safety.leaks import LeakDetector, RedactedStream
 
 
@@ -27,7 +29,9 @@ async def told_reply(
         async for piece in pieces:
             told_before = stream.told_chars
             if isinstance(piece, ModelReply):
-                pass_on(stream.rest(), told_before)
-                return replace(piece, text=leaks.redacted(piece.text))
-            pass_on(stream.add(piece.text), told_before)
+                pass_on(await off_loop(stream.look_chars(), stream.rest), told_before)
+                text = piece.text
+                return replace(piece, text=await off_loop(len(text), partial(leaks.redacted, text)))
+            chars = stream.look_chars(piece.text)
+            pass_on(await off_loop(chars, partial(stream.add, piece.text)), told_before)
     raise ModelReplyInvalid("the model adapter ended without a reply")

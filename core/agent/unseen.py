@@ -1,13 +1,15 @@
 """A model whose replies nobody sees as they are written: each is told whole, without credentials, and once
 hooks have spoken. Nor is it told any: files and what fired a run may hold some."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 
 from core.agent.services import ReplyHook
 from core.errors import ModelReplyInvalid
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.model.streams import closing
+from core.off_loop import off_loop
 from core.safety.leaks import LeakDetector
 from core.transcript import UserSaid
 
@@ -27,7 +29,9 @@ class UnseenModel:
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """See Model: no deltas."""
-        async with closing(self._model.reply(self._without_credentials(request))) as pieces:
+        chars = len(request.system) + sum(len(one.text) for one in _said(request))
+        clean = await off_loop(chars, lambda: self._without_credentials(request))
+        async with closing(self._model.reply(clean)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ModelReply):
                     yield replace(piece, text=await self._clean(piece.text))
@@ -42,7 +46,11 @@ class UnseenModel:
         return replace(request, system=self._leaks.redacted(request.system), conversation=said)
 
     async def _clean(self, text: str) -> str:
-        text = self._leaks.redacted(text)
+        text = await off_loop(len(text), partial(self._leaks.redacted, text))
         if self._hook is None or not text.strip():
             return text
         return await self._hook.transformed(text, None, None)
+
+
+def _said(request: ModelRequest) -> Iterator[UserSaid]:
+    return (one for one in request.conversation if isinstance(one, UserSaid))

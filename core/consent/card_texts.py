@@ -21,6 +21,7 @@ ALREADY_VOTED = "Your answer is already counted."
 STOPPED_CARD = "Stopped."
 EXPIRED_CARD = "Nobody answered in time: not approved."
 EXPIRED_QUESTION = "Nobody answered in time."
+TOO_LATE = "This request has expired, so your answer does not count. Ask me again if it is still wanted."
 APPROVALS_NO_THREAD = "There is no conversation here yet. Write to me first, or say /approvals all …"
 NO_GRANTS = "You have granted nothing: I ask you about everything that needs it."
 GRANTS_USAGE = "/grants revoke ID takes one back, /grants revoke all takes back every one."
@@ -113,18 +114,27 @@ def approvals_ceiling(allowed: object) -> str:
     return f"That is more than I am allowed here; {allowed} is the most."
 
 
+WAS_ASKED = "Before the change it was:"
+WAS_ASKED_ELSEWHERE = "The console shows what it was before the change."
 EXACTLY_THIS = "exactly this"
 
 
 def always_grants(tool: str, pattern: str | None) -> str:
     """On a card that offers "always": what that would be, as the list of grants says it."""
-    return f"Always would grant {tool}: {'every call' if pattern in (None, '*') else pattern}"
+    if pattern in (None, "*"):
+        return f"Always would grant {tool}: every call"
+    return f"Always would grant {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
+
+
+def _pattern_in_words(pattern: str) -> str:
+    """A row of the table of commands stands for that command with the options the table lists."""
+    return f"{pattern[1:]} with its harmless options" if pattern.startswith("@") else pattern
 
 
 def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
     """One grant in a list."""
     where = "everywhere" if everywhere else "one conversation"
-    return f"{tool}: {pattern or 'every call'} ({where}), {short_id}"
+    return f"{tool}: {_pattern_in_words(pattern) if pattern else 'every call'} ({where}), {short_id}"
 
 
 def grants_revoked(count: int) -> str:

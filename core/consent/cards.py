@@ -106,9 +106,19 @@ def _typed(prompt: Prompt) -> str:
             assert_never(prompt.offer)
 
 
-def settled_card(prompt: Prompt, outcome_text: str) -> Message:
-    """The same card without choices, saying how it ended."""
-    return Message(blocks=_body(prompt), prompt_id=prompt.id, outcome=outcome_text)
+def settled_card(prompt: Prompt, outcome_text: str, asked: str | None = None) -> Message:
+    """The same card without choices, saying how it ended. `asked`: the call's detail before whoever decided
+    changed it."""
+    blocks = _body(prompt)
+    if asked is not None:
+        blocks = (*blocks, *_before_the_change(asked, DETAIL_LIMIT_CHARS - len(prompt.detail)))
+    return Message(blocks=blocks, prompt_id=prompt.id, outcome=outcome_text)
+
+
+def _before_the_change(asked: str, room_chars: int) -> tuple[Block, ...]:
+    if len(asked) > room_chars:
+        return (Plain(card_texts.WAS_ASKED_ELSEWHERE),)
+    return (Plain(card_texts.WAS_ASKED), Code(asked))
 
 
 def _body(prompt: Prompt) -> tuple[Block, ...]:

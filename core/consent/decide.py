@@ -39,9 +39,9 @@ from core.consent.facts import (
     Policy,
     ToolFacts,
 )
-from core.consent.grants import Wanted, granted, pattern_fits
+from core.consent.grants import Wanted, covered, granted, holds, needs_of
 from core.prompts import ToolSetting
-from core.tool import Requirement
+from core.tool import Requirement, Risk
 from core.users import Principal, Role
 
 _ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}
@@ -65,7 +65,7 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
         case Interactive():
             return _interactive(call, tool, principal, policy, access)
         case Autonomous():
-            return _autonomous(call, tool, mode, policy, access)
+            return _autonomous(call, tool, principal, mode, policy, access)
         case _:
             assert_never(mode)
 
@@ -137,7 +137,7 @@ def _interactive(
     call: CallFacts, tool: ToolFacts, principal: Principal, policy: Policy, access: Access
 ) -> Decision:
     requirement = requirement_of(call, tool, policy)
-    pattern = call.risk.pattern if call.risk is not None else None
+    pattern = _nameable(call.risk)
     because = call.risk.reason if call.risk is not None else ""
     if access is Access.ASK_OWNER:
         reason = because or f"{tool.name} needs an owner's word."
@@ -148,15 +148,33 @@ def _interactive(
         return Ask(reason, False, pattern, requirement=Requirement.ALWAYS_ASK)
     if call.setting is ToolSetting.ASK_EACH_TIME:
         return Ask(because or f"You want to be asked each time about {tool.name}.", False, pattern)
-    if call.setting is ToolSetting.ALWAYS_ALLOW:
+    wanted = _wanted(call, tool, principal)
+    granted_only = _granted_only(call)
+    if call.setting is ToolSetting.ALWAYS_ALLOW and not granted_only:
         return _ALLOW
     if policy.preset is Preset.MANUAL:
         return Ask(because or "You want to be asked about every tool.", False, pattern)
-    wanted = Wanted(tool.name, tool.rated, pattern, principal.user_id, call.thread_id)
-    if _runs_by_preset(call, tool, policy) or granted(call.grants, wanted, call.now):
+    by_preset = not granted_only and _runs_by_preset(call, tool, policy)
+    if by_preset or granted(call.grants, wanted, call.now):
         return _ALLOW
     nameable = pattern is not None or not tool.rated
     return Ask(because or f"{tool.name} was not granted yet.", nameable, pattern)
+
+
+def _nameable(risk: Risk | None) -> str | None:
+    """What "always" would record. Several patterns stand a line each, so one alone must be a single line."""
+    if risk is None or risk.pattern is None or (not risk.needs and "\n" in risk.pattern):
+        return None
+    return risk.pattern
+
+
+def _granted_only(call: CallFacts) -> bool:
+    """Whether nothing but a grant lets it run unasked: it runs files, and their content may be anybody's."""
+    return call.risk is not None and any(need.granted_only for need in call.risk.needs)
+
+
+def _wanted(call: CallFacts, tool: ToolFacts, principal: Principal) -> Wanted:
+    return Wanted(tool.name, tool.rated, needs_of(call.risk), principal.user_id, call.thread_id)
 
 
 def _runs_by_preset(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:
@@ -167,16 +185,26 @@ def _runs_by_preset(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:
 
 
 def _autonomous(
-    call: CallFacts, tool: ToolFacts, mode: Autonomous, policy: Policy, access: Access
+    call: CallFacts, tool: ToolFacts, principal: Principal, mode: Autonomous, policy: Policy, access: Access
 ) -> Decision:
     requirement = requirement_of(call, tool, policy)
     why = _out_of_scope(tool, requirement, mode, policy, access)
-    if why is None and requirement is Requirement.ALWAYS_ASK and not _given(call, tool, mode):
-        why = "it needs a person's word"
+    needs_grant = requirement is Requirement.ALWAYS_ASK or _granted_only(call)
+    if why is None and needs_grant and not _given(call, tool, mode, principal):
+        missing = tuple(need.name for need in call.risk.needs) if call.risk is not None else ()
+        return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, _ungranted(tool, missing), missing)
     if why is None:
         return _ALLOW
     text = f"{tool.name} is not available to a run without a person: {why}."
     return Deny(DenyReason.AUTONOMOUS_UNAVAILABLE, text)
+
+
+def _ungranted(tool: ToolFacts, missing: tuple[str, ...]) -> str:
+    """Why a call that needs a person's word has none, and how to give it beforehand."""
+    text = f"{tool.name} is not available to a run without a person: it needs a person's word."
+    if not missing:
+        return text
+    return f"{text} Its owner can allow exactly this for the routine or job: {'; '.join(missing)}"
 
 
 def _out_of_scope(
@@ -193,8 +221,12 @@ def _out_of_scope(
     return None
 
 
-def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous) -> bool:
-    name = call.risk.pattern if call.risk is not None else None
-    return any(
-        grant.tool == tool.name and pattern_fits(grant.pattern, name, rated=True) for grant in mode.grants
-    )
+def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous, principal: Principal) -> bool:
+    """Whether grants given beforehand cover the call: the run's own, and for what has needs its owner's too;
+    what must be granted exactly is granted to the run alone."""
+    needs = needs_of(call.risk)
+    patterns = [grant.pattern for grant in mode.grants if grant.tool == tool.name]
+    if call.risk is not None and call.risk.needs and not any(need.exactly for need in needs):
+        wanted = _wanted(call, tool, principal)
+        patterns += [grant.pattern or "" for grant in call.grants if holds(grant, wanted, call.now)]
+    return covered(patterns, needs, rated=True)

@@ -147,10 +147,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """It may not run; `text` is for the model and the person."""
+    """It may not run; `text` is for the model and the person. `grants`: the tool's patterns which,
+    given to the run beforehand, would have let it."""
 
     reason: DenyReason
     text: str
+    grants: tuple[str, ...] = ()
 
 
 Decision = Allow | Ask | Deny

@@ -43,14 +43,23 @@ def may_decide(view: PromptView, voter: Principal) -> str | None:
     return None if _entitled(prompt, voter.user_id, voter.role) else _not_theirs(prompt)
 
 
-def judge_vote(view: PromptView, voter: Principal, answer: Answer) -> VoteResult:
-    """Count one answer: any entitled refusal closes, as do enough approvals; one answer per person."""
+def expired(prompt: Prompt, now: int) -> bool:
+    """Whether a prompt's time is over by the hub's clock. No answer counts from then on, whether or not the
+    prompt was closed for that already."""
+    return now >= prompt.expires_at
+
+
+def judge_vote(view: PromptView, voter: Principal, answer: Answer, now: int) -> VoteResult:
+    """Count one answer: any entitled refusal closes, as do enough approvals; one answer per person. `now`:
+    the hub's clock in the transaction that records the answer."""
     prompt = view.prompt
     if prompt.state is PromptState.CLOSED:
         return VoteRefused(card_texts.already_settled(prompt.outcome_text or ""))
     refusal = may_decide(view, voter)
     if refusal is not None:
         return VoteRefused(refusal)
+    if expired(prompt, now):
+        return VoteRefused(card_texts.TOO_LATE)
     if not prompt.takes(answer):
         return VoteRefused(_not_offered(prompt, answer))
     if any(vote.user_id == voter.user_id for vote in view.votes):

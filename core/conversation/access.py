@@ -133,7 +133,7 @@ def _wrong_place(event: InboundMessage | ChoiceAnswer, rules: ChannelAccess) -> 
     if event.direct:
         return None
     if rules.groups is GroupMode.OFF:
-        return TurnedAway("ignored: groups are off", noise=isinstance(event, InboundMessage))
+        return TurnedAway("ignored: groups are off", noise=True)
     if isinstance(event, InboundMessage) and rules.groups is GroupMode.ADDRESSED and not event.addressed:
         return TurnedAway("ignored: not addressed")
     return None

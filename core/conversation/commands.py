@@ -39,7 +39,10 @@ def command(submission: Command, view: AcceptView, laws: ConsentLaws, ids: Ids, 
             effects = (RebindThread(ids.row_id()), Say(plain(texts.NEW_THREAD)))
             return Verdict("command: /new", effects)
         case Status():
-            return Verdict("command: /status", (Say(plain(_status(view, laws, now))),))
+            paused = view.survey is not None and view.survey.paused
+            told = _status(view, laws, now)
+            told = f"{texts.TOOLS_HALTED}\n{told}" if paused else told
+            return Verdict("command: /status", (Say(plain(told)),))
         case Start(code) if is_code(normalise_code(code)):
             return refused("known already", pairing_texts.KNOWN_ALREADY)
         case Start():

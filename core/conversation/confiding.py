@@ -1,8 +1,11 @@
 """Credentials that a person was asked for: their next message goes into the vault, and nowhere else.
 
-Judged inside the transaction that accepts the message, on the message as it was written. Commands stay
-commands. Whatever else comes is taken to be the credential, or is withheld where that is in doubt: better a
-message that has to be written again than a password in the journal.
+Judged inside the transaction that accepts the message, on the message as it was written. The promise is made
+to a person on a channel, so it holds in whichever conversation they write; it ends with the credential, with
+Cancel on the card, or with a text of theirs that was withheld and answered by saying that it is over.
+Commands stay commands, and of them only the command is kept. Any other text is taken to be the credential, or
+is withheld where that is in doubt: better a message that has to be written again than a password
+in the journal.
 """
 
 import logging
@@ -12,21 +15,31 @@ from dataclasses import replace
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.cards import settled_card
-from core.consent.voting import may_decide
+from core.consent.voting import expired, may_decide
 from core.conversation import credential_texts
-from core.conversation.submission import BareAnswer, LetPersonIn, Submission, UnknownCommand, UserInput
+from core.conversation.submission import (
+    BareAnswer,
+    LetPersonIn,
+    Stop,
+    Submission,
+    UnknownCommand,
+    UserInput,
+    command_name,
+)
 from core.errors import HubError
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.prompts import Answer, Option, Prompt, PromptState, Replies, Wrote
-from core.store.accept import ASKED_FOR, AcceptView, Verdict
+from core.store.accept import ASKED_FOR, AcceptView, AskedCredentials, Verdict
 from core.store.effects import (
     ClosePrompt,
     Effect,
+    ForgetCredentials,
     KeepSecrets,
     Say,
     TakeAwayMessage,
 )
 from core.store.kept import SealedSecret
+from core.store.rows import PromptView
 from core.users import Role
 
 WAITS_US = 300 * SECOND_US
@@ -50,22 +63,55 @@ class Confiding:
 
     def message(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict | None:
         """What follows from a message; None if it is none of ours."""
-        on = next((one for one in view.open_prompts if _name_in(one.prompt) is not None), None)
-        if on is None or may_decide(on, view.principal) is not None:
+        asked = view.asked
+        if asked is None or _is_command(submission):
             return None
-        if not isinstance(submission, UserInput | BareAnswer | LetPersonIn | UnknownCommand):
-            return None
-        if isinstance(submission, BareAnswer | LetPersonIn) and submission.command:
-            return None
-        if view.replied is not None and view.replied.prompt.id != on.prompt.id:
-            return None
-        shown = [card for card in view.cards if card.prompt_id == on.prompt.id]
-        if any(event.order_key <= card.order_key for card in shown) and event.reply_to is None:
+        if asked.joins_withheld:
+            return _withheld("part of the same message", credential_texts.UNUSABLE)
+        requests = tuple(one for one in asked.requests if not _was_before(event, one, asked))
+        if not requests and asked.replied is None:
             return None  # certainly written before the question was there
-        if not shown:
-            return _withheld("in doubt", credential_texts.IN_DOUBT)
+        waiting = tuple(one for one in requests if one.prompt.state is PromptState.OPEN)
+        replied = asked.replied
+        if not waiting or (replied is not None and replied not in waiting):
+            verdict = _withheld("no longer waited for", credential_texts.NO_LONGER_WAITED_FOR)
+        else:
+            verdict = self._answered(event, view, waiting, asked)
+        over = ForgetCredentials(tuple(one.prompt.id for one in requests if one not in waiting))
+        return replace(verdict, effects=(over, *verdict.effects))
+
+    def _answered(
+        self,
+        event: InboundMessage,
+        view: AcceptView,
+        waiting: tuple[PromptView, ...],
+        asked: AskedCredentials,
+    ) -> Verdict:
+        """A text follows an open request."""
+        on = asked.replied or _in_thread(waiting, view) or (waiting[0] if len(waiting) == 1 else None)
+        if event.edits is not None or (asked.replied is None and view.replied is not None):
+            return _withheld("in doubt", credential_texts.ELSEWHERE)
+        if not event.direct:
+            return _withheld("not in private", credential_texts.IN_PRIVATE)
+        if on is None:
+            return _withheld("in doubt", credential_texts.WHICH)
         written = self._written if isinstance(self._written, InboundMessage) else event
+        if not _is_late(on.prompt, written.sent_at, view) and _in_doubt(event, on, asked):
+            return _withheld("in doubt", credential_texts.IN_DOUBT)
         return self._given(on.prompt, written.text, written.sent_at, view)
+
+    def beside(
+        self, verdict: Verdict, event: InboundMessage, submission: Submission, view: AcceptView
+    ) -> Verdict:
+        """What a command comes to while a credential is awaited: nothing of it but its name is kept, and the
+        person is told what becomes of their next text."""
+        name = command_name(event.text)
+        if view.asked is None or verdict.withheld or name is None or not _is_command(submission):
+            return verdict
+        open_ = [one for one in view.asked.requests if one.prompt.state is PromptState.OPEN]
+        lines = [_told_of(one, submission, view) for one in open_] if event.direct else []
+        said = (Say(plain("\n".join(lines))),) if lines else ()
+        return replace(verdict, kept_as=name, effects=(*verdict.effects, *said))
 
     def form(self, event: ChoiceAnswer, view: AcceptView) -> Verdict | None:
         """What follows from words handed in with a press on the card; None if they are none of ours."""
@@ -83,11 +129,11 @@ class Confiding:
 
     def _given(self, prompt: Prompt, text: str, sent_at: int, view: AcceptView) -> Verdict:
         value, name = text.strip(), _name_in(prompt) or ""
-        if not value or len(value.encode(errors="replace")) > VALUE_LIMIT_BYTES:
-            return _withheld("unusable", credential_texts.UNUSABLE)
-        if sent_at - prompt.created_at > WAITS_US:
+        if _is_late(prompt, sent_at, view):
             closes = _close(prompt, Option.SKIP, card_texts.EXPIRED_QUESTION)
             return _withheld("too late", credential_texts.TOO_LATE, closes)
+        if not value or len(value.encode(errors="replace")) > VALUE_LIMIT_BYTES:
+            return _withheld("unusable", credential_texts.UNUSABLE)
         sealed = self._sealed(name, value) if view.principal.role is Role.OWNER else None
         if sealed is None:
             return _withheld("not kept", credential_texts.NOT_KEPT)
@@ -103,6 +149,45 @@ class Confiding:
         except HubError as error:
             logger.warning("a credential that was asked for could not be kept: %s", error)
             return None
+
+
+def _is_command(submission: Submission) -> bool:
+    if isinstance(submission, BareAnswer | LetPersonIn):
+        return submission.command
+    return not isinstance(submission, UserInput | UnknownCommand)
+
+
+def _was_before(event: InboundMessage, request: PromptView, asked: AskedCredentials) -> bool:
+    """Whether the text was certainly written before the request was shown: further up in its conversation, by
+    the platform's order and by its clock. Of other conversations, and of edits, nobody can tell."""
+    if event.address != request.thread.address or event.reply_to is not None or event.edits is not None:
+        return False
+    shown = [card.order_key for card in asked.cards if card.prompt_id == request.prompt.id]
+    return bool(shown) and event.order_key <= min(shown) and event.sent_at <= request.prompt.created_at
+
+
+def _in_doubt(event: InboundMessage, request: PromptView, asked: AskedCredentials) -> bool:
+    """Whether the text may have been written before its writer saw the request."""
+    shown = [card.order_key for card in asked.cards if card.prompt_id == request.prompt.id]
+    if event.address != request.thread.address:
+        return not shown or event.sent_at < request.prompt.created_at
+    return not shown or (event.order_key <= max(shown) and event.reply_to is None)
+
+
+def _in_thread(waiting: tuple[PromptView, ...], view: AcceptView) -> PromptView | None:
+    here = None if view.thread is None else view.thread.id
+    return next((one for one in waiting if one.prompt.thread_id == here), None)
+
+
+def _is_late(prompt: Prompt, sent_at: int, view: AcceptView) -> bool:
+    return sent_at - prompt.created_at > WAITS_US or expired(prompt, view.now)
+
+
+def _told_of(request: PromptView, submission: Submission, view: AcceptView) -> str:
+    name = _name_in(request.prompt) or ""
+    here = view.thread is not None and view.thread.id == request.prompt.thread_id
+    ends = here and isinstance(submission, Stop)
+    return credential_texts.ended(name) if ends else credential_texts.still_waited_for(name)
 
 
 def _name_in(prompt: Prompt) -> str | None:

@@ -14,6 +14,7 @@ from core.conversation.confiding import Confiding, Seal
 from core.errors import HubError
 from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
+from core.off_loop import off_loop
 from core.safety.leaks import Leak, LeakDetector, replaced
 from core.store.accept import (
     AcceptView,
@@ -57,14 +58,14 @@ class InboundCredentials:
         """The event as it may be kept; None for nearly every one: there is nothing to be taken out."""
         match event:
             case InboundMessage(text=text):
-                leaks = self._leaks.find(text)
+                leaks = await off_loop(len(text), lambda: self._leaks.find(text))
                 if not leaks:
                     return None
                 clean = replace(event, text=replaced(text, leaks, _mark))
                 sealed = await self._sealed(text, leaks) if event.edits is None else ()
                 return Taken(clean, event, sealed)
             case ChoiceAnswer(form=str() as form):
-                leaks = self._leaks.find(form)
+                leaks = await off_loop(len(form), lambda: self._leaks.find(form))
                 clean = replace(event, form=replaced(form, leaks, _mark))
                 return Taken(clean, event) if leaks else None
             case _:

@@ -2,12 +2,14 @@
 prompt, changes the call it is about, or is refused with a word to the person.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from core.consent import card_texts, edit_texts
 from core.consent.cards import form_message, open_card, settled_card
-from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote, may_decide
+from core.consent.grants import Wanted, granted
+from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, expired, judge_vote, may_decide
 from core.conversation.answering import outcome_line
 from core.conversation.verdicts import refused
 from core.ids import Ids
@@ -36,7 +38,7 @@ from core.store.effects import (
     Say,
 )
 from core.store.rows import PromptView
-from core.users import Principal
+from core.tool import Need
 
 _NOT_ENTITLED = frozenset({card_texts.NOT_ALLOWED_HERE, card_texts.NOT_YOUR_QUESTION})
 
@@ -71,13 +73,14 @@ class Decisions:
         edit = self._edit
         if edit is None or isinstance(edit, EditForm):
             return None
-        if isinstance(edit, EditRefused) and edit.outdated and may_decide(on, view.principal) is None:
+        may = may_decide(on, view.principal) is None and not expired(on.prompt, view.now)
+        if isinstance(edit, EditRefused) and edit.outdated and may:
             return Verdict(f"refused: answer to {on.prompt.id}", (Say(_anew(on.prompt, edit.reason)),))
         return self._edited(on, view, Option.APPROVE, by_text=True)
 
     def _form(self, event: ChoiceAnswer, on: PromptView, view: AcceptView) -> Verdict:
         """Somebody wants to change the call: they are given what to fill in."""
-        refusal = _edit_refusal(on, view.principal, Option.APPROVE, self._edit)
+        refusal = _edit_refusal(on, view, Option.APPROVE, self._edit)
         if refusal is not None or not isinstance(self._edit, EditForm):
             return Verdict(f"refused: change of {on.prompt.id}", answer=refusal)
         outcome, form = f"form: {on.prompt.id}", self._edit
@@ -89,14 +92,14 @@ class Decisions:
         """The call is changed, and agreed to as it is then: answers so far were to something else. Where
         it stays the same call, it is agreed to like by its button."""
         edit = self._edit
-        refusal = _edit_refusal(on, view.principal, answer, edit)
+        refusal = _edit_refusal(on, view, answer, edit)
         if refusal is not None or not isinstance(edit, EditedCall):
             said = (Say(plain(refusal)),) if by_text and refusal is not None else ()
             return Verdict(f"refused: answer to {on.prompt.id}", said, answer=refusal)
         if edit.prompt.binding == on.prompt.binding:
             return self.vote(on, view, answer, by_text=by_text)
         changed = PromptView(edit.prompt, (), on.thread)
-        verdict = self.vote(changed, view, answer, by_text=by_text, edited=True)
+        verdict = self.vote(changed, view, answer, by_text=by_text, asked=on.prompt.detail)
         closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
         if verdict.outcome.startswith("refused"):
             return verdict
@@ -114,10 +117,11 @@ class Decisions:
         return self.vote(view.prompt, view, option, by_text=True)
 
     def vote(
-        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, edited: bool = False
+        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, asked: str | None = None
     ) -> Verdict:
-        """An answer to a prompt. `by_text`: what comes of it is said, not shown beside a press."""
-        result = judge_vote(on, view.principal, answer)
+        """An answer to a prompt. `by_text`: what comes of it is said, not shown beside a press; `asked`: the
+        call's detail before the answer changed it."""
+        result = judge_vote(on, view.principal, answer, view.now)
         prompt = on.prompt
         match result:
             case VoteRefused(reason):
@@ -128,47 +132,76 @@ class Decisions:
                 said = (Say(plain(word)),) if by_text else ()
                 return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
             case VoteCloses(outcome):
-                return self._close(on, view, outcome, by_text=by_text, edited=edited)
+                return self._close(on, view, outcome, by_text=by_text, asked=asked)
             case _:
                 assert_never(result)
 
     def _close(
-        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, edited: bool = False
+        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, asked: str | None = None
     ) -> Verdict:
         prompt = on.prompt
         text = outcome_line(outcome, view.principal.name)
-        text = card_texts.edited_line(text) if edited else text
-        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+        text = card_texts.edited_line(text) if asked is not None else text
+        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text, asked))
         effects: tuple[Effect, ...] = (close,)
         # A card in another conversation changes where the typing person may not see it.
         if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
             effects = (close, Say(plain(text)))
         if outcome in _GRANTING and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
             here = outcome is Option.SESSION
-            grant = Grant(
-                id=self._ids.row_id(),
-                user_id=prompt.requester_id,
-                tool=prompt.tool,
-                pattern=prompt.pattern,
-                scope=GrantScope.THREAD if here else GrantScope.USER,
-                thread_id=prompt.thread_id if here else None,
-                granted_by=view.principal.user_id,
-                created_at=self._now,
-            )
-            effects = (RecordGrant(grant), *effects)
+            grants = [
+                Grant(
+                    id=self._ids.row_id(),
+                    user_id=prompt.requester_id,
+                    tool=prompt.tool,
+                    pattern=pattern,
+                    scope=GrantScope.THREAD if here else GrantScope.USER,
+                    thread_id=prompt.thread_id if here else None,
+                    granted_by=view.principal.user_id,
+                    created_at=self._now,
+                )
+                for pattern in _patterns(prompt)
+            ]
+            effects = (*map(RecordGrant, grants), *effects, *self._covered(grants, prompt, view, outcome))
         return Verdict(f"answer: {prompt.id}", effects, answer=text, plain=True)
+
+    def _covered(
+        self, grants: Sequence[Grant], settled: Prompt, view: AcceptView, outcome: Answer
+    ) -> Iterator[ClosePrompt]:
+        """The other open cards of the conversation that nobody would have been asked with, had the grants
+        been there."""
+        text = outcome_line(outcome, view.principal.name)
+        for other in view.open_prompts:
+            prompt = other.prompt
+            if prompt.id == settled.id or not _always_offered(prompt) or prompt.tool is None:
+                continue
+            needs = tuple(Need(pattern) for pattern in _patterns(prompt) if pattern is not None)
+            wanted = Wanted(prompt.tool, bool(needs), needs, prompt.requester_id, prompt.thread_id)
+            if granted(grants, wanted, self._now) and may_decide(other, view.principal) is None:
+                yield ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+
+
+def _patterns(prompt: Prompt) -> Sequence[str | None]:
+    """What "always" on it would grant, each by itself; None: the whole tool."""
+    return prompt.pattern.split("\n") if prompt.pattern else [None]
+
+
+def _always_offered(prompt: Prompt) -> bool:
+    return prompt.kind is PromptKind.APPROVAL and prompt.takes(Option.ALWAYS)
 
 
 def _edit_refusal(
-    on: PromptView, editor: Principal, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
+    on: PromptView, view: AcceptView, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
 ) -> str | None:
     """Why the call is not changed; None if it is."""
     prompt = on.prompt
     if prompt.state is PromptState.CLOSED:
         return card_texts.already_settled(prompt.outcome_text or "")
-    refusal = may_decide(on, editor)
+    refusal = may_decide(on, view.principal)
     if refusal is not None:
         return refusal
+    if expired(prompt, view.now):
+        return card_texts.TOO_LATE
     if answer not in {Option.APPROVE, *_GRANTING}:
         return edit_texts.EDIT_NEEDS_APPROVAL
     match edit:

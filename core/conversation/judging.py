@@ -87,7 +87,7 @@ class EventJudge:
         confiding: Confiding | None = None,
     ) -> None:
         self._rules = rules
-        self._confiding = confiding
+        self._confiding = confiding or Confiding(None)
         self._matches = matches
         self._now = now
         self._event = event
@@ -129,25 +129,34 @@ class EventJudge:
         match event:
             case ChoiceAnswer():
                 return self._press(event, view)
-            case InboundMessage(edits=str()):
-                return Verdict(EDITED_UNKNOWN)
-            case InboundMessage(not_understood=str(kind)):
-                word = texts.NOT_UNDERSTOOD.format(kind=kind)
-                return self._too_fast(event, view) or refused(f"not understood: {kind}", word)
             case InboundMessage():
-                if view.open_prompts and (confided := self._confided(event, view)) is not None:
-                    return confided
-                return self._too_fast(event, view) or self._text(event, self._submission, view)
+                return self._message(event, view)
             case Unreadable() | Moved():
                 return Verdict("failed: unreadable")
             case _:
                 assert_never(event)
 
-    def _confided(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
-        return None if self._confiding is None else self._confiding.message(event, self._submission, view)
+    def _message(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        """Judge what a person wrote: first of all, whether it may be a credential they were asked for."""
+        if view.asked is None:
+            return self._ordinary(event, view)
+        confided = self._confiding.message(event, self._submission, view)
+        if confided is not None:
+            return confided
+        return self._confiding.beside(self._ordinary(event, view), event, self._submission, view)
+
+    def _ordinary(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        if event.edits is not None:
+            return Verdict(EDITED_UNKNOWN)
+        if event.not_understood is not None:
+            word = texts.NOT_UNDERSTOOD.format(kind=event.not_understood)
+            return self._too_fast(event, view) or refused(f"not understood: {event.not_understood}", word)
+        return self._too_fast(event, view) or self._text(event, self._submission, view)
 
     def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
-        if event.form is not None and self._confiding is not None:
+        if self._over_limit(view):
+            return Verdict(TOO_MANY_MESSAGES, answer=texts.TOO_MANY_PRESSES, counts=False, noise=True)
+        if event.form is not None:
             confided = self._confiding.form(event, view)
             if confided is not None:
                 return confided
@@ -226,9 +235,12 @@ class EventJudge:
             return refused("nothing to answer", why_undecided(view))
         return self._input(event, view)
 
-    def _too_fast(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+    def _over_limit(self, view: AcceptView) -> bool:
         limit = self._rules.access.sender_per_minute
-        if not limit or view.recent < limit:
+        return bool(limit) and view.recent >= limit
+
+    def _too_fast(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+        if not self._over_limit(view):
             return None
         if isinstance(self._submission, Stop) and runs(view):
             return None  # what was set going can always be stopped

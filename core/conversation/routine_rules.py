@@ -1,5 +1,6 @@
 """What follows from an event for routines: messages that fire them, presses on their notices."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from core.store.accept import AcceptView, Verdict
 from core.store.effects import (
     Effect,
     FireRoutine,
+    GrantToRoutine,
     PauseRoutine,
     Say,
 )
@@ -68,8 +70,11 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
     if by.user_id != menu.owner_id and by.role is not Role.OWNER:
         return Verdict(f"refused: routine {menu.name}", answer=texts.NOT_YOURS)
     outcome = f"routine {menu.name}"
-    label = texts.MENU[event.choice] if 0 <= event.choice < len(texts.MENU) else ""
+    labels = (*texts.MENU, texts.ALLOW)
+    label = labels[event.choice] if 0 <= event.choice < len(labels) else ""
     match label:
+        case texts.ALLOW:
+            return _allowed(menu, by)
         case texts.DETAILS:
             return Verdict(outcome, (Say(Message((Markdown(texts.details(menu)),))),), answer=texts.DETAILS)
         case texts.PAUSE if not menu.enabled:
@@ -94,3 +99,19 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
             return Verdict(outcome, (FireRoutine(run),), answer=texts.runs_again(menu.name))
         case _:
             return Verdict(f"refused: routine {menu.name}", answer=texts.NOT_YOURS)
+
+
+def _allowed(menu: MenuView, by: Principal) -> Verdict:
+    """The verdict on "Allow for this routine": its later runs are granted exactly what the notice showed."""
+    outcome = f"routine {menu.name}"
+    if by.role is not Role.OWNER:
+        return Verdict(f"refused: {outcome}", answer=texts.NOT_FOR_YOU)
+    page = json.loads(menu.definition)
+    held = page["action"].get("grants", [])
+    new = tuple(grant for grant in texts.grants_offered(menu.missing_grants) if grant not in held)
+    if not new:
+        return Verdict(outcome, answer=texts.allowed_already(menu.name))
+    page["action"]["grants"] = [*held, *new]
+    grant = GrantToRoutine(menu.routine_id, new, menu.definition, json.dumps(page, ensure_ascii=False))
+    word = texts.allowed(menu.name, new)
+    return Verdict(outcome, (grant, Say(plain(word))), answer=word)

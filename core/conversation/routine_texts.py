@@ -1,11 +1,40 @@
 """What the hub itself says where people and their routines meet: the buttons of notices and their answers."""
 
+from collections.abc import Sequence
+
 from core.clock import SECOND_US
 from core.store.routines import MenuView
 
 DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
+ALLOW = "Allow for this routine"
 MENU = (DETAILS, PAUSE, RUN_AGAIN)
-"""The buttons below a notice, in order."""
+"""The buttons below a notice, in order; `ALLOW` follows where calls were refused for want of a grant."""
+MISSING = "Not allowed without you. “Allow for this routine” lets its next runs do exactly this:"
+MISSING_TOO_LONG = "Some calls were refused. To allow them, add them to the grants in the routine's editor."
+NOT_FOR_YOU = "Only an owner can allow this."
+GRANTS_SHOWN_CHARS = 1500
+GRANTS_SHOWN = 5
+
+
+def grants_offered(missing: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the missing grants that a notice shows whole, and so may offer."""
+    offered, used_chars = list[str](), 0
+    for grant in missing[:GRANTS_SHOWN]:
+        used_chars += len(grant)
+        if used_chars <= GRANTS_SHOWN_CHARS:
+            offered.append(grant)
+    return tuple(offered)
+
+
+def allowed(name: str, grants: Sequence[str]) -> str:
+    """Acknowledge a press that gave a routine grants."""
+    return f"“{name}” may do this from its next run on: {'; '.join(grants)}"
+
+
+def allowed_already(name: str) -> str:
+    """Acknowledge a press that changes nothing."""
+    return f"“{name}” may do this already."
+
 
 NOT_YOURS = "This routine is somebody else's."
 PAUSED_BY_PERSON = "paused by a person"

@@ -137,6 +137,12 @@ _FOR_GOOD = {"always": Option.ALWAYS, "session": Option.SESSION}
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 
 
+def command_name(text: str) -> str | None:
+    """Return the command that a text is written as, without what stands after it; None if it is none."""
+    command = _COMMAND.fullmatch(text.strip())
+    return None if command is None else f"/{command.group(1).lower()}"
+
+
 def parse_submission(text: str) -> Submission:
     """Classify a message's text; case and surrounding space of commands and answers do not matter."""
     trimmed = text.strip()

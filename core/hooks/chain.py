@@ -6,9 +6,11 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, assert_never, cast
 
 from core.hooks.values import STRUCK_OUT, Change, Hook, HookEvent, Point, Reject, Reply
+from core.off_loop import off_loop
 from core.safety.leaks import LeakDetector
 
 TEXT_LIMIT_CHARS = 100_000
@@ -65,7 +67,8 @@ class Chain:
         now = event
         for one in self._hooks:
             try:
-                reply = await self._asking.ask(one, self._shown(now, fixed))
+                shown = await off_loop(_chars(now), partial(self._shown, now, fixed))
+                reply = await self._asking.ask(one, shown)
                 match reply:
                     case None:
                         continue
@@ -166,3 +169,8 @@ def _patched(
         raise ValueError(f"{', '.join(sorted(named))} may not be changed")
     json.dumps(patch, allow_nan=False, ensure_ascii=False).encode()
     return {**arguments, **patch}
+
+
+def _chars(event: HookEvent) -> int:
+    """How long the event is, as JSON."""
+    return len(event.text) + len(json.dumps(event.arguments, default=str))

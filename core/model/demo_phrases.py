@@ -44,7 +44,7 @@ class Wish:
 
 _FORMS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     (r"what time is it(?: now)?[\s?!.]*", "time", {}),
-    (r"what do you remember(?: about\s+(?P<query>.+?))?[\s?!.]*", "memory_search", {}),
+    (r"what do you remember(?: about\s(?P<query>.*[^\s?!.]))?[\s?!.]*", "memory_search", {}),
     (r"(?:note:\s*|remember:?\s+)(?P<text>.+)", "memory_write", {}),
     (r"run:\s*(?P<command>.+)", "shell", {}),
     (r"fetch:?\s+(?P<url>https?://\S+)", "http", {"method": "GET"}),
@@ -59,7 +59,8 @@ def understand(text: str) -> Wish | None:
     """The tool call a request in plain words amounts to; None if it is none of those understood."""
     for pattern, tool, fixed in _PATTERNS:
         if found := pattern.fullmatch(text.strip()):
-            return Wish(tool, {**fixed, **{name: value or "" for name, value in found.groupdict().items()}})
+            said = {name: (value or "").strip() for name, value in found.groupdict().items()}
+            return Wish(tool, {**fixed, **said})
     if (asked := _ASK.fullmatch(text.strip())) is not None:
         return _question(asked["asked"])
     from core.model.demo_routines import wanted_routine  # a hub with a real model never needs it

@@ -20,7 +20,7 @@ _AT = re.compile(
     rf"every\s+(?P<day>{'|'.join(_DAYS)})\s+at\s+(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d))?:\s*(?P<prompt>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_WHEN = re.compile(r"when someone says\s+(?P<pattern>.+?):\s+(?P<prompt>.+)", re.IGNORECASE | re.DOTALL)
+_WHEN = re.compile(r"when someone says\s(?P<pattern>.+?):\s(?P<prompt>.+)", re.IGNORECASE | re.DOTALL)
 _NAMED = re.compile(r"routine\s+(?P<name>[^:\n]{1,40}):\s*(?P<prompt>.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -30,7 +30,7 @@ def wanted_routine(text: str) -> Mapping[str, str] | None:
         schedule = f"{int(found['minute'] or 0)} {int(found['hour'])} * * {_DAYS[found['day'].lower()]}"
         return _routine(found["prompt"], kind="cron", schedule=schedule)
     if found := _WHEN.fullmatch(text):
-        return _routine(found["prompt"], kind="event", pattern=found["pattern"])
+        return _routine(found["prompt"].strip(), kind="event", pattern=found["pattern"].strip())
     if found := _NAMED.fullmatch(text):
         return {"name": found["name"].strip(), "prompt": found["prompt"], "kind": "manual"}
     return None

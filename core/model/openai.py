@@ -19,7 +19,7 @@ from core.model.sse import SseParser
 from core.model.streams import closing
 
 ERROR_LIMIT_BYTES = 64 * 1024
-BODY_LIMIT_BYTES = 16 * 1024 * 1024
+BODY_LIMIT_BYTES = 2 * 1024 * 1024
 WHOLE_REPLY_TIMEOUT_S = 600.0
 """Without streaming nothing comes before the whole reply is written; OpenAI's own clients wait as long."""
 DRAIN_TIMEOUT_S = 0.25

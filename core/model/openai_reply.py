@@ -6,7 +6,7 @@ index, arguments as an object, content in parts, no `[DONE]`, errors inside a st
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
@@ -17,7 +17,7 @@ from core.transcript import Origin
 
 PROVIDER = "openai"
 DONE = "[DONE]"
-REPLY_LIMIT_CHARS = 4 * 1024 * 1024
+REPLY_LIMIT_CHARS = 1024 * 1024
 CALLS_LIMIT = 128
 """OpenAI's own limit of calls in one message, and so of what can be replayed."""
 OPAQUE_LIMIT_CHARS = 256 * 1024
@@ -34,7 +34,7 @@ _FAILED_REASONS = frozenset({"error", "network_error"})
 class _Call:
     call_id: str
     tool: str = ""
-    arguments: str = ""
+    arguments: list[str] = field(default_factory=list[str])
     extra: Mapping[str, Any] | None = None
 
 
@@ -138,7 +138,7 @@ class ReplyAssembler:
         piece = arguments if isinstance(arguments, str) else _as_json(arguments)
         self._grow(tool + piece)
         call.tool = call.tool or tool
-        call.arguments += piece
+        call.arguments.append(piece)
         call.extra = as_object(delta.get("extra_content")) or call.extra
 
     def _call_for(self, index: Any, call_id: str, tool: str) -> _Call:
@@ -162,7 +162,8 @@ class ReplyAssembler:
         if not call.tool and not truncated:
             raise ModelReplyInvalid(f"model {self._name}: a tool call without a name")
         # No arguments at all mean "none", unless the reply was cut: then they are missing.
-        arguments = call.arguments if call.arguments.strip() or truncated else "{}"
+        written = "".join(call.arguments)
+        arguments = written if written.strip() or truncated else "{}"
         return CallRequest(
             storable(call.call_id) or f"call_{position}", storable(call.tool), storable(arguments)
         )

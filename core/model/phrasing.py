@@ -1,5 +1,6 @@
 """How journal entries read to any model: the words around what people, tools and the hub said."""
 
+from core.names import quoted
 from core.transcript import Note, OperatorSaid, ResultStatus, Summary, ToolResult, UserSaid
 
 NO_OUTCOME = "No recorded outcome: it is not known whether this call was run."
@@ -16,7 +17,7 @@ _STATUS_WORDS = {
 def user_text(said: UserSaid) -> str:
     """A person's words, with the speaker's name on one line before them where several speak."""
     text = said.text or "(a message without text)"
-    return f"{' '.join(said.sender.split())}: {text}" if said.sender else text
+    return f"{quoted(said.sender)}: {text}" if said.sender else text
 
 
 def note_text(note: Note) -> str:
@@ -26,7 +27,7 @@ def note_text(note: Note) -> str:
 
 def operator_text(said: OperatorSaid) -> str:
     """What a person told the others in the model's place: it is said, and the model did not say it."""
-    return f"[Note from the hub: {' '.join(said.by.split())} answered here in your place: {said.text}]"
+    return f"[Note from the hub: {quoted(said.by)} answered here in your place: {said.text}]"
 
 
 def summary_text(summary: Summary) -> str:

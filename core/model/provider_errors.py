@@ -58,7 +58,10 @@ _TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 _BAD_KEY = re.compile(
     r"api key (?:is )?(?:not valid|invalid|expired)|(?:incorrect|invalid) api key", re.IGNORECASE
 )
-_MASKED_KEY = re.compile(r"\S*\*{3,}\S*")
+_WORD = re.compile(r"\S+")
+_MASKED = "***"
+MESSAGE_LIMIT_CHARS = 4000
+"""More of what a provider says is not looked at."""
 _KEY_HEAD_CHARS = 8
 
 
@@ -98,6 +101,7 @@ def read_error(parsed: Any, status: int = 0) -> ProviderError:
     code: Any = error.get("code")
     codes = {as_text(value).lower() for value in (code, error.get("type"), error.get("status"))}
     in_body = int(code) if re.fullmatch(r"[45]\d\d", str(code), re.ASCII) else 0
+    message = message[:MESSAGE_LIMIT_CHARS]
     return ProviderError(status or in_body, message, frozenset(codes - {""}), as_text(error.get("param")))
 
 
@@ -172,4 +176,4 @@ def without_key(text: str, api_key: str) -> str:
         text = re.sub(re.escape(api_key[:_KEY_HEAD_CHARS]) + r"\S*", "[key]", text)
     elif api_key:  # a local server's "none" or "x": only as a word of its own
         text = re.sub(rf"(?<!\w){re.escape(api_key)}(?!\w)", "[key]", text)
-    return _MASKED_KEY.sub("[key]", text)
+    return _WORD.sub(lambda word: "[key]" if _MASKED in word[0] else word[0], text)

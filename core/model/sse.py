@@ -2,7 +2,7 @@
 
 from core.errors import ModelReplyInvalid
 
-EVENT_LIMIT_BYTES = 4 * 1024 * 1024
+EVENT_LIMIT_BYTES = 1024 * 1024
 """No provider comes near this in one event; beyond it the other side is not speaking the protocol."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -11,7 +11,8 @@ class SseParser:
     """Reads a stream cut at any byte. Only `data` matters here; comments and other fields are skipped."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self._rest_bytes = 0
         self._data: list[bytes] = []
         self._size_bytes = 0
         self._at_start = True
@@ -32,21 +33,32 @@ class SseParser:
             elif line.startswith(b"data:"):
                 self._data.append(line[6:] if line[5:6] == b" " else line[5:])
                 self._size_bytes += len(line)
-        if self._size_bytes + len(self._rest) > EVENT_LIMIT_BYTES:
+        if self._size_bytes + self._rest_bytes > EVENT_LIMIT_BYTES:
             raise ModelReplyInvalid(f"the provider sent an event of more than {EVENT_LIMIT_BYTES} bytes")
         return events
 
     def _lines(self, chunk: bytes) -> list[bytes]:
         """The lines `chunk` completes; they may end in LF, CR LF or CR."""
-        text = self._rest + chunk
+        if b"\n" not in chunk and b"\r" not in chunk and not (self._rest and self._rest[-1] == b"\r"):
+            self._keep(chunk)
+            return []
+        text = b"".join((*self._rest, chunk))
         held = b""
         if b"\r" in text:
             if text.endswith(b"\r"):  # perhaps the first half of CR LF
                 text, held = text[:-1], b"\r"
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = text.split(b"\n")
-        self._rest = lines.pop() + held
+        self._rest, self._rest_bytes = [], 0
+        self._keep(lines.pop())
+        self._keep(held)
         if lines and self._at_start:
             lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
             self._at_start = False
         return lines
+
+    def _keep(self, part: bytes) -> None:
+        """Keep part of a line; parts are joined once the line ends."""
+        if part:
+            self._rest.append(part)
+            self._rest_bytes += len(part)

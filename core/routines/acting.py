@@ -71,6 +71,25 @@ class ActingRuns:
         standing = await services.store.run_standing(owner.user_id, started.routine.thread_id)
         return ActingRun(services, asked, started, steps, owner, standing, spent)
 
+    async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
+        """See core.routines.lightweight.ScopedTools. Judged anew, so that a crash loses none."""
+        if steps.scope is None:
+            return ()
+        thread_id, mode = _thread_of(started), scope_from_json(steps.scope).mode
+        standing = await self._services.store.run_standing(owner.user_id, started.routine.thread_id)
+        denied = {
+            said.call_id
+            for said in steps.said
+            if isinstance(said, ToolResult) and said.status is ResultStatus.DENIED
+        }
+        missing: dict[str, None] = {}
+        for call in steps.calls:
+            if call.call_id in denied:
+                prepared = self._services.pipeline.prepare(call, owner, thread_id, standing, mode)
+                if isinstance(prepared, Refused):
+                    missing |= dict.fromkeys(f"{call.tool} {pattern}" for pattern in prepared.grants)
+        return tuple(missing)
+
 
 class ActingRun:
     """One start of a run, as the agentic loop's delegate; what it holds beside the journal is a copy."""
@@ -88,7 +107,7 @@ class ActingRun:
         self._services = services
         self._asked = asked
         self._run_id = started.run.id
-        self._thread_id = started.routine.thread_id or f"routine:{started.routine.id}"
+        self._thread_id = _thread_of(started)
         self._scope = scope_from_json(steps.scope or "")
         self._owner = owner
         self._standing = standing
@@ -139,7 +158,7 @@ class ActingRun:
     async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
         services = self._services
         if ready.tool.effect is Effect.EFFECT:
-            check = services.pipeline.recheck(self._thread_id, self._scope.mode)
+            check = services.pipeline.recheck(self._thread_id, self._scope.mode, ready)
             refusal = await patiently(
                 lambda: services.store.mark_run_call(
                     self._run_id, call.call_id, check, limits=ready.tool.limits
@@ -238,6 +257,10 @@ class ActingRun:
     async def _kept(self, unit: Unit) -> None:
         store = self._services.store
         await patiently(lambda: unit(store), self._services.clock)
+
+
+def _thread_of(started: StartedRun) -> str:
+    return started.routine.thread_id or f"routine:{started.routine.id}"
 
 
 def _rounds(said: Sequence[Said]) -> int:

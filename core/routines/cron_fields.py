@@ -24,7 +24,7 @@ NAMED = {
 }
 _UNITS_S = {"m": 60, "h": 3600, "d": 86_400}
 _EVERY = re.compile(
-    r"every\s+(\d{1,6})?\s*(m|min|mins|minutes?|h|hrs?|hours?|d|days?)", re.ASCII | re.IGNORECASE
+    r"every (\d{1,6})? ?(m|min|mins|minutes?|h|hrs?|hours?|d|days?)", re.ASCII | re.IGNORECASE
 )
 
 
@@ -97,7 +97,7 @@ def read_schedule(text: str) -> Fields | Every:
 
 
 def _every(said: str) -> Every:
-    found = _EVERY.fullmatch(said)
+    found = _EVERY.fullmatch(" ".join(said.split()))
     if found is None:
         raise ScheduleRefused(
             "must be such as 'every 15 m', 'every 2 hours' or 'every 3 d'; a minute at least"

@@ -44,6 +44,7 @@ def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str,
         notice=_told(definition, performed, shown) if told or performed.out_of_budget else None,
         notice_at=told_at(definition.notify.quiet_hours, now, timezone),
         menu_id=menu_id,
+        missing_grants=performed.missing_grants,
         backoff_us=min(FIRST_BACKOFF_S << min(failures - 1, 10), LONGEST_BACKOFF_S) * SECOND_US
         if failed
         else 0,

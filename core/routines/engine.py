@@ -231,7 +231,8 @@ class RoutineEngine:
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
         now, menu_id = self._clock.now(), self._parts.ids.prompt_id()
         steps = await patiently(lambda: self._store.run_steps(started.run.id), self._clock)
-        performed = replace(performed, remarks=remarks_of(steps))
+        missing = await patiently(lambda: self._parts.runs.missing_grants(started, steps), self._clock)
+        performed = replace(performed, remarks=remarks_of(steps), missing_grants=missing)
         end = end_of(started.routine, performed, now=now, menu_id=menu_id, timezone=self._timezone)
         await patiently(lambda: self._store.finish_run(started.run.id, end), self._clock)
         logger.info("run %s of routine %s: %s", started.run.id, started.routine.text.name, performed.status)

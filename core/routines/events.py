@@ -8,6 +8,7 @@ from typing import Any
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
+from core.off_loop import off_loop
 from core.routine import SystemEvent
 from core.routine_run import SystemInput, claim_key, kept
 from core.routine_run_json import input_from_json, input_to_json
@@ -46,7 +47,8 @@ class SystemEvents:
         self, owner_id: str, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
     ) -> Sequence[str]:
         """The names of those that fire; told again with the same id, the same ones and no further run."""
-        text = kept(self._leaks.redacted(json.dumps(payload, ensure_ascii=False)))
+        page = json.dumps(payload, ensure_ascii=False)
+        text = kept(await off_loop(len(page), lambda: self._leaks.redacted(page)))
         fired_by = SystemInput(event_id, source, event_type, text)
         names: list[str] = []
         claimed: list[str] = []

@@ -31,7 +31,7 @@ _PROMPT = (
     "to tell. Otherwise say in a few words what does, and what I could do."
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_NOTHING = re.compile(r"\s*(?:#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?\s*|[-*_=]{3,}\s*)")
+_NOTHING = re.compile(r"#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?|[-*_=]{3,}")
 """A line that asks for nothing: empty, a heading, a bullet or box with nothing behind it, a rule."""
 
 
@@ -75,7 +75,7 @@ def _covers(awake: QuietHours, minute: int) -> bool:
 
 def asks_for_nothing(listed: str) -> bool:
     """Whether there are only headings, comments and empty items. A comment without an end hides the rest."""
-    return all(_NOTHING.fullmatch(line) for line in _COMMENT.sub("", listed).splitlines())
+    return all(_NOTHING.fullmatch(line.strip()) for line in _COMMENT.sub("", listed).splitlines())
 
 
 # --- keeping it -----------------------------------------------------------------------------------------

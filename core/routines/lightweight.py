@@ -15,9 +15,9 @@ from core.routines.asking import Asked, Told, cut, read_reply, system_text, user
 from core.routines.permitted import not_permitted
 from core.routines.spending import SpentSoFar, one_reply
 from core.routines.stored import definition_of
-from core.store.routines import StartedRun
+from core.store.routines import RunSteps, StartedRun
 from core.transcript import UserSaid
-from core.users import Principal
+from core.users import Principal, Role
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,8 @@ Raises ToolDenied, ToolFailed, ValueError."""
 @dataclass(frozen=True, slots=True)
 class Performed:
     """How a run went, before anybody is told. `out_of_budget`: the day's budget ended it; `remarks`: what its
-    owner is told beside the result, however they want to be told of that."""
+    owner is told beside the result, however they want to be told of that; `missing_grants`: what calls were
+    refused for want of."""
 
     status: RunStatus
     text: str
@@ -42,6 +43,7 @@ class Performed:
     spent: Spent
     out_of_budget: bool = False
     remarks: tuple[str, ...] = ()
+    missing_grants: tuple[str, ...] = ()
 
 
 class Conversation(Protocol):
@@ -59,6 +61,11 @@ class ScopedTools(Protocol):
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
     ) -> Conversation:
         """The run's conversation, at its beginning or where it was cut off."""
+        ...
+
+    async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
+        """Return the grants, as core.routine.Lightweight has them, which would have let calls that the run
+        was refused. Raises StoreError."""
         ...
 
 
@@ -117,6 +124,14 @@ class LightweightRuns:
                 return _performed(told, spent)
             fault = _fault(reply)
         raise ModelReplyInvalid(f"its reply was {fault} {1 + len(RETRY_AFTER_S)} times")
+
+    async def missing_grants(self, started: StartedRun, steps: RunSteps) -> tuple[str, ...]:
+        """Return what the owner may add to the routine's grants, for its next run to make the calls this
+        one was refused. Raises StoreError."""
+        owner = await self._owner_of(started.routine.owner_id)
+        if owner is None or self._tools is None or owner.role is not Role.OWNER:
+            return ()
+        return await self._tools.missing_grants(started, owner, steps)
 
     async def _begin(
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import cast
 
-from core.routines.linear import Match, TooLarge, compiled
+from core.linear import Match, TooLarge, compiled
 from core.routines.pattern_nodes import PatternRefused
 from core.routines.symbols import EDGE, Alphabet, table
 from core.routines.translator import translate

@@ -41,6 +41,20 @@ class Unproven(StrEnum):
 # --- proof ----------------------------------------------------------------------------------------------
 
 
+_CARRIERS: Mapping[Signature, tuple[tuple[str, ...], ...]] = {
+    Signature.STANDARD: (("webhook-id", "webhook-timestamp", "webhook-signature"),),
+    Signature.GITHUB: (("x-hub-signature-256",),),
+    Signature.GITLAB: (("webhook-id", "webhook-timestamp", "webhook-signature"), ("x-gitlab-token",)),
+    Signature.STRIPE: (("stripe-signature",),),
+}
+"""The headers that carry a signature of each kind, by every way to carry it."""
+
+
+def is_signed(signature: Signature, headers: Headers) -> bool:
+    """Return whether the headers carry a signature of that kind at all, right or wrong."""
+    return any(all(headers.get(name) for name in names) for names in _CARRIERS[signature])
+
+
 def unproven(
     signature: Signature, secret: str, headers: Headers, body: bytes, now_s: float
 ) -> Unproven | None:

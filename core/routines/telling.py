@@ -7,9 +7,9 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
-from core.conversation.routine_texts import MENU
+from core.conversation.routine_texts import ALLOW, MENU, MISSING, MISSING_TOO_LONG, grants_offered
 from core.errors import NobodyToTell, StoreError
-from core.messages import Choice, Markdown, Message, Plain
+from core.messages import Block, Choice, Code, Markdown, Message, Plain
 from core.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
 from core.routine import Notify, QuietHours
 from core.routine_run import RunStatus
@@ -17,6 +17,7 @@ from core.routines.own_threads import OwnThreads
 from core.routines.stored import read_text
 from core.store.base import Store
 from core.store.routines import DueNotice
+from core.tools.prepared import as_seen
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +81,14 @@ class Telling:
 
     async def _tell(self, notice: DueNotice) -> bool:
         heading, _, text = notice.text.partition("\n\n")
-        blocks = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
-        choices = tuple(Choice(label) for label in MENU) if notice.menu_id else ()
+        blocks: tuple[Block, ...] = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
+        offered = grants_offered(notice.missing_grants)
+        if offered:
+            blocks = (*blocks, Plain(MISSING), *(Code(as_seen(grant)) for grant in offered))
+        if len(offered) < len(notice.missing_grants):
+            blocks = (*blocks, Plain(MISSING_TOO_LONG))
+        labels = (*MENU, ALLOW) if offered else MENU
+        choices = tuple(Choice(label) for label in labels) if notice.menu_id else ()
         message = Message(blocks, choices, notice.menu_id)
         to = await self._recipient(notice)
         try:

@@ -14,12 +14,13 @@ from typing import Any, Protocol
 from core.clock import SECOND_US, Clock
 from core.errors import VaultError
 from core.ids import Ids
+from core.off_loop import off_loop
 from core.routine import Webhook
 from core.routine_run import WebhookInput, claim_key, kept
 from core.routine_run_json import input_to_json
 from core.routines.doors import Door
 from core.routines.filtering import passes, value_of
-from core.routines.signatures import Headers, Unproven, delivery_id, event_of, unproven
+from core.routines.signatures import Headers, Unproven, delivery_id, event_of, is_signed, unproven
 from core.safety.leaks import LeakDetector
 from core.store.routines import Claim, ClaimRefusal, NewRun
 
@@ -74,6 +75,15 @@ Outcome = Taken | Ignored | Refused
 # --- the way of one -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A request that was signed by whoever knows the secret of the webhook at its path."""
+
+    door: Door
+    headers: Headers
+    body: bytes
+
+
 class Runs(Protocol):
     """The store as far as a delivery concerns it."""
 
@@ -108,14 +118,23 @@ class Webhooks:
         """Whether there is a webhook at that path."""
         return self._door(path) is not None
 
-    async def deliver(self, path: str, headers: Headers, body: bytes) -> Outcome:
-        """What becomes of a request that was brought to a path."""
+    def unsigned(self, path: str, headers: Headers) -> Refused | None:
+        """Return the refusal of a request whose headers alone show that nobody signed it; else None."""
+        door = self._door(path)
+        if door is None or is_signed(door.trigger.signature, headers):
+            return None
+        return Refused(Refusal.UNPROVEN, Unproven.MISSING.value)
+
+    async def prove(self, path: str, headers: Headers, body: bytes) -> Proven | Refused:
+        """Return the request as one of who knows the secret, or why it is not. Nothing is kept of it yet."""
         door = self._door(path)
         if door is None:
             return _refused(Refusal.NO_DOOR)
-        refused = await self._proof(door, headers, body)
-        if refused is not None:
-            return refused
+        return await self._proof(door, headers, body) or Proven(door, headers, body)
+
+    async def deliver(self, proven: Proven) -> Outcome:
+        """Carry out what a signed request asks for."""
+        door, headers, body = proven.door, proven.headers, proven.body
         try:
             payload = json.loads(body)
         except (ValueError, RecursionError):
@@ -124,7 +143,8 @@ class Webhooks:
         if not _concerns(door.trigger, payload, event):
             return Ignored("the routine's filters let this pass")
         known_by = delivery_id(door.trigger.signature, headers, body, payload)
-        told = self._leaks.redacted(_told(door.trigger, payload))  # before anything of it is kept
+        # Before anything of it is kept.
+        told = await off_loop(len(body), lambda: self._leaks.redacted(_told(door.trigger, payload)))
         return await self._claim(door, WebhookInput(known_by, kept(told), event), told)
 
     async def _proof(self, door: Door, headers: Headers, body: bytes) -> Refused | None:

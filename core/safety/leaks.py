@@ -7,12 +7,12 @@ compiled when a text first needs them.
 """
 
 import base64
-import functools
-import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from urllib.parse import quote
+
+from core.linear import as_bytes, byte_pattern
 
 REMOVED = "[REDACTED]"
 SHORTEST_KNOWN = 8
@@ -21,52 +21,6 @@ SHORTEST_KNOWN = 8
 _IN_A_WORD = frozenset(string.digits + string.ascii_letters + "!#$%&*+-./:=?@^_~")
 """What a credential may consist of. Where a text's last word has only these, it may not be over yet."""
 _WORD_CHARS = "".join(sorted(_IN_A_WORD))
-_SHAPES = (
-    ("private-key", "PRIVATE", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?P<key>[\s\S]*?)(?=-----END|\Z)"),
-    ("private-key", "AGE-SECRET", r"\bAGE-SECRET-KEY-1[0-9A-Z]{20,}"),
-    ("api-key", "sk-", r"\bsk-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,}"),
-    ("payment-key", "k_live_ k_test_", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("repository-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[A-Za-z0-9]{30,}"),
-    ("repository-token", "github_pat_ glpat-", r"\bgithub_pat_\w{40,}|\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("cloud-key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    ("cloud-key", "AIza ya29.", r"\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}"),
-    ("cloud-key", "dop_v1_", r"\bdop_v1_[a-f0-9]{40,}"),
-    ("workspace-token", "xox xapp-", r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
-    ("bot-token", ":AA", r"(?<![A-Za-z0-9])\d{6,12}:AA[A-Za-z0-9_-]{30,}"),
-    ("bot-token", ".", r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
-    ("mail-key", "SG.", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("phone-key", "SK", r"\bSK[0-9a-f]{32}\b"),
-    ("package-token", "npm_ pypi-", r"\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{40,}"),
-    ("model-token", "gsk_ hf_", r"\bgsk_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}"),
-    ("signed-token", "eyJ", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
-    ("bearer-token", "earer", r"(?<=[Bb]earer )(?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{20,}"),
-    ("login", "asic", r"(?<=[Bb]asic )(?=[A-Za-z+/]*[\d=])[A-Za-z0-9+/]{16,}={0,2}"),
-    ("login", "://", r"(?<=://)[A-Za-z0-9._~%+-]{0,64}:[A-Za-z0-9!#$%&*+._~^=-]{3,}(?=@)"),
-    ("login", "://", r"(?<=://)(?=[A-Za-z._~%+-]*\d)[A-Za-z0-9._~%+-]{20,}(?=@)"),
-    (
-        "service-token",
-        "whsec_ hvs. dckr_pat_ shpat_ xai- r8_ lin_api_ ATATT3 glsa_",
-        r"\b(?:whsec_|hvs\.|dckr_pat_|shpat_|xai-|r8_|lin_api_|ATATT3|glsa_)(?=[A-Za-z+/=_-]*\d)[\w+/=-]{20,}",
-    ),
-    (
-        "header",
-        "pi-key pi-Key PI-KEY th-token th-Token TH-TOKEN te-token te-Token TE-TOKEN",
-        r"(?i)(?:api-key|auth-token|private-token)[\"']?[:=] {0,4}[\"']?"
-        r"(?P<key>(?=[a-z._~+/=-]*\d)[\w.~+/=-]{16,})",
-    ),
-    ("webhook", "/services/T", r"/services/(?P<key>T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{16,})"),
-    ("webhook", "/api/webhooks/", r"/api/webhooks/\d{15,}/(?P<key>[\w-]{40,})"),
-)
-"""What it is, what such a text always contains, and its shape (`key`: only that part of it)."""
-_ANCHORED = tuple((kind, tuple(anchors.split()), shape) for kind, anchors, shape in _SHAPES)
-_ANCHORS = tuple({anchor for _, anchors, _ in _ANCHORED for anchor in anchors if anchor not in {".", "://"}})
-_DOTTED = re.compile(r"\.[A-Za-z0-9_-]{6}\.")
-_SHORTEST_DOTTED = 59
-_CONTEXT_CHARS = 64
-"""More than any shape looks back."""
-_SHORTEST_ENCODED = 12
-"""Bytes; of shorter ones too few letters are their own."""
-_LONG_ENOUGH_TO_CUT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +30,106 @@ class Leak:
     start: int
     end: int
     kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What it is, what such a text always contains, and its pattern for RE2.
+
+    The credential is group 1, or all of it where there are no groups; it counts only if one of the bytes
+    `needs` is in the last group.
+    """
+
+    kind: str
+    anchors: tuple[str, ...]
+    pattern: str
+    needs: bytes
+    groups: int
+
+    def find(self, text: bytes) -> Iterator[Leak]:
+        """Return each place in the text. After one, the search goes back as far as the introduction of the
+        next may reach into it."""
+        search, at, done = byte_pattern(self.pattern).search, 0, 0
+        while (match := search(text, at)) is not None:
+            start, end = match.span(min(self.groups, 1))
+            at = match.span(0)[0] + 1
+            if start < done:
+                continue
+            if end > start and self._has_what_it_needs(text, *match.span(self.groups)):
+                yield Leak(start, end, self.kind)
+                done = end
+            at = max(at, end - _LONGEST_INTRODUCTION)
+
+    def _has_what_it_needs(self, text: bytes, start: int, end: int) -> bool:
+        return not self.needs or len(text[start:end].translate(None, self.needs)) < end - start
+
+
+def _shape(kind: str, anchors: str, pattern: str, needs: bytes = b"") -> _Shape:
+    return _Shape(kind, tuple(anchors.split()), pattern, needs, pattern.count("(") - pattern.count("(?"))
+
+
+_LONGEST_INTRODUCTION = 20
+"""Characters of a shape before its credential that may also be the end of the credential before."""
+_DIGITS = b"0123456789"
+_SHAPES = (
+    _shape(
+        "private-key",
+        "PRIVATE",
+        r"(?s)-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(.*?)(?:-----END|\z)",
+    ),
+    _shape("private-key", "AGE-SECRET", r"\bAGE-SECRET-KEY-1[0-9A-Z]{20,}"),
+    _shape("api-key", "sk-", r"\bsk-[A-Za-z0-9_-]{20,}", _DIGITS),
+    _shape("payment-key", "k_live_ k_test_", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+    _shape("repository-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[A-Za-z0-9]{30,}"),
+    _shape("repository-token", "github_pat_ glpat-", r"\bgithub_pat_\w{40,}|\bglpat-[A-Za-z0-9_-]{20,}"),
+    _shape("cloud-key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    _shape("cloud-key", "AIza ya29.", r"\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}"),
+    _shape("cloud-key", "dop_v1_", r"\bdop_v1_[a-f0-9]{40,}"),
+    _shape(
+        "workspace-token",
+        "xox xapp-",
+        r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}",
+    ),
+    _shape("bot-token", ":AA", r"(?:^|[^A-Za-z0-9])([0-9]{6,12}:AA[A-Za-z0-9_-]{30,})"),
+    _shape("bot-token", ".", r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
+    _shape("mail-key", "SG.", r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    _shape("phone-key", "SK", r"\bSK[0-9a-f]{32}\b"),
+    _shape("package-token", "npm_ pypi-", r"\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{40,}"),
+    _shape("model-token", "gsk_ hf_", r"\bgsk_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}"),
+    _shape(
+        "signed-token",
+        "eyJ",
+        r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+    ),
+    _shape("bearer-token", "earer", r"[Bb]earer ([A-Za-z0-9._~+/=-]{20,})", _DIGITS),
+    _shape("login", "asic", r"[Bb]asic ([A-Za-z0-9+/]{16,}={0,2})", _DIGITS + b"="),
+    _shape("login", "://", r"://([A-Za-z0-9._~%+-]{0,64}:[A-Za-z0-9!#$%&*+._~^=-]{3,})@"),
+    _shape("login", "://", r"://([A-Za-z0-9._~%+-]{20,})@", _DIGITS),
+    _shape(
+        "service-token",
+        "whsec_ hvs. dckr_pat_ shpat_ xai- r8_ lin_api_ ATATT3 glsa_",
+        r"\b((?:whsec_|hvs\.|dckr_pat_|shpat_|xai-|r8_|lin_api_|ATATT3|glsa_)([\w+/=-]{20,}))",
+        _DIGITS,
+    ),
+    _shape(
+        "header",
+        "pi-key pi-Key PI-KEY th-token th-Token TH-TOKEN te-token te-Token TE-TOKEN",
+        r"(?i)(?:api-key|auth-token|private-token)[\"']?[:=] {0,4}[\"']?([\w.~+/=-]{16,})",
+        _DIGITS,
+    ),
+    _shape("webhook", "/services/T", r"/services/(T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{16,})"),
+    _shape("webhook", "/api/webhooks/", r"/api/webhooks/[0-9]{15,}/([\w-]{40,})"),
+)
+_ANCHORS = tuple({anchor for one in _SHAPES for anchor in one.anchors if anchor not in {".", "://"}})
+_DOTTED = r"\.[A-Za-z0-9_-]{6}\."
+_SHORTEST_DOTTED = 59
+_CONTEXT_CHARS = 64
+"""More than any shape looks back."""
+_SHORTEST_ENCODED = 12
+"""Bytes; of shorter ones too few letters are their own."""
+_LONG = 256
+"""Characters of a stream worth dropping once they are told."""
+_KEY_ENDS = "-----END"
 
 
 class LeakDetector:
@@ -113,11 +167,7 @@ class LeakDetector:
         """How much of a text that is still being written can become part of a credential no more: all but
         its last word."""
         end = len(text.rstrip(_WORD_CHARS))
-        for one in self._odd:
-            lengths = range(min(len(one) - 1, len(text)), 0, -1)
-            begun = next((length for length in lengths if text.endswith(one[:length])), 0)
-            end = min(end, len(text) - begun)
-        return end
+        return min([end, *(_begins_at_end(one, text) for one in self._odd)])
 
     def _may_contain(self, text: str) -> bool:
         if any(map(text.__contains__, self._anchors)):
@@ -126,19 +176,29 @@ class LeakDetector:
             return True
         if "://" in text and "@" in text:  # most addresses have nobody's login in them
             return True
-        return len(text) >= _SHORTEST_DOTTED and _DOTTED.search(text) is not None
+        if len(text) < _SHORTEST_DOTTED or text.count(".") < 2:
+            return False
+        return byte_pattern(_DOTTED).search(as_bytes(text)) is not None
 
     def _matches(self, text: str) -> Iterator[Leak]:
         for one in (*self._known, *self._encoded):
-            for match in re.finditer(re.escape(one), text):
-                yield Leak(match.start(), match.end(), "known")
-        for kind, anchors, shape in _ANCHORED:
-            if not any(map(text.__contains__, anchors)):
-                continue
-            for match in _compiled(shape).finditer(text):
-                start, end = match.span("key" if "key" in match.re.groupindex else 0)
-                if end > start:
-                    yield Leak(start, end, kind)
+            at = -len(one)
+            while (at := text.find(one, at + len(one))) >= 0:
+                yield Leak(at, at + len(one), "known")
+        data = as_bytes(text)
+        for shape in _SHAPES:
+            if any(map(text.__contains__, shape.anchors)):
+                yield from shape.find(data)
+
+
+def _begins_at_end(one: str, text: str) -> int:
+    """Where the text's end is the beginning of `one`, if it is that; else the end itself."""
+    at = max(len(text) - len(one) + 1, 0)
+    while (at := text.find(one[0], at)) >= 0:
+        if one.startswith(text[at:]):
+            return at
+        at += 1
+    return len(text)
 
 
 def _encodings(known: str) -> Iterator[str]:
@@ -157,11 +217,6 @@ def _encodings(known: str) -> Iterator[str]:
         yield quoted
 
 
-@functools.cache
-def _compiled(shape: str) -> re.Pattern[str]:
-    return re.compile(shape, re.ASCII)
-
-
 def replaced(text: str, leaks: Iterable[Leak], by: Callable[[Leak], str]) -> str:
     """The text with something else in the place of each leak."""
     pieces: list[str] = []
@@ -176,37 +231,80 @@ class RedactedStream:
     """A text that comes in pieces, told without credentials: its last word is held back until it is over.
 
     What was told is never changed: all that is told, put together, is `LeakDetector.redacted` of the whole.
+    Each look is at a short text: what was told is dropped but for what a shape looks back to, a word that
+    goes on and on is looked at when it is over, and a private key that has no end only when it has grown by
+    a quarter.
     """
 
     def __init__(self, detector: LeakDetector) -> None:
         self._detector = detector
         self._text = ""
-        self._told_of_it = 0
+        self._told_of_it: int = 0
+        self._pieces: list[str] = []
+        self._pieces_chars = 0
+        self._tail = ""
+        self._look_at_chars = 0
         self.told_chars = 0
 
     def add(self, piece: str) -> str:
         """The next piece; returns what can be told because of it (may be empty)."""
-        self._text += piece
-        return self._tell(self._detector.settled(self._text))
+        due = self._is_due(piece)
+        self._pieces.append(piece)
+        self._pieces_chars += len(piece)
+        self._tail = (self._tail + piece)[-2 * len(_KEY_ENDS) :]
+        if not due:
+            return ""
+        self._join()
+        return self._tell(self._detector.settled(self._text), len(self._text))
+
+    def look_chars(self, piece: str = "") -> int:
+        """Return how many characters are looked at if this piece comes, or if the text is over."""
+        return self._held_chars(piece) if not piece or self._is_due(piece) else 0
+
+    def _held_chars(self, piece: str) -> int:
+        return len(self._text) + self._pieces_chars + len(piece)
+
+    def _is_due(self, piece: str) -> bool:
+        """Whether something may be told once this piece is there."""
+        if not piece.rstrip(_WORD_CHARS):  # the last word goes on
+            return False
+        return self._held_chars(piece) >= self._look_at_chars or _KEY_ENDS in self._tail + piece
 
     def rest(self) -> str:
         """What is left when the text is over."""
-        return self._tell(len(self._text))
+        self._join()
+        return self._tell(len(self._text), len(self._text) + 1)
 
-    def _tell(self, settled: int) -> str:
-        leaks = self._detector.find(self._text)
-        for leak in leaks:
-            if leak.start < settled < leak.end:
-                settled = leak.start
-        whole = [leak for leak in leaks if leak.end <= settled]
-        clean = replaced(self._text[:settled], whole, lambda _: REMOVED)
-        new = clean[self._told_of_it :]
-        self._told_of_it += len(new)
+    def _join(self) -> None:
+        self._text += "".join(self._pieces)
+        self._pieces.clear()
+        self._pieces_chars = 0
+
+    def _tell(self, settled: int, open_end: int) -> str:
+        """Tell the text up to `settled`, but not the beginning of a leak that is not over: one that reaches
+        farther, or to `open_end`."""
+        told = self._told_of_it
+        if settled <= told:
+            return ""
+        leaks = [leak for leak in self._detector.find(self._text) if leak.end > told]
+        begun = (
+            leak.start for leak in leaks if leak.start < settled and leak.end >= min(settled + 1, open_end)
+        )
+        border = max(next(begun, settled), told)
+        new = self._clean(told, border, leaks)
         self.told_chars += len(new)
-        self._forget(settled - _CONTEXT_CHARS, leaks)
+        is_long = len(self._text) > _LONG
+        self._look_at_chars = len(self._text) * 5 // 4 if border < settled and is_long else 0
+        self._told_of_it = border
+        if border - _CONTEXT_CHARS > _LONG:
+            self._text, self._told_of_it = self._text[border - _CONTEXT_CHARS :], _CONTEXT_CHARS
         return new
 
-    def _forget(self, border: int, leaks: Sequence[Leak]) -> None:
-        """Drop what no shape can look back to any more, so that each piece is looked at in a short text."""
-        if border > _LONG_ENOUGH_TO_CUT and (not leaks or leaks[-1].end <= border):
-            self._text, self._told_of_it = self._text[border:], _CONTEXT_CHARS
+    def _clean(self, start: int, end: int, leaks: Iterable[Leak]) -> str:
+        """What stands between two places, without the leaks that lie between them."""
+        within = (
+            replace(leak, start=leak.start - start, end=leak.end - start)
+            for leak in leaks
+            if start <= leak.start and leak.end <= end
+        )
+        return replaced(self._text[start:end], within, lambda _: REMOVED)

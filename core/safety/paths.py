@@ -6,8 +6,11 @@ directory opened before it, links are followed one at a time and by this module 
 workspace. What is read or written is what was opened, so renaming or swapping a component in between
 leads to a refusal and not to another file.
 
-Two things cannot be told from the path: a hard link made by somebody who could read its target anyway, and
-a directory that is moved out of the workspace, as a whole, while it is being worked in.
+What is closed is closed by what it is, device and inode of the opened file, and so by every name: a hard link
+to a file of a closed directory is refused like the file itself.
+
+One thing cannot be told from the path: a directory that is moved out of the workspace, as a whole, while it
+is being worked in.
 """
 
 import contextlib
@@ -26,11 +29,14 @@ from core.safety.path_text import MAX_DEPTH, OUTSIDE, Components, below, compone
 MAX_LINKS = 40
 """Links followed for one path, as many as Linux follows."""
 
+_HUBS_OWN = "it belongs to the hub itself"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Without O_NONBLOCK a named pipe would be waited for."""
 
 _Identity = tuple[int, int]
+MAX_CLOSED_FILES = 200_000
+"""Files looked at below closed directories; beyond it a file with several names counts as one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,24 @@ class PathGuard:
             return error.reason
         return None
 
+    def runs_or_leads_elsewhere(self, path: str) -> bool:
+        """Return whether the path goes through a link, or to a file that may be executed, as the disk is now.
+
+        Looks without opening anything; a path that is not there does neither.
+        """
+        here = self._root
+        for part in components(path, self._roots):
+            here = here / part
+            try:
+                found = here.lstat()
+            except OSError:
+                return False
+            if stat.S_ISLNK(found.st_mode):
+                return True
+            if stat.S_ISREG(found.st_mode) and found.st_mode & 0o111:
+                return True
+        return False
+
     @contextlib.contextmanager
     def place(self, path: str, *, make_parents: bool = False) -> Generator[Place]:
         """Where the path leads, all links followed, for as long as the context lasts.
@@ -83,24 +107,43 @@ class PathGuard:
         except OSError as error:
             _report(error, "/".join(parts) or ".")
 
+    def _shut(self, found: os.stat_result) -> None:
+        """Raises ToolDenied for what is closed, under any name it has by now."""
+        _shut(found, frozenset(_identities(self._closed)))
+        # A file with one name has that in the workspace: it is no file of a closed directory.
+        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._is_closed_file(found):
+            raise ToolDenied(_HUBS_OWN)
+
+    def _is_closed_file(self, found: os.stat_result) -> bool:
+        looked_at = 0
+        for folder in self._closed:
+            for entry in _files_below(folder, but_not=self._root):
+                looked_at += 1
+                if looked_at > MAX_CLOSED_FILES or os.path.samestat(entry, found):
+                    return True
+        return False
+
     @contextlib.contextmanager
     def reading(self, path: str) -> Generator[BinaryIO]:
-        """The file opened for reading. Raises like `place`; only regular files are opened."""
-        with self.place(path) as place, _opened(place, _FILE) as descriptor:
-            self.admit(os.fstat(descriptor), path)
-            with open(descriptor, "rb", closefd=False) as file:
-                yield file
+        """The file opened for reading. Raises like `place`; only regular files are opened: to open a named
+        pipe would wake who waits at its other end."""
+        with self.place(path) as place:
+            self.admit(os.stat(place.name, dir_fd=place.directory, follow_symlinks=False), path)
+            with _opened(place, _FILE) as descriptor:
+                self.admit(os.fstat(descriptor), path)
+                with open(descriptor, "rb", closefd=False) as file:
+                    yield file
 
     @contextlib.contextmanager
     def listing(self, path: str) -> Generator[int]:
         """The directory opened, as a descriptor. Raises like `place`."""
         with self.place(path) as place, _opened(place, _FOLDER) as descriptor:
-            _shut(os.fstat(descriptor), frozenset(_identities(self._closed)))
+            self._shut(os.fstat(descriptor))
             yield descriptor
 
     def admit(self, found: os.stat_result, path: str) -> None:
         """Raises ToolDenied or ToolFailed unless what was found is a regular file that is not closed."""
-        _shut(found, frozenset(_identities(self._closed)))
+        self._shut(found)
         if stat.S_ISDIR(found.st_mode):
             raise ToolFailed(f"{self.name(path)} is a directory, not a file.")
         if not stat.S_ISREG(found.st_mode):
@@ -228,7 +271,18 @@ def _identities(paths: Collection[Path]) -> Iterator[_Identity]:
 
 def _shut(found: os.stat_result, closed: frozenset[_Identity]) -> None:
     if (found.st_dev, found.st_ino) in closed:
-        raise ToolDenied("it belongs to the hub itself")
+        raise ToolDenied(_HUBS_OWN)
+
+
+def _files_below(folder: Path, *, but_not: Path) -> Iterator[os.stat_result]:
+    """What each regular file below a directory is, links not followed, without one directory below it."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if Path(here, name) != but_not]
+        for name in files:
+            with contextlib.suppress(OSError):
+                found = os.stat(os.path.join(here, name), follow_symlinks=False)
+                if stat.S_ISREG(found.st_mode):
+                    yield found
 
 
 def _report(error: OSError, name: str) -> NoReturn:

@@ -2,12 +2,13 @@
 
 Platforms drop characters without a shape, obey those that turn the writing direction round, and show many
 kinds of blank alike; a program takes each for what it is. On a card they stand as `[U+202E]`, and long runs
-of blanks and empty lines as `[200 blanks]`. Source of the characters: Unicode's Default_Ignorable_Code_Point
-and White_Space.
+of blanks and empty lines as `[200 blanks]`. So does whatever else Unicode gives no shape of its own: what is
+unassigned or private, and combining marks, but for those that a script writes behind its own letters.
 """
 
 import re
 import unicodedata
+from collections.abc import Iterator, Mapping
 
 MOST_BLANKS = 40
 """Longer runs may push what follows out of sight; deep indentation stays below."""
@@ -27,40 +28,56 @@ _JOINING = re.compile(f"[{_JOINERS}]")
 _SHAPING = re.compile(f"[{_JOINERS}{_VARIANTS}]")
 _BLANK_RUN = re.compile(rf"[ \t]{{{MOST_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ \t]*\n){{{MOST_EMPTY_LINES + 1},}}")
-_WORD = re.compile(r"\w+")
-_LOOKS_LATIN = re.compile("[\u0370-\u03ff\u0400-\u052f\u13a0-\u13ff\uff00-\uffef\U0001d400-\U0001d7ff]")
-"""Greek, Cyrillic and Cherokee letters, wide and mathematical ones: many look like Latin letters."""
-_LATIN = re.compile("[A-Za-z]")
-_MOST_NAMED = 5
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 
 def hides_something(text: str) -> bool:
     """Whether a character of it is not to be seen, or seen as another one."""
-    return not text.isascii() and any(map(_is_hidden, _RUN.finditer(text)))
+    if text.isascii():
+        return False
+    return any(map(_is_hidden, _RUN.finditer(text))) or _spell_unseen(text) != text
 
 
 def in_plain_sight(text: str) -> str:
     """The text with everything named that would not be seen. Most texts are returned as they are."""
     if not text.isprintable():  # a line end is none either
         text = _EMPTY_LINES.sub(_count_lines, text)
+    if not text.isascii():
+        text = _spell_unseen(text)
     if not (text.isascii() and text.isprintable()):
         text = _RUN.sub(_named, text)
     return _BLANK_RUN.sub(lambda run: f" [{len(run[0])} blanks] ", text)
 
 
-def look_alikes(text: str) -> tuple[str, ...]:
-    """The words in which letters of another script stand among Latin ones, each once, the first few."""
-    if text.isascii():
-        return ()
-    mixed = (word for word in _WORD.findall(text) if _LOOKS_LATIN.search(word) and _LATIN.search(word))
-    return tuple(dict.fromkeys(mixed))[:_MOST_NAMED]
+def _spell_unseen(text: str) -> str:
+    """The text with what has no shape, or changes that of the letter before it, spelled out; runs that depend
+    on both their neighbours are judged by `_is_hidden`."""
+    kinds = {one: unicodedata.category(one) for one in set(text) if not one.isascii()}
+    unseen = {ord(one): _code(one) for one, kind in kinds.items() if kind in _UNSEEN and not _RUN.match(one)}
+    if any(kind[0] == "M" for kind in kinds.values()):
+        text = "".join(_spell_marks(text, kinds))
+    return text.translate(unseen) if unseen else text
 
 
-def spelt(word: str) -> str:
-    """A word with what looks like Latin in it by its names: `pаypal (U+0430 CYRILLIC SMALL LETTER A)`."""
-    found = dict.fromkeys(_LOOKS_LATIN.findall(word))
-    named = (f"U+{ord(one):04X} {unicodedata.name(one, '')}".rstrip() for one in found)
-    return f"{word} ({', '.join(named)})"
+def _spell_marks(text: str, kinds: Mapping[str, str]) -> Iterator[str]:
+    script = ""
+    for one in text:
+        kind = kinds.get(one, "")
+        if kind[:1] == "M" and not _RUN.match(one):
+            yield one if script and _script(one) == script else _code(one)
+            continue
+        # Scripts without capitals are those that need marks; other letters with accents are characters too.
+        script = _script(one) if kind == "Lo" and not _RUN.match(one) else ""
+        yield one
+
+
+def _script(one: str) -> str:
+    """The script in the character's name: DEVANAGARI, ARABIC; empty for what has none."""
+    return unicodedata.name(one, "").partition(" ")[0]
+
+
+def _code(one: str) -> str:
+    return f"[U+{ord(one):04X}]"
 
 
 def _count_lines(run: re.Match[str]) -> str:
@@ -84,4 +101,4 @@ def _is_hidden(run: re.Match[str]) -> bool:
 
 
 def _named(run: re.Match[str]) -> str:
-    return "".join(f"[U+{ord(one):04X}]" for one in run[0]) if _is_hidden(run) else run[0]
+    return "".join(map(_code, run[0])) if _is_hidden(run) else run[0]

@@ -121,13 +121,31 @@ class ShownCard:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedCredentials:
+    """Requests for a credential that a text may answer, by its person and channel.
+
+    `requests`: those whose promise holds, oldest first, in whichever thread; one that ended without an answer
+    is among them until the person was told.
+    `replied`: the request, open or not, whose card the text replies to.
+    `cards`: where `requests` are shown, each in its own conversation.
+    `joins_withheld`: another part of the text's album was withheld.
+    """
+
+    requests: tuple[PromptView, ...]
+    replied: PromptView | None = None
+    cards: tuple[ShownCard, ...] = ()
+    joins_withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """How things stand for a person and in their conversation. `grants`: all of theirs that hold; `used`: by
-    the turn that is active there."""
+    the turn that is active there; `paused`: no tool of anybody runs."""
 
     standing: Standing = field(default_factory=Standing)
     grants: tuple[Grant, ...] = ()
     used: LoopUsed | None = None
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +157,10 @@ class AcceptView:
     (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
     `replied`: the open one whose card the event replies to; `candidate`: see ThreadCandidate;
     `running_since`: when the running turn was started (microseconds UTC), None if none runs;
-    `recent`: messages of a limited sender that counted within RATE_WINDOW_US;
+    `now`: the hub's time in the transaction (microseconds UTC), by which prompts expire;
+    `asked`: see AskedCredentials, None where there are none;
+    `recent`: messages of a limited sender, and presses that decided nothing, that counted within
+    RATE_WINDOW_US;
     `claims`: requests to be let in, and `survey`: how things stand, where the admission asked for them;
     `routines`: those the judge asked about; `menu`: of the routine's notice on which the event is a press.
     """
@@ -152,6 +173,8 @@ class AcceptView:
     open_prompts: tuple[PromptView, ...]
     prompt: PromptView | None
     cards: tuple[ShownCard, ...]
+    now: int
+    asked: AskedCredentials | None = None
     recent: int = 0
     claims: ClaimView | None = None
     replied: PromptView | None = None
@@ -165,8 +188,9 @@ class Verdict:
     """What follows from an admitted event. `outcome` is its recorded reason; `answer` and `plain` see
     Acceptance.
 
-    `counts`: against the sender's limit, if there is one; `form`: see Acceptance; `withheld`: nothing of
-    what the message says is kept with it.
+    `counts`: against the sender's limit, if there is one; `noise`: the event is only counted per chat, sender
+    and reason, and nothing follows from it; `form`: see Acceptance; `withheld`: nothing of
+    what the message says is kept with it; `kept_as`: what is kept in the place of what it says.
     """
 
     outcome: str
@@ -176,6 +200,8 @@ class Verdict:
     plain: bool = False
     form: EditForm | None = None
     withheld: bool = False
+    noise: bool = False
+    kept_as: str | None = None
 
 
 class Judge(Protocol):

@@ -28,3 +28,18 @@ class Checkpoint:
     at: int
     key_id: str
     seal: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InboundRow:
+    """What is kept of an inbound event, which no record seals. `outbox`: the rows sent in reply, cards left
+    out."""
+
+    key: str
+    channel: str
+    sender: str | None
+    received_at: int
+    outcome: str
+    thread_id: str | None
+    turn_id: str | None
+    outbox: tuple[int, ...]

@@ -128,8 +128,8 @@ class Store(
     async def mark_running(
         self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
-        """Write-ahead mark of an effect (P5). Returns the check's refusal, or that one of the `limits` of the
-        tool's use by this person is reached, and then writes nothing.
+        """Write-ahead mark of an effect (P5). Returns that all tools are paused, the check's refusal, or that
+        one of the `limits` of the tool's use by this person is reached, and then writes nothing.
 
         Raises StaleTurn also where a person asked the turn to stop, or the call is not one to be run:
         denied, running, ended, or of unknown outcome without a person's "retry".

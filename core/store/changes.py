@@ -11,7 +11,7 @@ class Changes:
     `threads`: ids of threads in which something new is seen; `prompts`: ids of prompts opened, changed or
     closed, each with its thread's; `people`: requests to be let in; `routines`: ids of routines that were
     made, changed or deleted; `runs`: ids of routines whose runs were queued, began or ended; `audit`: a
-    record was written.
+    record was written; `tools`: all tools were paused or let go on.
     """
 
     threads: frozenset[str]
@@ -20,6 +20,7 @@ class Changes:
     routines: frozenset[str] = frozenset()
     runs: frozenset[str] = frozenset()
     audit: bool = False
+    tools: bool = False
 
 
 class ChangeListener(Protocol):
@@ -40,10 +41,12 @@ class ChangeLog:
     routines: set[str] = field(default_factory=set[str])
     runs: set[str] = field(default_factory=set[str])
     audit: bool = False
+    tools: bool = False
 
     def take(self) -> Changes | None:
         """What was collected, forgetting it; None for nothing."""
-        if not (self.threads or self.prompts or self.people or self.routines or self.runs or self.audit):
+        lists = self.threads or self.prompts or self.routines or self.runs
+        if not (lists or self.people or self.audit or self.tools):
             return None
         taken = Changes(
             frozenset(self.threads),
@@ -52,10 +55,11 @@ class ChangeLog:
             frozenset(self.routines),
             frozenset(self.runs),
             self.audit,
+            self.tools,
         )
         self.threads.clear()
         self.routines.clear()
         self.runs.clear()
         self.prompts.clear()
-        self.people = self.audit = False
+        self.people = self.audit = self.tools = False
         return taken

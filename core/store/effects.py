@@ -117,6 +117,13 @@ class TakeAwayMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetCredentials:
+    """The person is told that these requests for a credential are over: what they write is ordinary again."""
+
+    prompt_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HaltTools:
     """No tool may run from now on, or all may again."""
 
@@ -182,6 +189,17 @@ class PauseRoutine:
     because: str
 
 
+@dataclass(frozen=True, slots=True)
+class GrantToRoutine:
+    """A routine's definition is replaced by one with more grants. `grants`: those it did not have, each a
+    tool's name, a space and a pattern; `before`, `after`: the definition as JSON text."""
+
+    routine_id: str
+    grants: tuple[str, ...]
+    before: str
+    after: str
+
+
 Effect = (
     QueueInput
     | RebindThread
@@ -194,6 +212,7 @@ Effect = (
     | SetApprovals
     | KeepSecrets
     | TakeAwayMessage
+    | ForgetCredentials
     | HaltTools
     | Say
     | SayAtTimes
@@ -202,4 +221,5 @@ Effect = (
     | LetIn
     | FireRoutine
     | PauseRoutine
+    | GrantToRoutine
 )

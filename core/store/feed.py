@@ -28,10 +28,12 @@ class PersonSaid:
 
 @dataclass(frozen=True, slots=True)
 class CallShown:
-    """A call the model asked for, its arguments as a person may have changed them, and how far it is now."""
+    """A call the model asked for, its arguments as a person may have changed them, and how far it is now.
+    `asked`: the arguments as the model gave them, where a person changed them."""
 
     call: ToolCalled
     state: CallState
+    asked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

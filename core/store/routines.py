@@ -164,8 +164,9 @@ class RunSteps:
 @dataclass(frozen=True, slots=True)
 class RunEnd:
     """How a run ended. `document`: the routine's new state document, None: as it was; `notice`: what its
-    owner is to be told at `notice_at`, and `menu_id` what its buttons are known by; `tested_as`: the
-    fingerprint of what ended well.
+    owner is to be told at `notice_at`, and `menu_id` what its buttons are known by; `missing_grants`:
+    what calls were refused for want of, see core.routine.Lightweight; `tested_as`: the fingerprint of what
+    ended well.
 
     `budget_since`: the budget of the day that began then ended it; its owner is told once a day, and it
     counts as no failure. A failure waits `backoff_us` before the next try; the `pause_after`th in a row
@@ -183,6 +184,7 @@ class RunEnd:
     notice: str | None = None
     notice_at: int = 0
     menu_id: str | None = None
+    missing_grants: tuple[str, ...] = ()
     backoff_us: int = 0
     pause_after: int = 0
     pause_reason: str = ""
@@ -202,6 +204,7 @@ class DueNotice:
     text: str
     menu_id: str | None
     own_place: str | None = None
+    missing_grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +230,7 @@ class RoutineStanding:
 
 @dataclass(frozen=True, slots=True)
 class MenuView:
-    """The run whose notice has buttons of this id."""
+    """The run whose notice has buttons of this id. `definition`: the routine's, as JSON text."""
 
     run_id: str
     routine_id: str
@@ -243,3 +246,5 @@ class MenuView:
     error: str | None
     input_tokens: int
     output_tokens: int
+    definition: str
+    missing_grants: tuple[str, ...]

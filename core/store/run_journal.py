@@ -52,8 +52,8 @@ class RunJournal(Protocol):
     async def mark_run_call(
         self, run_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
-        """As Store.mark_running: before an effect of a run, judged once more on what holds now. Returns the
-        refusal, and then writes nothing."""
+        """As Store.mark_running: before an effect of a run, judged once more on what holds now, also that
+        tools are not paused. Returns the refusal, and then writes nothing."""
         ...
 
     async def record_run_process(self, call_id: str, process: ProcessInfo) -> None:

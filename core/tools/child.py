@@ -1,25 +1,42 @@
 """A child process that cannot act before the hub has recorded it, and is gone when its call is over (P5).
 
-The child is born waiting: a small `sh` reads one line from a pipe before it becomes the command. The hub
-records the child durably, then writes that line. If the hub dies in between, the child reads the end of
-the pipe and exits without having done anything; if it dies later, the next hub knows whom to end.
+The child is born waiting: it is a leader of ours (core.tools.leader) that reads from a pipe what to do. The
+hub records it durably, then writes the plan. If the hub dies in between, the leader reads the end of the pipe
+and exits without having done anything; if it dies later, the leader ends what it started, and the next hub
+knows whom to look for.
 """
 
 import asyncio
 import contextlib
 import logging
+import marshal
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from functools import cache
 from pathlib import Path
 
 from core.errors import ToolFailed
 from core.safety.limits import HeadAndTail
+from core.tools import leader
 from core.tools.bounds import MOST_PROCESSES, all_tasks, bound, is_crowd
 from core.tools.orphans import Orphans
+from core.tools.plan_message import Command, encode
 from core.tools.processes import end_marked, kill_group
 
-_GATE = 'IFS= read -r go || exit 125; exec "$@" </dev/null'
+_HOUSE = str(Path(__file__).resolve().parents[2])
+_BOOT = """import marshal, os, sys
+sys.path.append(sys.argv[1])
+code = b""
+while len(code) < int(sys.argv[2]):
+    code += os.read(0, int(sys.argv[2]) - len(code)) or os._exit(125)
+scope = {"__name__": "leader"}
+exec(marshal.loads(code), scope)
+scope["main"]()
+"""
+"""Reads the leader's own code from the hub: finding and compiling it takes as long as all the rest."""
+_OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
+"""Nothing of the workspace or the environment has a say in what it imports, or how it reads names."""
 _BURIAL_S = 5.0
 _LAST_OUTPUT_S = 1.0
 _BETWEEN_COUNTS_S = 0.1
@@ -34,27 +51,20 @@ class GatedChild:
     process. The caller must call `end`, whatever happens.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        environment: Mapping[str, str],
-        directory: str,
-        output: HeadAndTail,
-        call_id: str,
-        orphans: Orphans,
-    ) -> None:
-        """Start `argv` for a call, behind its gate, in `directory`, stdout and stderr together into `output`.
-        `orphans`: the hub's.
+    def __init__(self, command: Command, output: HeadAndTail, call_id: str, orphans: Orphans) -> None:
+        """Start a command for a call, behind its gate, stdout and stderr together into `output`. `orphans`:
+        the hub's.
 
         Raises ToolFailed if it cannot be started. Needs a running event loop.
         """
         self.output = output
+        self._message = _encoded(command)
         self._call_id = call_id
         self._orphans = orphans
         self._tasks_before = all_tasks()
         orphans.call_begins(call_id)
         try:
-            self._process, read_end = _start(argv, environment, directory)
+            self._process, read_end = _start(command)
         except ToolFailed:
             orphans.call_ends(call_id, None)
             raise
@@ -65,6 +75,7 @@ class GatedChild:
         self._exit = asyncio.Event()
         self._collector = _Collector(output)
         self._transport: asyncio.ReadTransport | None = None
+        self._gate: asyncio.WriteTransport | None = None
         self._ended = False
         asyncio.get_running_loop().add_reader(self._pidfd, self._on_exit)
 
@@ -81,19 +92,14 @@ class GatedChild:
 
     async def listen(self) -> None:
         """Begin to collect what it prints; a full pipe would hold it up."""
-        connect = asyncio.get_running_loop().connect_read_pipe
-        self._transport, _ = await connect(lambda: self._collector, self._pipe)
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(lambda: self._collector, self._pipe)
+        self._gate, _ = await loop.connect_write_pipe(asyncio.Protocol, self._process.stdin)
 
     def open_gate(self) -> None:
-        """Let the command begin."""
-        gate = self._process.stdin
-        if gate is None:  # never: it was started with a pipe
-            return
-        try:
-            gate.write(b"go\n")
-        except BrokenPipeError:
-            pass  # somebody killed it already; its exit will tell
-        gate.close()
+        """Let the command begin, after `listen`. The pipe stays open: its end tells that the hub is gone."""
+        if self._gate is not None:
+            self._gate.write(self._message)
 
     async def exits_within(self, limit_s: float) -> bool:
         """Wait until the command itself is over; False if it is not in time. Raises ToolFailed if it has
@@ -163,7 +169,10 @@ class GatedChild:
     def _close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._pidfd)
         os.close(self._pidfd)
-        if self._process.stdin is not None:
+        if self._gate is not None:
+            if not self._gate.is_closing():
+                self._gate.abort()
+        elif self._process.stdin is not None:
             self._process.stdin.close()
         if self._transport is not None:
             self._transport.close()
@@ -186,33 +195,47 @@ class _Collector(asyncio.Protocol):
         self.closed.set()
 
 
-def _start(
-    argv: Sequence[str], environment: Mapping[str, str], directory: str
-) -> tuple["subprocess.Popen[bytes]", int]:
-    """The child behind its gate, and the reading end of its output."""
+@cache
+def _code() -> bytes:
+    """The leader's, compiled once."""
+    source = Path(leader.__file__)
+    return marshal.dumps(compile(source.read_bytes(), source.name, "exec"))
+
+
+def _encoded(command: Command) -> bytes:
+    try:
+        return encode(command)
+    except ValueError as error:
+        raise ToolFailed(f"The command could not be started: {error}.") from error
+
+
+def _start(command: Command) -> tuple["subprocess.Popen[bytes]", int]:
+    """The leader behind its gate, and the reading end of its output."""
+    code = _code()
     read_end, write_end = os.pipe()
     try:
         process = subprocess.Popen(  # noqa: S603 — running commands is what this is for
-            ["/bin/sh", "-c", _GATE, "hubbub", *argv],
+            [sys.executable, *_OPTIONS, "-c", _BOOT, _HOUSE, str(len(code))],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=write_end,
             stderr=write_end,
-            cwd=directory,
-            env=environment,
+            cwd=command.workspace,
+            env=command.environment,
             start_new_session=True,
         )
-    except (OSError, ValueError) as error:
+    except OSError as error:
         os.close(read_end)
-        raise ToolFailed(f"The command could not be started: {_cause(error, directory)}") from error
+        raise ToolFailed(f"The command could not be started: {_cause(error, command.workspace)}") from error
     finally:
         os.close(write_end)
+    if process.stdin is not None:  # always; the code is less than a pipe takes at once
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(code)
     return process, read_end
 
 
-def _cause(error: OSError | ValueError, directory: str) -> str:
-    if isinstance(error, ValueError):
-        return "it contains a NUL character"
+def _cause(error: OSError, directory: str) -> str:
     if not Path(directory).is_dir():
         return f"the workspace {directory} is not a directory"
     return error.strerror or "the system refused"

@@ -15,7 +15,18 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_args, get_origin,
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Risk, Tool, UseLimit
+from core.tool import (
+    Arguments,
+    CallContext,
+    CallPlan,
+    Data,
+    Effect,
+    Question,
+    Requirement,
+    Risk,
+    Tool,
+    UseLimit,
+)
 from core.tools.coercion import ArgumentReader, object_schema
 
 P = ParamSpec("P")
@@ -36,6 +47,7 @@ def tool(
     limits: tuple[UseLimit, ...] = (),
     rate: Callable[[Arguments], Risk] | None = None,
     digests: Callable[[Arguments], Mapping[str, str]] | None = None,
+    plan: Callable[[Arguments], CallPlan] | None = None,
     asks: Callable[[Arguments], Question] | None = None,
     sensitive: frozenset[str] = frozenset(),
     version: int = 1,
@@ -67,6 +79,7 @@ def tool(
             data=data,
             rate=rate,
             digests=digests,
+            plan=plan,
             asks=asks,
             timeout_s=timeout_s,
             limits=limits,

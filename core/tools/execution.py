@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from core.clock import Clock
-from core.errors import InvalidArguments, StoreError, ToolDenied, ToolError, ToolTimeout
+from core.errors import InvalidArguments, OutcomeUnknown, StoreError, ToolDenied, ToolError, ToolTimeout
+from core.off_loop import off_loop
 from core.safety.fencing import fence_tool_output, sanitise
 from core.safety.limits import ResultLimits, head_and_tail
-from core.tool import CallContext, ProcessInfo, Tool
+from core.tool import CallContext, CallPlan, ProcessInfo, Tool
 from core.tools.halt import REASON, ToolHalt
+from core.tools.running import CLEANS_UP_WITHIN_S, Ended, Run, Said, Threw, run_apart
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
-
-_SHORT_CHARS = 50_000
 
 logger = logging.getLogger(__name__)
 
@@ -45,16 +45,20 @@ async def run_call(
     clock: Clock,
     limits: ResultLimits,
     halt: ToolHalt | None = None,
+    plan: CallPlan | None = None,
+    cleans_up_s: float = CLEANS_UP_WITHIN_S,
 ) -> ToolResult:
     """Validate the arguments once more, run the tool, and turn whatever happens into its result.
 
     What the tool says is sanitised, freed of credentials, cut to `limits` (the whole of it goes to a file
     there) and fenced as untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this
-    returns. Raised are only CancelledError, after the tool cleaned up, and StoreError: that is the hub's
-    failure, and what the tool did must then stay open.
+    returns. With a `plan` exactly that is run. Raised are only CancelledError, where the caller was cancelled
+    and after the tool cleaned up, and StoreError: that is the hub's failure, and what the tool did must then
+    stay open. Whatever else the tool raises, a cancellation or an exit of its own too, is the call's error.
     """
     started_s = clock.monotonic_s()
-    status, said, output = await _outcome(call_id, tool, arguments, context, halt or ToolHalt())
+    ran = await _outcome(call_id, tool, arguments, context, halt or ToolHalt(), plan, cleans_up_s)
+    status, said, output = ran
     logger.debug("call %s: %s %s in %.3f s", call_id, tool.name, status, clock.monotonic_s() - started_s)
     if output is None:
         return ToolResult(call_id, status, said)
@@ -63,43 +67,77 @@ async def run_call(
 
 
 async def _outcome(
-    call_id: str, tool: Tool, arguments: Mapping[str, Any], context: CallContext, halt: ToolHalt
+    call_id: str,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    context: CallContext,
+    halt: ToolHalt,
+    plan: CallPlan | None,
+    cleans_up_s: float,
 ) -> tuple[ResultStatus, str, str | None]:
     """Status, the hub's own sentence (may be empty), and what the tool said (None: nothing)."""
     if halt.halted:
         return ResultStatus.DENIED, f"Not run: {REASON}.", None
-    deadline = asyncio.timeout(context.deadline_s)
-    try:
-        async with deadline:
-            with halt.ends(deadline):
-                output = await tool.run(context, tool.validate(arguments))
-    except StoreError:
-        raise
-    except InvalidArguments as error:
-        return ResultStatus.ERROR, f"{tool.name} was not run, its arguments do not fit. {error}", None
-    except ToolDenied as error:
-        return ResultStatus.DENIED, f"{tool.name} was refused.", error.reason
-    except ToolTimeout as error:
-        return ResultStatus.ERROR, f"{tool.name} ran out of time and was stopped.", str(error)
-    except ToolError as error:
-        return ResultStatus.ERROR, f"{tool.name} failed.", str(error)
-    except Exception as error:
-        if deadline.expired() and isinstance(error, TimeoutError):
-            if halt.halted:
-                return ResultStatus.ERROR, f"{tool.name} was stopped while it ran: {REASON}.", None
-            said = f"{tool.name} was stopped after {context.deadline_s:g} s, the time a call may take."
-            return ResultStatus.ERROR, said, None
-        logger.exception("call %s: tool %s raised", call_id, tool.name)
-        said = f"{tool.name} failed unexpectedly. The operator finds the reason in the log under {call_id}."
-        return ResultStatus.ERROR, said, None
-    return ResultStatus.OK, "", output
+
+    async def runs() -> str:
+        given = tool.validate(arguments)
+        return await (tool.run(context, given) if plan is None else plan.run(context))
+
+    run = await run_apart(tool.name, runs, context.deadline_s, halt, cleans_up_s)
+    if run.runs_on:
+        said = f"{tool.name} was told to end and could not be ended; whether it takes effect is not known."
+        return ResultStatus.UNKNOWN, said, None
+    return _told(call_id, tool, run, context.deadline_s)
+
+
+def _told(call_id: str, tool: Tool, run: Run, deadline_s: float) -> tuple[ResultStatus, str, str | None]:
+    match run.came:
+        case Said(output):
+            return ResultStatus.OK, "", output
+        case Threw(StoreError() as error):
+            raise error
+        case Threw(ToolError() as error):
+            return _of_error(tool.name, error)
+        case Threw(error) if run.ended is None or not _is_end(error):
+            return ResultStatus.ERROR, _failed(call_id, tool.name, error), None
+        case _:
+            return ResultStatus.ERROR, _ended(tool.name, run, deadline_s), None
+
+
+def _is_end(error: BaseException) -> bool:
+    """Whether a tool that was told to end ended by that."""
+    return isinstance(error, asyncio.CancelledError | GeneratorExit)
+
+
+def _ended(name: str, run: Run, deadline_s: float) -> str:
+    if run.ended is Ended.PAUSED:
+        return f"{name} was stopped while it ran: {REASON}."
+    return f"{name} was stopped after {deadline_s:g} s, the time a call may take."
+
+
+def _failed(call_id: str, name: str, error: BaseException) -> str:
+    """Of a defect, or of a tool that ended itself by a cancellation or an exit of its own."""
+    logger.error("call %s: tool %s raised", call_id, name, exc_info=error)
+    return f"{name} failed unexpectedly. The operator finds the reason in the log under {call_id}."
+
+
+def _of_error(name: str, error: ToolError) -> tuple[ResultStatus, str, str | None]:
+    match error:
+        case InvalidArguments():
+            return ResultStatus.ERROR, f"{name} was not run, its arguments do not fit. {error}", None
+        case ToolDenied(reason=reason):
+            return ResultStatus.DENIED, f"{name} was refused.", reason
+        case ToolTimeout():
+            return ResultStatus.ERROR, f"{name} ran out of time and was stopped.", str(error)
+        case OutcomeUnknown():
+            return ResultStatus.UNKNOWN, f"{name} was cut off.", str(error)
+        case _:
+            return ResultStatus.ERROR, f"{name} failed.", str(error)
 
 
 async def _clean(output: str, limits: ResultLimits) -> str:
     """Without what no reader wants, and without credentials; a long text is looked through in a thread."""
-    if len(output) <= _SHORT_CHARS:
-        return limits.leaks.redacted(sanitise(output))
-    return await asyncio.to_thread(lambda: limits.leaks.redacted(sanitise(output)))
+    return await off_loop(len(output), lambda: limits.leaks.redacted(sanitise(output)))
 
 
 async def _within(limits: ResultLimits, call_id: str, text: str) -> str:

@@ -1,14 +1,16 @@
 """The switch that stops every tool at once: what runs is ended, and nothing begins until it is let go again.
 
-It is in force as soon as it is on record, and holds over restarts. Waiting for a person's word goes on; a
-call that is agreed to meanwhile does not run.
+It is in force as soon as it is on record, and holds over restarts: the transaction that marks a call running
+reads it there. This is its other half, in the hub that runs: it ends what runs, and keeps back what was
+marked just before. Waiting for a person's word goes on; a call that is agreed to meanwhile does not run.
 """
 
-import asyncio
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
-REASON = "all tools are paused by the owner; only the owner can let them go on, with /resume"
+from core.tool import TOOLS_PAUSED
+
+REASON = TOOLS_PAUSED
 
 
 class ToolHalt:
@@ -16,7 +18,7 @@ class ToolHalt:
 
     def __init__(self, *, halted: bool = False) -> None:
         self._halted = halted
-        self._running: set[asyncio.Timeout] = set()
+        self._running: set[Callable[[], None]] = set()
 
     @property
     def halted(self) -> bool:
@@ -27,16 +29,14 @@ class ToolHalt:
         """Stop everything, or let it go on. Whoever calls has recorded it."""
         self._halted = halted
         if halted:
-            now = asyncio.get_running_loop().time()
-            for deadline in self._running:
-                if not deadline.expired():
-                    deadline.reschedule(now)
+            for end in tuple(self._running):
+                end()
 
     @contextlib.contextmanager
-    def ends(self, deadline: asyncio.Timeout) -> Generator[None]:
-        """What runs within is ended by the switch as it is by its deadline."""
-        self._running.add(deadline)
+    def ends(self, end: Callable[[], None]) -> Generator[None]:
+        """What runs within is ended by the switch, by calling `end`."""
+        self._running.add(end)
         try:
             yield
         finally:
-            self._running.discard(deadline)
+            self._running.discard(end)

@@ -52,7 +52,7 @@ async def journalled(
     calls: list[NewCall] = []
     refused: list[ToolResult] = []
     for request in requests:
-        call_id, arguments = ids.row_id(), request.arguments
+        call_id, arguments = ids.call_id(), request.arguments
         effect = Effect.NONE
         try:
             tool = registry.lookup(request.tool)

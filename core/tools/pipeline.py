@@ -2,6 +2,7 @@
 point is the call's result, in words the model can use; nothing is skipped on the way back from a person.
 """
 
+import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from core.safety.validation import read_arguments
 from core.store.base import RunCheck
 from core.store.effects import EditRefused
 from core.store.rows import CallRow
-from core.tool import Arguments, Effect, ProcessInfo, Tool
+from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Risk, Tool
 from core.tools.agreement import agreed, outdated
 from core.tools.execution import RunningCall, run_call
 from core.tools.halt import REASON, ToolHalt
@@ -41,6 +42,8 @@ from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 
 INTERACTIVE = Interactive()
+_PLAN_CHANGED = "the files it names changed while it was being started; call it again."
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,26 +125,39 @@ class CallPipeline:
         if self.halt.halted:
             return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
         try:
-            tool, arguments = self._read(call)
-            ready = ready_or_question(tool, arguments, mode)
+            return self._prepared(call, principal, thread_id, standing, mode)
         except ToolNotFound as error:
             return Refused(_result(call, ResultStatus.ERROR, str(error)))
         except InvalidArguments as error:
             text = f"{call.tool} was not run, its arguments do not fit. {error}"
             return Refused(_result(call, ResultStatus.ERROR, text))
-        decision = self._decide(tool, arguments, principal, thread_id, standing, mode)
+        except BaseException:  # a tool's own code, which waits for nothing: nobody cancelled it
+            logger.exception("call %s: %s could not be looked at", call.call_id, call.tool)
+            text = f"{call.tool} was not run: it failed unexpectedly while its arguments were looked at."
+            return Refused(_result(call, ResultStatus.ERROR, text))
+
+    def _prepared(
+        self, call: CallRow, principal: Principal, thread_id: str, standing: Standing, mode: Mode
+    ) -> Prepared:
+        """Raises ToolNotFound, InvalidArguments, and whatever the tool's own code raises."""
+        tool, arguments = self._read(call)
+        plan = _planned(tool, arguments)
+        ready = ready_or_question(tool, arguments, plan, mode)
+        decision = self._decide(tool, arguments, plan, principal, thread_id, standing, mode)
         match decision:
             case Deny():
-                return Refused(_result(call, ResultStatus.DENIED, decision.text), decision.reason)
+                return Refused(
+                    _result(call, ResultStatus.DENIED, decision.text), decision.reason, decision.grants
+                )
             case Allow():
                 return ready
             case Ask():
-                binding = self._binding(tool, arguments, principal, thread_id)
+                binding = self._binding(tool, arguments, plan, principal, thread_id)
                 if agreed(call, binding):
                     return ready
                 again = outdated(call, binding)
                 asked = replace(decision, reason=f"{decision.reason} {again}".strip()) if again else decision
-                return NeedsPerson(tool, asked, binding, detail_of(tool, arguments), again)
+                return NeedsPerson(tool, asked, binding, detail_of(tool, arguments, plan), again)
 
     def prepare_edit(
         self, call: CallRow, principal: Principal, thread_id: str, standing: Standing
@@ -153,7 +169,8 @@ class CallPipeline:
             return EditRefused(
                 f"{tool.name} has arguments that are not shown, so they cannot be changed here."
             )
-        decision = self._decide(tool, arguments, principal, thread_id, standing)
+        plan = _planned(tool, arguments)
+        decision = self._decide(tool, arguments, plan, principal, thread_id, standing)
         match decision:
             case Deny():
                 return EditRefused(decision.text)
@@ -161,16 +178,19 @@ class CallPipeline:
                 asked = Ask("", allow_always=False)
             case Ask():
                 asked = decision
-        binding = self._binding(tool, arguments, principal, thread_id)
-        return NeedsPerson(tool, asked, binding, detail_of(tool, arguments))
+        binding = self._binding(tool, arguments, plan, principal, thread_id)
+        return NeedsPerson(tool, asked, binding, detail_of(tool, arguments, plan))
 
-    def recheck(self, thread_id: str, mode: Mode = INTERACTIVE) -> RunCheck:
-        """The same judgement inside the transaction that marks the call running, on what is true then."""
+    def recheck(self, thread_id: str, mode: Mode = INTERACTIVE, ready: Ready | None = None) -> RunCheck:
+        """The same judgement inside the transaction that marks the call running, on what is true then.
+
+        `ready`: what will run; its plan must be what the call comes to now.
+        """
 
         def check(call: CallRow, principal: Principal, standing: Standing) -> str | None:
             match self.prepare(call, principal, thread_id, standing, mode):
-                case Ready():
-                    return None
+                case Ready(plan=plan):
+                    return None if ready is None or _same_plan(ready.plan, plan) else _PLAN_CHANGED
                 case Refused(result):
                     return result.text
                 case PutsQuestion():
@@ -200,7 +220,14 @@ class CallPipeline:
             principal, thread_id, call.call_id, settings.workspace, timeout_s, process_started
         )
         return await run_call(
-            call.call_id, tool, ready.arguments, context, self._clock, settings.result_limits, self.halt
+            call.call_id,
+            tool,
+            ready.arguments,
+            context,
+            self._clock,
+            settings.result_limits,
+            self.halt,
+            ready.plan,
         )
 
     def _read(self, call: CallRow) -> tuple[Tool, Arguments]:
@@ -211,6 +238,7 @@ class CallPipeline:
         self,
         tool: Tool,
         arguments: Arguments,
+        plan: CallPlan | None,
         principal: Principal,
         thread_id: str,
         standing: Standing,
@@ -221,7 +249,7 @@ class CallPipeline:
             tool=facts_of(tool),
             thread_id=thread_id,
             now=self._clock.now(),
-            risk=tool.rate(arguments) if tool.rate is not None else None,
+            risk=_risk(tool, arguments, plan),
             operation=operation if isinstance(operation, str) else "",
             method=method if isinstance(method, str) else None,
             grants=standing.grants,
@@ -229,7 +257,9 @@ class CallPipeline:
         )
         return decide(facts, principal, mode, self.laws.policy_for(principal, standing))
 
-    def _binding(self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str) -> str:
+    def _binding(
+        self, tool: Tool, arguments: Arguments, plan: CallPlan | None, principal: Principal, thread_id: str
+    ) -> str:
         """The call's hash; behind it, where files are concerned, that of the call with them as they are."""
         hashed = partial(
             binding_hash,
@@ -241,8 +271,28 @@ class CallPipeline:
             thread_id=thread_id,
             working_dir=self._settings.workspace,
         )
-        digests = tool.digests(arguments) if tool.digests is not None else None
+        if plan is not None:
+            digests = plan.digests
+        else:
+            digests = tool.digests(arguments) if tool.digests is not None else None
         return f"{hashed()}.{hashed(file_digests=digests)}" if digests else hashed()
+
+
+def _planned(tool: Tool, arguments: Arguments) -> CallPlan | None:
+    """What the call comes to now; None for a tool that doesn't plan. Raises InvalidArguments."""
+    return None if tool.plan is None else tool.plan(arguments)
+
+
+def _same_plan(judged: CallPlan | None, now: CallPlan | None) -> bool:
+    if judged is None or now is None:
+        return judged is now
+    return (judged.shown, dict(judged.digests)) == (now.shown, dict(now.digests))
+
+
+def _risk(tool: Tool, arguments: Arguments, plan: CallPlan | None) -> Risk | None:
+    if plan is not None:
+        return plan.risk
+    return tool.rate(arguments) if tool.rate is not None else None
 
 
 def _result(call: CallRow, status: ResultStatus, text: str) -> ToolResult:

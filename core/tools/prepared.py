@@ -7,17 +7,18 @@ from core.consent.facts import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
 from core.safety.validation import read_arguments
 from core.store.rows import CallRow
-from core.tool import Arguments, Question, Tool
+from core.tool import Arguments, CallPlan, Question, Tool
 from core.tools.registry import ToolRegistry
 from core.transcript import ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The call may run, or a person agreed to exactly this."""
+    """The call may run, or a person agreed to exactly this. `plan`: what was judged, of a tool that plans."""
 
     tool: Tool
     arguments: Arguments
+    plan: CallPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +43,26 @@ class NeedsPerson:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The call does not run; its result says why. `reason`: where that was decided, not found out."""
+    """The call does not run; its result says why. `reason`: where that was decided, not found out. `grants`:
+    see core.consent.facts.Deny."""
 
     result: ToolResult
     reason: DenyReason | None = None
+    grants: tuple[str, ...] = ()
 
 
 Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
 
-def detail_of(tool: Tool, arguments: Arguments) -> str:
-    """The arguments as a person should see them: one text alone as it is, otherwise a line each.
+def detail_of(tool: Tool, arguments: Arguments, plan: CallPlan | None = None) -> str:
+    """The arguments as a person should see them: one text alone as it is, otherwise a line each. Where a plan
+    shows what they stand for, that is added.
 
     What goes on over several lines is indented then, so that it cannot pass for another argument; what would
     not be seen is named, see safety.plain_sight.
     """
-    return _shown(arguments, tool.sensitive)
+    shown = _shown(arguments, tool.sensitive)
+    return f"{shown}\nruns: {as_seen(plan.shown)}" if plan is not None and plan.shown else shown
 
 
 def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
@@ -75,18 +80,21 @@ def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
 
 
 def as_seen(text: str) -> str:
-    """What is asked about with nothing in it hidden; words of mixed letters are spelt out below it."""
-    from core.safety.plain_sight import in_plain_sight, look_alikes, spelt  # most turns ask nobody
+    """What is asked about with nothing in it hidden; what may be taken for something else is named below."""
+    from core.safety.look_alikes import look_alikes  # most turns ask nobody
+    from core.safety.plain_sight import in_plain_sight
 
-    mixed = look_alikes(text)
+    others = look_alikes(text)
     shown = in_plain_sight(text)
-    return f"{shown}\n[not Latin: {'; '.join(map(spelt, mixed))}]" if mixed else shown
+    return f"{shown}\n[look-alikes: {'; '.join(others)}]" if others else shown
 
 
-def ready_or_question(tool: Tool, arguments: Arguments, mode: Mode) -> Ready | PutsQuestion:
+def ready_or_question(
+    tool: Tool, arguments: Arguments, plan: CallPlan | None, mode: Mode
+) -> Ready | PutsQuestion:
     """What is to be done once nothing stands against the call. Raises InvalidArguments."""
     if tool.asks is None or isinstance(mode, Autonomous):
-        return Ready(tool, arguments)
+        return Ready(tool, arguments, plan)
     return PutsQuestion(tool, tool.asks(arguments))
 
 

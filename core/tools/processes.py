@@ -22,6 +22,9 @@ from core.tool import ProcessInfo
 MARKER = "HUBBUB_CALL"
 """Environment variable every process of a call starts with; its value is the call's idempotency key."""
 
+IDEMPOTENCY_VARIABLE = "HUBBUB_IDEMPOTENCY_KEY"
+"""Environment variable that gives a command the same key under a name made for use, to hand on to others."""
+
 _RTTIME = 15
 """RLIMIT_RTTIME, see getrlimit(2): microseconds a process with a real-time schedule may run without a pause.
 Few may have such a schedule, and the numbers stand for some ten thousand years."""

@@ -106,7 +106,8 @@ class ToolRegistry:
 
 def facts_of(tool: Tool) -> ToolFacts:
     """What is judged of a tool."""
-    return ToolFacts(tool.name, tool.requirement, tool.data, rated=tool.rate is not None, users=tool.users)
+    rated = tool.rate is not None or tool.plan is not None
+    return ToolFacts(tool.name, tool.requirement, tool.data, rated=rated, users=tool.users)
 
 
 def _fold(name: str) -> str:

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from yarl import URL
 
 from core.errors import InvalidArguments
 
 BODY_LIMIT_BYTES = 1_000_000
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+"""Header of every request that may change something; its value is the call's idempotency key."""
 
 _HARMLESS_HEADERS = frozenset(
     {"accept", "accept-language", "cache-control", "pragma", "range", "user-agent"}
@@ -58,6 +60,10 @@ class WebRequest:
         """Whether the method promises that nothing is changed (RFC 9110, 9.2.1)."""
         return self.method in ("GET", "HEAD", "OPTIONS")
 
+    def with_idempotency_key(self, key: str) -> "WebRequest":
+        """Return the request as it is sent for the call with this key."""
+        return self if self.only_reads else replace(self, headers={**self.headers, IDEMPOTENCY_HEADER: key})
+
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
@@ -78,11 +84,21 @@ def web_request(method: str, url: URL, headers: Mapping[str, str], body: bytes |
             raise InvalidArguments("headers: a name or value cannot be sent")
         if name.lower() in _NOT_TO_BE_SET:
             raise InvalidArguments(f"headers: {name} is set by the hub itself")
+        if "idempotencykey" in _letters(name):
+            raise InvalidArguments(
+                f"headers: leave out {name}; the hub sends an {IDEMPOTENCY_HEADER} of its own, the same for"
+                " every try of this call"
+            )
     if body is not None and method in ("GET", "HEAD"):
         raise InvalidArguments(f"body: a {method} request has none")
     if body is not None and len(body) > BODY_LIMIT_BYTES:
         raise InvalidArguments(f"body: more than {BODY_LIMIT_BYTES} bytes")
     return WebRequest(method, url, headers, body)
+
+
+def _letters(name: str) -> str:
+    """Return a header's name without what servers and proxies tell apart differently: case, "-", "_", "."."""
+    return "".join(character for character in name.lower() if character.isalnum())
 
 
 def _names_secret(name: str) -> bool:

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from bot.web.callers import ApiGuard, Gate
 from bot.web.endpoints import BODY_LIMIT_BYTES
+from bot.web.file_links import FileLinks
+from core.clock import SystemClock
 from core.store.keys import KeyKind
 from core.users import Principal, Role
 from tests.bot.api_client import Client, client
@@ -96,9 +98,12 @@ class NobodysKeys:
     async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
         return None
 
+    async def user(self, user_id: str) -> Principal | None:
+        return None
+
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=60))
-def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: bytes, cookie: bytes) -> None:
+def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: bytes, other: bytes) -> None:
     passed: list[str] = []
     answered: list[int] = []
 
@@ -112,9 +117,9 @@ def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: 
     async def receive() -> Any:
         raise AssertionError("the guard reads no body")
 
-    headers = [(b"host", host), (b"authorization", authorization), (b"cookie", cookie)]
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
-    gate = Gate("the token", Principal("owner", Role.OWNER, "owner"), NobodysKeys())
+    headers = [(b"host", host), (b"authorization", authorization), (b"x-hubbub-session", other)]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": other, "headers": headers}
+    gate = Gate("the token", Principal("owner", Role.OWNER, "owner"), NobodysKeys(), FileLinks(SystemClock()))
     asyncio.run(ApiGuard(app, gate)(scope, receive, send))
     assert not passed
     assert answered[0] in {401, 403}

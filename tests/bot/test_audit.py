@@ -195,6 +195,7 @@ def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
 
 
 def test_calls_of_the_past_are_judged_by_other_rules(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
     asyncio.run(_past(tmp_path))
     before = (tmp_path / "data" / "hub.db").read_bytes()
     gone = ("abacus", "runs", "cannot be judged")

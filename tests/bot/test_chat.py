@@ -90,13 +90,13 @@ async def program(tmp_path: Path) -> AsyncIterator[Program]:
 async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program: Program) -> None:
     program.send(text="run: echo ok > out.txt")
     asked = await program.hears("asked")
-    assert asked["choices"] == ["approve", "deny"]
+    assert asked["choices"] == ["approve", "deny", "always"]
     assert "command: echo ok > out.txt" in asked["text"]
     program.send(nonsense=1)
     assert "write {" in (await program.hears("error"))["message"]
     program.send(prompt_id=asked["prompt_id"], choice="perhaps")
     assert (await program.hears("error"))["message"] == (
-        "perhaps is no answer to this; it takes approve, deny"
+        "perhaps is no answer to this; it takes approve, deny, always"
     )
     program.send(prompt_id=asked["prompt_id"], choice="approve")
     assert (await program.hears("settled"))["outcome"] == "Approved by owner"

@@ -130,6 +130,20 @@ async def test_commands_are_completed_and_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_a_key_approves_nothing_of_a_conversation_one_has_left(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as screen:
+        await screen.opens_chat()
+        await screen.writes("run: touch made")
+        await screen.shows(WAITING)
+        await screen.writes("/new")
+        await screen.shows("1 question waits in the conversation you left")
+        await screen.shows(READY)
+        await screen.writes("a")
+        await screen.shows("^You said: a")
+        assert not (tmp_path / "workspace" / "made").exists()
+
+
+@pytest.mark.slow
 async def test_another_hub_is_refused_while_the_terminal_has_one(tmp_path: Path) -> None:
     async with terminal(tmp_path) as screen:
         await screen.opens_chat()

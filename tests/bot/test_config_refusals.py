@@ -9,6 +9,11 @@ from bot.errors import ConfigError
 from tests.bot.config_texts import load_text, problems
 
 ONE_LINE_EACH = [
+    (
+        "[channels.web]\nplatform = 'telegram'\ntoken = '1:a'",
+        "1: channels.web: is a name of the hub's own; give this one another name, such as [channels.web-1]"
+        ' with platform = "telegram"',
+    ),
     ("[hub]\ntimezon = 'UTC'", "2: hub.timezon: unknown key; did you mean timezone?"),
     ("\n[aproovals]\n", "2: aproovals: unknown key; did you mean approvals?"),
     ("[agent]\npreset = 'auto'", "2: agent.preset: unknown key here; it belongs to [approvals]"),

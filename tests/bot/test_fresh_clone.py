@@ -99,7 +99,7 @@ async def test_make_run_serves_within_two_minutes_and_says_what_is_next(
         async with asyncio.timeout(10):
             await make.wait()
     said = log.read_text()
-    assert f"http://127.0.0.1:{port}/login?code=" in said
+    assert f"http://127.0.0.1:{port}/login#code=" in said
     assert "demo" in said
     assert "config.example.toml" in said
     assert "Traceback" not in said

@@ -46,7 +46,8 @@ async def allowed_for_ever(house: House) -> str:
 @BESIDE
 async def test_a_revoked_grant_lets_nothing_run_unasked(house: House, *, running: bool) -> None:
     grant_id = await allowed_for_ever(house)
-    assert grant_id in (await said(house, "grants", "list")).out
+    listed = (await said(house, "grants", "list")).out
+    assert (grant_id in listed, "until you revoke it" in listed, "revoked" in listed) == (True, True, False)
     assert (await said(house, "grants", "list", "--user", "nobody", "--json")).out == "[]\n"
     if not running:
         await house.stop()
@@ -134,7 +135,7 @@ async def test_a_link_to_the_console(house: House) -> None:
     link = await said(house, "login", "--json")
     assert (link.code, link.err) == (0, "")
     assert house.app is not None
-    assert json.loads(link.out)["url"].startswith(f"{house.app.url}/login?code=")
+    assert json.loads(link.out)["url"].startswith(f"{house.app.url}/login#code=")
     await house.stop()
     none = await said(house, "login")
     assert (none.code, none.out) == (1, "")

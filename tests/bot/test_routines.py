@@ -50,7 +50,7 @@ async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, runni
     assert "A message in which “ship (\\w+)” is found" in said_to_people.out
     assert "A message in which “ship (\\w+)” is found" in (await said(house, "routines", "list")).out
     trial = await page(house, "routines", "test", "watch", "--text", "please ship it")
-    assert "You carry out the routine “watch”" in trial["system"]
+    assert 'You carry out the routine "watch"' in trial["system"]
     assert trial["fires"]
     assert "group 1: it" in trial["input"]
     assert not (await page(house, "routines", "test", "watch", "--text", "deploy it"))["fires"]

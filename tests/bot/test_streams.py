@@ -10,16 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.web.live import EVENTS_LIMIT, Live
+from bot.web.live import EVENTS_LIMIT, MOST_OF_ONE, MOST_SUBSCRIBERS, Live, TooManySubscribers
 from core.events import Began, Finished, Step, StepState, TextDelta
 from core.messages import Address
 from core.store.changes import Changes
+from core.users import Principal, Role
 from tests.bot.api_client import LIMIT_S, Client, client
 from tests.plugins.profile import Profile
 from tests.scenarios.house import OWNER, House, open_house, write_config
 from tests.simulators.model import Reply
 
 RUN = "please run: echo line"
+MIA = Principal("mia", Role.MEMBER, "Mia")
 TEAM = """
 [approvals]
 approvers = "team:ops"
@@ -192,6 +194,15 @@ async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
         assert (await lists.until("pairing_changed"))[-1]["data"] == {}
 
 
+async def test_everybody_is_told_that_tools_are_paused(tmp_path: Path) -> None:
+    async with open_house(tmp_path), client(tmp_path) as api, api.stream() as lists:
+        assert (await lists.next())["type"] == "hello"
+        for path, paused in (("pause", True), ("resume", False)):
+            assert (await api.ask("POST", f"/api/tools/{path}", {}))[0] == 200
+            assert (await lists.until("tools_changed"))[-1]["data"] == {}
+            assert await api.get("/api/tools") == {"paused": paused}
+
+
 # ---------------------------------------------------------------- what is going on
 
 
@@ -214,7 +225,7 @@ def test_there_is_always_the_reply_that_is_being_written(replies: list[list[str]
 
 async def test_who_lets_too_much_wait_is_cut(tmp_path: Path) -> None:
     live = Live()
-    slow, quick = live.subscribe("t"), live.subscribe("t")
+    slow, quick = live.subscribe("t", MIA), live.subscribe("t", MIA)
     for number in range(EVENTS_LIMIT + 1):
         live.turn_event("t", "turn", Step(f"call-{number}", "time", StepState.STARTED))
         quick.news.clear()
@@ -227,9 +238,51 @@ async def test_who_lets_too_much_wait_is_cut(tmp_path: Path) -> None:
 
 async def test_nobody_waits_where_nothing_comes() -> None:
     live = Live()
-    one = live.subscribe(None)
+    one = live.subscribe(None, MIA)
     assert await one.something(LIMIT_S)
     assert not await one.something(0.01)
     live.changed(Changes(frozenset({"t"}), {"p": "t"}, people=True))
     assert await one.something(LIMIT_S)
     assert (one.threads, one.prompts, one.people) == ({"t"}, {"p": "t"}, True)
+
+
+# ---------------------------------------------------------------- how many
+
+
+async def test_a_member_with_all_their_streams_keeps_nobody_out(tmp_path: Path) -> None:
+    async with place(tmp_path) as (_, api), contextlib.AsyncExitStack() as opened:
+        mia, ben = await api.member("Mia"), await api.member("Ben")
+        held = [await opened.enter_async_context(mia.stream()) for _ in range(31)]
+        async with mia.stream() as last:
+            for stream in (*held, last):
+                assert (await stream.next())["type"] == "hello"
+            assert (await mia.refusal("GET", "/api/events"))[:2] == (429, "too_many")
+            for other in (api, ben):
+                async with other.stream() as stream:
+                    assert (await stream.next())["type"] == "hello"
+        async with asyncio.timeout(LIMIT_S):
+            while (await _status_of_a_stream(mia)) == 429:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.01)
+
+
+async def _status_of_a_stream(api: Client) -> int:
+    headers = {"Authorization": f"Bearer {api.token}"}
+    async with api.http.get(f"{api.url}/api/events", headers=headers) as answer:
+        return answer.status
+
+
+def test_all_members_together_leave_the_owner_theirs() -> None:
+    live, owner = Live(), Principal("owner", Role.OWNER, "owner")
+    assert (MOST_OF_ONE, MOST_SUBSCRIBERS) == (32, 256)
+    members = [Principal(f"m{number}", Role.MEMBER, "") for number in range(9)]
+    held = [live.subscribe("t", member) for member in members[:8] for _ in range(32)]
+    with pytest.raises(TooManySubscribers):
+        live.subscribe("t", members[8])
+    owners = [live.subscribe(None, owner) for _ in range(32)]
+    with pytest.raises(TooManySubscribers):
+        live.subscribe(None, owner)
+    for one in (held[0], owners[0]):
+        live.leave(one)
+    live.subscribe("t", members[8])
+    live.subscribe("t", owner)
+    assert live.streams == 8 * 32 + 32

@@ -171,7 +171,7 @@ async def test_the_owner_answers_in_the_assistants_place(house: House, api: Clie
     assert (await api.lines(thread["id"]))[-1] == ("operator", "It is *me*.")
     house.telegram.user_sends_text(OWNER, "and now?")
     await house.telegram.wait_text(OWNER, "and now?", timeout_s=LIMIT_S)
-    assert "owner answered here in your place: It is *me*." in str(house.model.log[-1].body["messages"])
+    assert '"owner" answered here in your place: It is *me*.' in str(house.model.log[-1].body["messages"])
     refused = await api.refusal("POST", "/api/chat/send", {"text": "x", "thread_id": thread["id"]})
     assert refused == (409, "refused", "thread_id")
 
@@ -196,10 +196,18 @@ async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
     assert (house.workspace / "out.txt").read_text() == "other\n"
     card = house.telegram.bot_messages(OWNER)[0]
     assert card.keyboard is None
-    assert "echo other" in card.text
+    assert card.text.index("echo other") < card.text.index("Before the change it was:")
+    assert card.text.index("Before the change it was:") < card.text.index("echo line")
     assert card.text.endswith("Approved by owner, edited")
     told = str(house.model.log[-1].body["messages"])
-    assert "owner changed the arguments before agreeing" in told
+    assert '"owner" changed the arguments before agreeing; it was run with: ' in told
+    before, _, after = told.partition("it was run with: ")
+    assert ("echo line" in before, after.index("echo other") < 40) == (True, True)
+    thread = (await api.get("/api/threads"))["threads"][0]["id"]
+    items = (await api.get(f"/api/threads/{thread}"))["items"]
+    (call,) = [item for item in items if item["kind"] == "call"]
+    assert call["asked"]["command"] == "echo line >> out.txt"
+    assert call["arguments"]["command"] == "echo other >> out.txt"
     (decided,) = (await api.get("/api/approvals?state=decided"))["approvals"]
     assert decided["outcome"]["text"] == "Approved by owner, edited"
     assert decided["arguments"]["command"] == "echo other >> out.txt"

@@ -174,7 +174,7 @@ async def test_a_file_that_is_sent_can_be_downloaded_and_runs_nothing(
     words = "<script>window.planted = 1</script>"
     (hub.directory / "workspace" / "report.html").write_text(words)
     await console.say_in_a_new_thread('please call: send_file {"path": "report.html"}')
-    link = console.messages("notice").get_by_role("link", name="report.html")
+    link = console.messages("notice").get_by_role("button", name="report.html")
     await expect(link).to_contain_text("35 B")
     async with console.page.expect_download() as waiting:
         await link.click()

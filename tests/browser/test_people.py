@@ -70,6 +70,31 @@ async def test_who_is_refused_stays_outside(
     assert complaints.lines == []
 
 
+async def test_a_double_click_lets_in_nobody_else(
+    console: Console, telegram: TelegramSimulator, complaints: Complaints
+) -> None:
+    for person in (STRANGER, PLOTTER):
+        telegram.user_sends_text(person, "let me in")
+        await telegram.wait_text(person, "This assistant is private.", timeout_s=LIMIT_S)
+    await console.open("channels")
+    asking = console.page.get_by_role("region", name="Asking to be let in")
+    members = asking.get_by_role("button", name="Member")
+    await expect(members).to_have_count(2)
+    spot = await members.first.bounding_box()
+    assert spot is not None
+    where = spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2
+    await console.page.mouse.click(*where)
+    await expect(members).to_have_count(1)
+    await expect(asking.locator(".outcome")).to_have_text("let in as Stan (member)")
+    await console.page.mouse.click(*where)
+    await console.page.mouse.dblclick(*where)
+    await expect(members).to_have_count(1)
+    telegram.user_sends_text(STRANGER, "hello")
+    await telegram.wait_text(STRANGER, "You said: hello", timeout_s=LIMIT_S)
+    assert not [one for one in telegram.bot_messages(PLOTTER) if one.text.startswith("You are in.")]
+    assert complaints.lines == []
+
+
 async def test_names_people_gave_themselves_are_text_everywhere(
     console: Console, telegram: TelegramSimulator, complaints: Complaints
 ) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from channels.channel import Payload, Route
+from channels.channel import Look, Payload, Route
 from core.errors import HubError, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted, Surroundings
+from core.ports import Inbox, Posted
 from tests.channels.memory import Watched
 
 
@@ -109,10 +109,9 @@ class LoopbackChannel(Watched):
         await self._ask("acknowledge", Address(ref), {})
         self._answer(Address(ref), {})
 
-    async def find_lost(
-        self, to: Address, payload: Payload, nonce: str, around: Surroundings
-    ) -> Posted | None:
+    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         await self._ask("find", to, payload)
+        around = await look()
         for number, message in enumerate(self.shown):
             if message.address == to and not message.gone and str(number) not in around.shown:
                 message.edits.append(str(payload["text"]))

@@ -11,7 +11,16 @@ from typing import TypeVar
 
 from core.errors import StoreUnavailable
 from core.messages import Address, InboundEvent, InboundMessage, Message, MessageRef, Plain
-from core.ports import Acceptance, OutboxListener, OutboxRow, Posted, Seen, SendState, Surroundings
+from core.ports import (
+    Acceptance,
+    KnownMessage,
+    OutboxListener,
+    OutboxRow,
+    Posted,
+    Seen,
+    SendState,
+    Surroundings,
+)
 from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
@@ -94,6 +103,7 @@ class _Kept:
     row: OutboxRow
     settled: bool = False
     reason: str | None = None
+    asked_by: int = 0
 
 
 PREVIEWS = {SendState.STREAMING, SendState.REPLACED}
@@ -103,7 +113,7 @@ class MemoryOutbox(Watched):
     """The rows and their states; every change of state is kept in `history` as (row id, what happened).
 
     `unavailable`: while true, no unit is taken (StoreUnavailable). `running`: turns that run, each with the
-    row of its preview, if it has one.
+    row of its preview, if it has one. `earlier`: what is known from before any request.
     """
 
     def __init__(self) -> None:
@@ -113,6 +123,7 @@ class MemoryOutbox(Watched):
         self.history: list[tuple[int, str]] = []
         self.listener: OutboxListener | None = None
         self.unavailable = False
+        self.earlier: tuple[KnownMessage, ...] = ()
 
     # --- for tests ---------------------------------------------------------------------------------------
     def enqueue(
@@ -213,7 +224,7 @@ class MemoryOutbox(Watched):
         """See Outbox."""
         await self._commit()
         kept = self._rows[row_id]
-        assert kept.row.state is SendState.SENDING
+        assert kept.row.state in {SendState.SENDING, SendState.AMBIGUOUS}
         kept.settled = last
         state = SendState.SENT if last else SendState.SENDING
         self._change(kept, f"part {len(kept.row.refs)}", state=state, refs=(*kept.row.refs, posted.ref))
@@ -233,12 +244,12 @@ class MemoryOutbox(Watched):
         kept.reason = reason
         self._change(kept, "retry", state=SendState.QUEUED, not_before=not_before)
 
-    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
+    async def mark_ambiguous(self, row_id: int, reason: str, asked_by: int | None = None) -> OutboxRow:
         """See Outbox."""
         await self._commit()
         kept = self._rows[row_id]
         assert kept.row.state is SendState.SENDING
-        kept.reason = reason
+        kept.reason, kept.asked_by = reason, asked_by or 0
         kept.settled = kept.row.repeats >= 1
         self._change(kept, "ambiguous", state=SendState.AMBIGUOUS)
         return kept.row
@@ -279,9 +290,11 @@ class MemoryOutbox(Watched):
         return Posted(refs[-1], f"{refs[-1]:>020}") if refs else None
 
     async def surroundings(self, row_id: int) -> Surroundings:
-        """See Outbox: nothing is known of what came in."""
+        """See Outbox."""
         await self._commit()
-        return Surroundings((), frozenset(ref for kept in self._rows.values() for ref in kept.row.refs))
+        shown = frozenset(ref for kept in self._rows.values() for ref in kept.row.refs)
+        kept = self._rows[row_id]
+        return Surroundings(kept.row, kept.asked_by, self.earlier, shown=shown)
 
     async def _commit(self) -> None:
         await asyncio.sleep(0)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from core.actors import ThreadActors
+from core.cancellation import LeftRunning
 from core.messages import Address
 from core.store.rows import ThreadRow, TurnStart
 from core.users import Principal, Role
@@ -33,6 +34,10 @@ class Stage:
         await self._note(f"begin {start.turn_id}", add=start.turn_id)
         try:
             await self._gate(start.turn_id).wait()
+        except asyncio.CancelledError:
+            if start.turn_id.startswith("stubborn"):
+                raise LeftRunning("shell") from None
+            raise
         finally:
             self.running.discard(start.turn_id)
         await self._note(f"end {start.turn_id}")
@@ -40,8 +45,9 @@ class Stage:
             raise RuntimeError("defect")
         return self.followers.get(start.turn_id)
 
-    async def end_stopped(self, start: TurnStart) -> TurnStart | None:
-        await self._note(f"stopped {start.turn_id}")
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+        left = "" if left_running is None else f", {left_running} left running"
+        await self._note(f"stopped {start.turn_id}{left}")
         return self.followers.get(start.turn_id)
 
     def let_go(self, turn: str) -> None:
@@ -102,6 +108,17 @@ async def test_a_stop_ends_its_turn_only_and_the_thread_goes_on() -> None:
         actors.stop("one")
         stage.let_go("two")
         await stage.until("end two")
+
+
+async def test_what_a_stop_could_not_end_is_handed_on_and_the_next_turn_runs() -> None:
+    stage = Stage({"stubborn": start("next")})
+    async with ThreadActors(stage, 8) as actors:
+        actors.start(start("stubborn"))
+        await stage.until("begin stubborn")
+        actors.stop("stubborn")
+        await stage.until("stopped stubborn, shell left running", "begin next")
+        actors.stop("next")
+        await stage.until("stopped next")
 
 
 async def test_a_defect_in_one_turn_leaves_its_thread_and_the_others_alive() -> None:

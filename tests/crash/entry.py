@@ -17,6 +17,7 @@ from bot.app import Seams, serve
 from bot.cli.running import quicker_loop, run_to_the_end
 from bot.config import load
 from bot.logs import configure
+from channels.telegram.timeouts import Timeouts
 from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
 from core.store.base import Store
@@ -26,6 +27,8 @@ from tests.crash.points import ANY, COMMITS, AtCommit, Side
 from tests.scenarios.house import HastyClock
 
 SPEED = "speed"
+IMPATIENT = Timeouts(taken_within_s=0.5, probe_pace_s=0.02)
+"""A request of a dead hub arrives at once or never, unless a test holds it back."""
 POISON = "poison pill"
 """A turn whose newest input says this brings the process down."""
 
@@ -129,5 +132,6 @@ def run(orders: Orders) -> None:
             clock=_clock(orders.config.with_name(SPEED)),
             store=lambda store: cast("Store", MortalStore(store, orders)),
             model=PoisonedModel,
+            telegram=IMPATIENT,
         )
         run_to_the_end(serve(loaded, seams), quicker_loop())

@@ -21,6 +21,8 @@ async def test_a_button_pressed_while_the_hub_is_down_counts_once_and_every_copy
     async with open_town(nursery, tmp_path) as town:
         # The card's first copy reaches the chat, but its hub never learns of it and sends another one.
         town.telegram.fail("drop", method="sendMessage", when="after", count=1)
+        unseen = "Bad Request: message to edit not found"
+        town.telegram.fail("error", method="editMessageReplyMarkup", status=400, description=unseen)
         await town.start()
         town.telegram.user_sends_text(OWNER, "please run: echo line >> out")
         stray, copy = await cards(town, 2)

@@ -12,6 +12,7 @@ from tests.crash.story import play
 from tests.crash.town import OWNER, Town, open_town
 
 CHOSEN = "owner chose: red"
+TOLD = '"owner" chose: red'
 REQUEST = f"please call: ask_user {json.dumps({'question': 'Which colour?', 'choices': ['red', 'blue']})}"
 
 NAMED = (
@@ -78,7 +79,7 @@ def _judge(town: Town, point: Point) -> None:
         for message in request.body["messages"]
         if message["role"] == "tool"
     ]
-    assert set(told) == {CHOSEN}, point
+    assert set(told) == {TOLD}, point
     cards = [message.text for message in town.shown_to(OWNER) if "Which colour?" in message.text]
     assert cards, point
     assert all(text.endswith(CHOSEN) for text in cards), point

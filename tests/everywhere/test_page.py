@@ -56,7 +56,7 @@ async def console_picture(browser: Browser, town: Town) -> str:
     assert isinstance(person, Console)
     async with tab(browser, width=CONSOLE_WIDTH, height=2400) as page:
         browsing = Browsing(page, town.hub.url)
-        await page.goto(town.hub.login_url())
+        await browsing.log_in(town.hub.login_url())
         await browsing.open(f"chat/{person.thread_id}")
         await expect(browsing.messages("assistant").filter(has_text="After the code.")).to_be_visible()
         await expect(browsing.messages("notice").filter(has_text="the build is green")).to_be_visible()

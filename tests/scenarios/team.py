@@ -206,7 +206,7 @@ base_url = "{model.openai_base_url}"
 api_key = "{house.KEY}"
 {platforms.configuration()}
 [roles.member]
-tools = ["shell", "time"]
+tools = ["shell", "time", "write_file"]
 [teams.ops]
 users = ["owner", "{BEN_ID}", "{LEA_ID}"]
 {rules}

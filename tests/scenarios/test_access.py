@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from core.conversation.pairing import PairAs, PairingDesk
@@ -376,6 +377,30 @@ async def test_what_is_not_addressed_is_ignored_and_groups_that_are_off_are_nois
 
 
 # --- limits ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direct, kept", [("open", 5), ("pairing", 10)])
+async def test_a_flood_of_presses_by_somebody_else_is_counted_and_not_kept(
+    tmp_path: Path, direct: str, kept: int
+) -> None:
+    extra = 'groups = "addressed"\n[access]\nsender_per_minute = 5'
+    async with open_house(tmp_path, direct=direct, extra=extra) as house:
+        invite(house)
+        group = house.telegram.create_group("Two", [OWNER, EVE]).id
+        house.telegram.user_sends_text(OWNER, f"{MENTION} please run: touch made", chat_id=group)
+        await house.telegram.wait_for(lambda: house.open_cards(group), LIMIT_S)
+        (card,) = house.open_cards(group)
+        said = [await press(house, EVE, group, card.id, card.choices[0]) for _ in range(30)]
+        assert said[:kept] == ["You are not allowed to decide this."] * kept
+        assert house.app is not None
+        store = house.app.store
+        found = await store.explain_recent(100)
+        assert len([one for one in found if one.sender == "Eve"]) == kept
+        (noise,) = await store.noise(10)
+        assert (noise.reason, noise.seen) == ("refused: too many messages", 30 - kept)
+        assert not (house.workspace / "made").exists()
+        assert await press(house, OWNER, group, card.id, card.choices[0]) == "Approved by owner"
+        await house.telegram.wait_text(group, "Done:")
 
 
 async def test_a_flood_of_one_sender_is_refused_with_one_word_and_nobody_else_waits(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ async def test_a_text_file_is_read_in_the_conversation_it_was_attached_in(house:
     assert "Saubohnen: süß" in await house.told("read_attachment", name="beans.txt")
     assert "picture.bin is not a text file" in await house.told("read_attachment")
     unknown = await house.told("read_attachment", name="corn.txt")
-    assert "there are: picture.bin, peas.txt, beans.txt" in unknown
+    assert 'there are: "picture.bin", "peas.txt", "beans.txt"' in unknown
     house.telegram.user_sends_text(OWNER, "/new")
     await house.telegram.wait_text(OWNER, "A new conversation")
     assert "No file was attached" in await house.told("read_attachment", name="beans.txt")
@@ -108,6 +108,48 @@ async def test_a_sent_file_can_be_had_in_the_console_as_it_was_sent_and_not_othe
         assert await refused() == 404
         path.symlink_to(house.directory / "data" / "hub.db")
         assert await refused() == 404
+
+
+async def test_a_link_to_a_sent_file_is_good_for_it_alone_and_a_minute(house: House) -> None:
+    for name in ("one.txt", "two.txt"):
+        (house.workspace / name).write_text(name)
+        await house.told("send_file", path=name)
+    async with client(house.directory) as api:
+        (thread,) = (await api.get("/api/threads"))["threads"]
+        items = (await api.get(f"/api/threads/{thread['id']}"))["items"]
+        one, two = (file["url"] for item in items for file in item.get("files", ()))
+        assert (await api.ask("POST", two.replace("position=0", "position=1")))[0] == 404
+        mia = await api.member("Mia")
+        mias_id = (await mia.get("/api/me"))["user_id"]
+        assert (await mia.ask("POST", one))[0] == 404
+        status, page = await api.ask("POST", one)
+        assert (status, page["url"].startswith(one)) == (201, True)
+        made = page["url"].removeprefix(one)
+
+        async def got(url: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+            async with api.http.request(method, api.url + url, headers=headers) as answer:
+                return answer.status, await answer.text()
+
+        for _ in range(2):
+            assert await got(one + made) == (200, "one.txt")
+        refused = {
+            "another file": two + made,
+            "another path": f"/api/threads?query=x{made}",
+            "no query": f"/api/me?{made[1:]}",
+            "a parameter more": f"{one}{made}&position=1",
+            "another person": f"{one}{made.rpartition('.')[0]}.{mias_id}",
+            "another time": f"{one}&link=9{made.removeprefix('&link=')}",
+            "no link": one,
+        }
+        for why, url in refused.items():
+            assert (await got(url))[0] == 401, why
+        assert (await got(one + made, "POST"))[0] == 403
+        assert (await got(one + made, **{"Sec-Fetch-Site": "same-site"}))[0] == 403
+        assert (await got(one + made, Host="evil.example"))[0] == 403
+        house.clock.skip(55)
+        assert (await got(one + made))[0] == 200
+        house.clock.skip(5)
+        assert (await got(one + made))[0] == 401
 
 
 async def test_what_touches_the_workspace_is_the_owners(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ async def test_on_telegram(tmp_path: Path, words: str) -> None:
         assert card.reply_to.id == asked.id
         await house.settled_sends()
         house.telegram.user_sends_text(ON_TELEGRAM, words, chat_id=group, reply_to=card.id)
-        said = "You are not allowed to decide this." if ":" in words else f"You said: Sam: {words}"
+        said = "You are not allowed to decide this." if ":" in words else f'You said: "Sam": {words}'
         await house.telegram.wait_text(group, said)
         assert not (house.workspace / "log").exists()
         house.telegram.user_sends_text(OWNER, f"@{bot} yes", chat_id=group)
@@ -43,7 +43,7 @@ async def test_on_slack(tmp_path: Path) -> None:
         card = await place.card(room)
         assert card.thread_ts == asked.ts
         slack.user_mentions(ON_SLACK, "yes", room, thread_ts=asked.ts)
-        await place.hears(room, "You said: sam: yes")
+        await place.hears(room, 'You said: "sam": yes')
         assert not (place.files / "log").exists()
         slack.user_presses_button(workspace.OWNER, room, card.ts, "Approve")
         await place.hears(room, "Done:")
@@ -59,7 +59,7 @@ async def test_on_discord(tmp_path: Path) -> None:
         card = await place.card(room)
         assert card.reply_to_id == asked.id
         place.discord.user_sends_text(ON_DISCORD, "yes", room, reply_to=card.id)
-        await place.hears(room, "You said: Sam: yes")
+        await place.hears(room, 'You said: "Sam": yes')
         assert not (place.files / "log").exists()
         await place.presses(guild.OWNER, card, 0)
         await place.hears(room, "Done:")

@@ -1,17 +1,21 @@
 """Consent as people meet it: cards, presses, words, and who may."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.bot.program import hubbub
 from tests.clock import zone_at_noon
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import ToolCall, tools
 
 GUEST = 100
 RUN = "please run: echo line >> out.txt"
+REFUSED = ("This request has expired", "Already settled: Nobody answered in time")
 
 
 @pytest_asyncio.fixture
@@ -161,6 +165,26 @@ async def test_an_unanswered_card_expires_as_not_approved(tmp_path: Path) -> Non
         await house.telegram.wait_text(OWNER, "Nobody answered in time")
         await house.telegram.wait_text(OWNER, "Done:")
         assert lines(house) == []
+
+
+async def test_past_its_time_neither_button_nor_program_nor_command_approves(house: House) -> None:
+    """The clock jumps: what was asked is over before anybody has looked for what has expired."""
+    assert house.app is not None
+    house.telegram.user_sends_text(OWNER, RUN)
+    card = await house.card(OWNER)
+    api = json.loads((house.directory / "data" / "api.json").read_text())
+    prompt_id = card.choices[0].split(":")[-2]
+    house.clock.skip(86_400)
+    assert (await house.pressed(OWNER, card, 0)).startswith(REFUSED)
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
+        said = {"request_id": prompt_id, "action": "approve"}
+        answer = await http.post(f"{house.app.url}/api/chat/gate/resolve", json=said)
+        assert answer.status == 409, await answer.text()
+    decided = await hubbub(house.directory, "approvals", "decide", prompt_id, "approve")
+    assert decided.code == 1
+    await house.telegram.wait_text(OWNER, "Nobody answered in time")
+    await house.stop()
+    assert lines(house) == []
 
 
 async def test_at_the_round_limit_a_person_is_asked_and_may_go_on(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+from bot.app import Seams
+from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 from tests.simulators.model import Hold, text
 
 
@@ -76,6 +78,39 @@ async def test_all_chats_are_in_the_model_at_the_same_time(house: House) -> None
     house.model.release()
     for person in range(100, 150):
         await house.telegram.wait_text(person, "yes", timeout_s=LIMIT_S)
+
+
+class CancellingItself:
+    """A model whose first reply ends in a cancellation of its own, as by a defect of a client library."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._once = True
+
+    @property
+    def name(self) -> str:
+        """See Model."""
+        return self._model.name
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model."""
+        if self._once:
+            self._once = False
+            raise asyncio.CancelledError
+        async for piece in self._model.reply(request):
+            yield piece
+
+
+async def test_a_cancellation_that_nobody_asked_for_fails_the_turn_and_leaves_the_thread_alive(
+    tmp_path: Path,
+) -> None:
+    async with open_house(tmp_path, start=False) as house:
+        await house.serve(Seams(clock=house.clock, model=CancellingItself))
+        await house.telegram.wait_polling(TOKEN, LIMIT_S)
+        house.telegram.user_sends_text(OWNER, "one")
+        await house.telegram.wait_text(OWNER, "Something went wrong")
+        house.telegram.user_sends_text(OWNER, "two")
+        await house.telegram.wait_text(OWNER, "You said:")
 
 
 async def test_stop_answers_while_the_turn_still_runs(house: House) -> None:

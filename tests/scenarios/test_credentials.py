@@ -142,14 +142,19 @@ async def test_others_write_on_and_commands_stay_commands(house: House) -> None:
     assert kept(house) == {"garden": PASSWORD}
 
 
-async def test_cancelled_by_its_button_or_by_stop_the_next_message_is_a_message(house: House) -> None:
+async def test_after_cancel_the_next_message_is_a_message_and_after_stop_the_one_after_it(
+    house: House,
+) -> None:
     card = await asked(house)
     await house.pressed(OWNER, card, 0)
     await house.telegram.wait_text(OWNER, "Done:")
-    assert told(house) == "owner chose: Cancel"
+    assert told(house) == '"owner" chose: Cancel'
     await asked(house, "gate")
     house.telegram.user_sends_text(OWNER, "/stop")
-    await house.telegram.wait_text(OWNER, "Stopped.")
+    await house.telegram.wait_text(OWNER, "I no longer wait for the credential “gate”")
+    house.telegram.user_sends_text(OWNER, PASSWORD)
+    await house.telegram.wait_text(OWNER, "I had asked you for a credential and no longer wait for it.")
+    assert traces(house.directory, PASSWORD) == []
     house.telegram.user_sends_text(OWNER, "never mind")
     await house.telegram.wait_text(OWNER, "never mind")
     assert kept(house) == {}

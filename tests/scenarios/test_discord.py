@@ -66,7 +66,7 @@ async def test_in_a_channel_a_mention_or_a_reply_is_answered_and_chatter_is_not(
         place.discord.user_sends_text(OWNER, "nobody is named", room)
         place.discord.user_sends_text(OWNER, "and then?", room, reply_to=answer.id, ping=False)
         await place.hears(room, "and then?")
-        assert place.says(room) == ["You said: Olivia: what is up?", "You said: Olivia: and then?"]
+        assert place.says(room) == ['You said: "Olivia": what is up?', 'You said: "Olivia": and then?']
 
 
 async def test_a_thread_and_a_forum_post_go_on_without_naming_the_bot(tmp_path: Path) -> None:

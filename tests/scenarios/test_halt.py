@@ -1,6 +1,8 @@
 """Stopping all tools at once: what runs is ended, nothing begins, over restarts, until the owner lets go."""
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -62,6 +64,27 @@ async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: Hou
     assert list(house.workspace.iterdir()) == []
 
 
+async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house: House) -> None:
+    with contextlib.closing(sqlite3.connect(house.database, isolation_level=None)) as database:
+        database.execute("INSERT INTO tool_halt (id, by, at) VALUES (1, 'owner', 0)")
+    await says(house, "/status", "All tools are stopped.")
+    house.telegram.user_sends_text(OWNER, "please run: touch made")
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await house.telegram.wait_text(OWNER, "Not run: all tools are paused by the owner")
+    assert list(house.workspace.iterdir()) == []
+
+
+async def test_what_ignores_being_asked_to_end_is_ended_by_stop(house: House) -> None:
+    line = "trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1; done"
+    house.telegram.user_sends_text(OWNER, f"please run: {line}")
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    pid = house.workspace / "pid"
+    await until(lambda: pid.is_file() and pid.read_text().strip() != "", "the command began")
+    await says(house, "/stop", "Stopped.")
+    await until(lambda: not is_alive(int(pid.read_text())), "the command was ended")
+    await says(house, "and now?", "and now?")
+
+
 async def test_only_the_owner_stops_tools(house: House) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     await says(house, "/pause", "Only the owner", GUEST)
@@ -96,6 +119,9 @@ async def test_after_a_copy_was_put_back_nothing_runs_until_the_owner_has_looked
     await house.stop()
     restored = await hubbub(house.directory, "db", "restore", "copy.db")
     assert (restored.code, "Tools are paused" in restored.out) == (0, True)
+    assert "hubbub tools resume" in restored.out
+    doctor = await hubbub(house.directory, "doctor")
+    assert "all tools are paused" in doctor.out
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
     await says(house, "please call: time {}", "Not run: all tools are paused by the owner")

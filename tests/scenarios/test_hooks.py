@@ -99,7 +99,7 @@ async def test_words_that_answer_a_question_are_asked_about_like_messages(house:
     await house.telegram.wait_text(OWNER, "Which colour is it?")
     house.telegram.user_sends_text(OWNER, "as blue as can be")
     await house.telegram.wait_text(OWNER, "Done:")
-    assert told(house) == "owner answered: as green as can be"
+    assert told(house) == '"owner" answered: as green as can be'
     house.telegram.user_sends_text(OWNER, question)
     await house.telegram.wait_for(lambda: house.says(OWNER)[-1].startswith("Which colour"), LIMIT_S)
     house.telegram.user_sends_text(OWNER, "and not this")

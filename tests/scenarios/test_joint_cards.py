@@ -17,6 +17,7 @@ tool = "write_*"
 approvers = "owner"
 """
 ALL, NONE, APART = 0, 1, 2
+ALWAYS = 2
 JOINT = ["Approve all", "Deny all", "One by one"]
 
 
@@ -73,7 +74,7 @@ async def test_denied_none_of_them_runs_and_the_model_hears_of_each(house: House
     await house.pressed(OWNER, card, NONE)
     await house.telegram.wait_text(OWNER, "Done:")
     assert lines(house.workspace) == []
-    assert told(house) == ["Denied, the call was not run: Not run: denied by owner."] * 2
+    assert told(house) == ['Denied, the call was not run: Not run: denied by "owner".'] * 2
 
 
 async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_two(house: House) -> None:
@@ -91,6 +92,24 @@ async def test_one_by_one_each_has_its_own_card_and_a_bare_yes_answers_none_of_t
     await house.telegram.wait_text(OWNER, "Done:")
     assert lines(house.workspace) == ["changed"]
     await house.telegram.wait_text(OWNER, "You said: yes")
+
+
+async def test_one_by_one_an_always_settles_the_others_it_covers(house: House) -> None:
+    written = (("note.txt", "one"), ("note.txt", "two"), ("plan.txt", "three"))
+    calls = [ToolCall("write_file", {"path": path, "content": content}) for path, content in written]
+    house.model.enqueue(tools(*calls))
+    house.telegram.user_sends_text(OWNER, "go on")
+    (joint,) = await cards(house)
+    await house.pressed(OWNER, joint, APART)
+    first, second, third = await cards(house, but=[joint], count=3)
+    assert await house.pressed(OWNER, first, ALWAYS) == "Always approved by owner"
+    (left,) = await cards(house)
+    assert left.id == third.id
+    assert house.telegram.message(OWNER, second.id).text.endswith("Always approved by owner")
+    await house.pressed(OWNER, left, NONE)
+    await house.telegram.wait_text(OWNER, "Done:")
+    assert (house.workspace / "note.txt").read_text() == "two"
+    assert not (house.workspace / "plan.txt").exists()
 
 
 @pytest.mark.slow
@@ -121,7 +140,6 @@ async def test_what_a_card_does_not_show_whole_is_not_on_it(house: House) -> Non
     assert lines(house.workspace) == words[:2]
 
 
-@pytest.mark.slow
 async def test_calls_of_another_rule_or_weight_are_asked_about_by_themselves(tmp_path: Path) -> None:
     async with open_house(tmp_path, extra=ASK_ABOUT_FILES) as house:
         calls = [

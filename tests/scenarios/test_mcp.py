@@ -81,7 +81,7 @@ async def test_the_owner_agrees_and_nobody_else_has_it(tmp_path: Path) -> None:
         await house.pressed(OWNER, card, 0)
         await house.telegram.wait_text(OWNER, "noted milk")
         assert (tmp_path / "notes").read_text() == "milk\n"
-        assert told(house).startswith(f'<tool_output name="{NOTE}">\n')
+        assert told(house).startswith(f'<tool_output name="{NOTE}" id="')
         assert NOTE in offered(house)
         assert "I have no tool named" in await answered(house, call(NOTE, text="x"), GUEST)
         assert not any(name.startswith("raw__") for name in offered(house))

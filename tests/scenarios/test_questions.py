@@ -50,7 +50,7 @@ async def test_a_choice_is_the_calls_result_and_the_card_says_so(house: House) -
     assert [data.split(":")[2] for data in card.choices] == ["0", "1"]
     assert await house.pressed(OWNER, card, 1) == "owner chose: dark green"
     await house.telegram.wait_text(OWNER, "Done:")
-    assert told(house) == "owner chose: dark green"
+    assert told(house) == '"owner" chose: dark green'
     assert await settled(house, card) == "Which colour?\n\nowner chose: dark green"
     assert await house.pressed(OWNER, card, 0) == "Already settled: owner chose: dark green"
 
@@ -62,12 +62,12 @@ async def test_words_written_after_the_card_are_the_answer(house: House, words: 
     assert card.text.endswith("Write to me: your next message is the answer.")
     house.telegram.user_sends_text(OWNER, words)
     await house.telegram.wait_text(OWNER, "Done:")
-    assert told(house) == f"owner answered: {words}"
+    assert told(house) == f'"owner" answered: {words}'
     assert (await settled(house, card)).endswith(f"owner answered: {words}")
 
 
 @pytest.mark.parametrize(
-    "words, result", [("purple", "owner answered: purple"), (" Dark GREEN ", "owner chose: dark green")]
+    "words, result", [("purple", '"owner" answered: purple'), (" Dark GREEN ", '"owner" chose: dark green')]
 )
 async def test_choices_and_words_together(house: House, words: str, result: str) -> None:
     await asked(house, ANY_COLOUR)
@@ -96,7 +96,7 @@ async def test_a_text_from_before_the_card_is_no_answer(house: House) -> None:
     house.telegram.user_sends_text(OWNER, "Beagle")
     await house.telegram.wait_text(OWNER, "You said: something else")
     (result,) = [m["content"] for m in house.model.log[-1].body["messages"] if m["role"] == "tool"]
-    assert result == "owner answered: Beagle"
+    assert result == '"owner" answered: Beagle'
 
 
 async def test_commands_answer_no_question(house: House) -> None:
@@ -125,7 +125,7 @@ async def test_a_strangers_press_is_refused_with_a_reason(house: House) -> None:
     assert house.open_cards(OWNER)
     await house.pressed(OWNER, card, 1)
     await house.telegram.wait_text(OWNER, "Done:")
-    assert told(house) == "owner chose: dark green"
+    assert told(house) == '"owner" chose: dark green'
 
 
 async def test_not_even_the_owner_answers_for_somebody_else(house: House) -> None:
@@ -143,7 +143,7 @@ async def test_a_guest_is_asked_too(house: House) -> None:
     assert "ask_user" in [tool["function"]["name"] for tool in house.model.log[-1].body["tools"]]
     assert await house.pressed(GUEST, card, 0) == "Gus chose: red"
     await house.telegram.wait_text(GUEST, "Done:")
-    assert told(house) == "Gus chose: red"
+    assert told(house) == '"Gus" chose: red'
 
 
 async def test_a_question_survives_a_restart_and_an_answer_while_down(house: House) -> None:
@@ -152,7 +152,7 @@ async def test_a_question_survives_a_restart_and_an_answer_while_down(house: Hou
     house.telegram.user_sends_text(OWNER, "Beagle")
     await house.start()
     await house.telegram.wait_text(OWNER, "Done:")
-    assert told(house) == "owner answered: Beagle"
+    assert told(house) == '"owner" answered: Beagle'
     assert (await settled(house, card)).endswith("owner answered: Beagle")
 
 

@@ -61,6 +61,26 @@ async def test_in_a_forum_a_routine_tells_in_a_topic_of_its_own(tmp_path: Path) 
         )
 
 
+async def test_a_routine_that_names_another_place_tells_in_a_topic_there(tmp_path: Path) -> None:
+    async with open_house(tmp_path, extra='groups = "all"') as house:
+        telegram = house.telegram
+        forums = [telegram.create_supergroup(name, [OWNER], is_forum=True).id for name in ("Works", "Office")]
+
+        def told() -> list[list[bool]]:
+            """Of each notice in each forum, whether it is in a topic."""
+            shown = ([one for one in telegram.bot_messages(forum) if TOLD in one.text] for forum in forums)
+            return [[one.topic_id is not None for one in those] for those in shown]
+
+        desk = desk_of(house)
+        for number, forum in enumerate(forums, 1):
+            telegram.set_member(forum, telegram.bot().id, "administrator", by=OWNER)
+            named = page(channel="telegram", address=str(forum), own_thread=True)
+            await (desk.create(OLIVIA, named) if number == 1 else desk.change(OLIVIA, "watch", named))
+            await desk.fire(OLIVIA, "watch", f"{number}")
+            await telegram.wait_for(lambda number=number: sum(map(len, told())) == number, LIMIT_S)
+        assert told() == [[True], [True]]
+
+
 @SLOW
 async def test_on_slack_a_routine_tells_below_a_message_of_its_name(tmp_path: Path) -> None:
     async with workspace.open_workspace(tmp_path) as place:

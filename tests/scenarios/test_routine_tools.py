@@ -1,5 +1,6 @@
 """Routines that use tools: in their scope and nothing beyond, with nobody to ask, within their budgets."""
 
+import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
@@ -84,6 +85,66 @@ async def test_what_always_needs_a_person_runs_by_an_explicit_grant_alone(
     assert old.exists() is (status is ResultStatus.DENIED)
 
 
+@pytest.mark.parametrize("line", ["install -d made", "mkdir made$NAME"])
+async def test_its_owner_allows_a_refused_line_below_the_notice(house: House, line: str) -> None:
+    """A line outside the table, and one that only a shell carries out."""
+    name = f"builder {line.split()[0]}"
+    made = {"name": name, "trigger": {"type": "manual"}, "guardrails": {"cooldown_s": 0}}
+    action = {"type": "lightweight", **using(f"please run: {line}", "shell")}
+    row = await desk_of(house).create(OLIVIA, {**made, "action": action})
+
+    async def runs(number: int) -> ResultStatus:
+        await desk_of(house).fire(OLIVIA, name, f"run {number}")
+        newest, *_ = await ended(house, row, number)
+        (result,) = await results(house, newest.id)
+        return result.status
+
+    assert await runs(1) is ResultStatus.DENIED
+    notice = await house.telegram.wait_text(OWNER, f"Routine “{name}”")
+    assert f"shell {line}" in notice.text
+    assert "Allow for this routine" in str(notice.keyboard)
+    (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
+    assert list(house.workspace.glob("made*")) == []
+    assert "may do this from its next run on" in await house.pressed(OWNER, card, 3)
+    assert "may do this already" in await house.pressed(OWNER, card, 3)
+    assert await runs(2) is ResultStatus.OK
+    (folder,) = house.workspace.glob("made*")
+    folder.rmdir()
+    page = {**made, "action": {**action, "prompt": f"please run: {line} -v"}}
+    await desk_of(house).change(OLIVIA, name, page)
+    assert await runs(3) is ResultStatus.DENIED  # the edit took the grant back; another line had none anyway
+
+
+async def test_allowing_what_a_notice_shows_allows_nothing_that_it_left_out(house: House) -> None:
+    lines = [f"install -d left{number}" for number in range(6)]
+    house.model.rule("Build all", tools(*(ToolCall("shell", {"command": line}) for line in lines)))
+    house.model.rule("Build all", text("ROUTINE_OK"), on="tool")
+    run = await fired(house, "large", using("Build all", "shell"))
+    assert {result.status for result in await results(house, run.id)} == {ResultStatus.DENIED}
+    notice = await house.telegram.wait_text(OWNER, "Routine “large ")
+    shown = [f"shell {line}" for line in lines if f"shell {line}" in notice.text]
+    assert 0 < len(shown) < len(lines)
+    (card,) = [card for card in house.open_cards(OWNER) if card.id == notice.id]
+    await house.pressed(OWNER, card, 3)
+    (row,) = [row for row in await desk_of(house).listed(OLIVIA) if row.text.name.startswith("large ")]
+    assert json.loads(row.text.definition)["action"]["grants"] == shown
+
+
+async def test_a_file_that_a_run_wrote_itself_is_not_run_in_its_scope(house: House) -> None:
+    (house.workspace / "owned").unlink(missing_ok=True)
+    house.model.rule("Write it", tools(ToolCall("shell", {"command": "echo 'touch owned' > plan.txt"})))
+    house.model.enqueue(
+        tools(ToolCall("shell", {"command": "echo 'touch owned' > plan.txt"})),
+        tools(ToolCall("shell", {"command": "sh plan.txt"})),
+        text("ROUTINE_OK"),
+        match="Write it",
+    )
+    run = await fired(house, "writer", using("Write it", "shell"))
+    wrote, ran = await results(house, run.id)
+    assert (wrote.status, ran.status) == (ResultStatus.OK, ResultStatus.DENIED)
+    assert not (house.workspace / "owned").exists()
+
+
 async def test_no_run_makes_routines_whatever_its_scope_says(house: House) -> None:
     made = 'please call: routine_create {"name": "b", "prompt": "x", "kind": "manual"}'
     action = using(made, "routine_create", "time", grants=["routine_create *"])
@@ -153,7 +214,7 @@ async def test_what_a_run_remembers_reaches_the_next_and_missing_files_are_named
         call.body["messages"][-1]["content"] for call in house.model.log.all() if "Go on" in str(call.body)
     )
     assert "beans" in first
-    assert first.count("</tool_output>") == 1
+    assert first.count("</tool_output id=") == 1
     assert "- gone.md:" in first
     assert "up to 7" not in first
     assert "up to 7" in second

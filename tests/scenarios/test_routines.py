@@ -35,7 +35,7 @@ async def test_a_message_fires_a_routine_and_goes_to_the_chat_too(house: House) 
     assert (run.state, run.key.split(":")[0], run.notice_state) == (RunStatus.ATTENTION, "message", "sent")
     asked = next(call for call in house.model.log if "Look into it." in str(call.body)).body["messages"]
     assert "group 1: production" in asked[-1]["content"]
-    assert asked[-1]["content"].count("</tool_output>") == 1  # what the person wrote cannot end it
+    assert asked[-1]["content"].count("</tool_output id=") == 1  # what the person wrote cannot end it
 
 
 async def test_a_consumed_message_is_the_routines_alone(house: House) -> None:
@@ -91,7 +91,7 @@ async def test_a_schedule_fires_and_nothing_to_tell_is_silence(tmp_path: Path) -
             "action": {"type": "lightweight", "prompt": "Anything new?"},
             "guardrails": {"cooldown_s": 0},
         }
-        house.model.rule("Anything new", "ROUTINE_OK")
+        house.model.rule("Anything new", "**ROUTINE_OK.**")
         row = await desk_of(house).create(OLIVIA, page)
         runs = await ended(house, row, 2)
         over = [run for run in runs if run.state.over]

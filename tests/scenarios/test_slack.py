@@ -99,7 +99,7 @@ async def test_in_a_channel_a_mention_opens_a_thread_that_goes_on_without_one(tm
         place.slack.user_sends_text(STRANGER, "talking to somebody else", room, thread_ts=asked.ts)
         place.slack.user_sends_text(OWNER, "nobody is named", room)
         await place.slack.wait_acked()
-        assert bot_says(place, room) == ["You said: olivia: what is up?", "You said: olivia: and then?"]
+        assert bot_says(place, room) == ['You said: "olivia": what is up?', 'You said: "olivia": and then?']
 
 
 async def test_a_mention_and_its_message_are_one(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_mention_and_its_message_are_one(tmp_path: Path) -> None:
         await place.hears(room, "count me once")
         await place.slack.wait_acked()
         assert len(place.slack.deliveries(what="app_mention")) == 1
-        assert bot_says(place, room) == ["You said: olivia: count me once"]
+        assert bot_says(place, room) == ['You said: "olivia": count me once']
 
 
 @MODES

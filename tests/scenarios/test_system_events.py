@@ -62,7 +62,9 @@ async def test_an_event_fires_the_routines_that_wait_for_it_once(house: House) -
     assert json.loads(json.loads(run.input)["payload"]) == {"branch": "MAIN", "n": 42}
     assert len(await runs_of(house, plain)) == 2
     assert await runs_of(house, other) == await runs_of(house, paused) == []
-    asked = [call for call in house.model.log if "The event CI Done" in str(call.body)]
+    asked = [
+        call for call in house.model.log if 'The event "CI" "Done"' in call.body["messages"][-1]["content"]
+    ]
     assert len(asked) == 3
     assert all("<tool_output" in str(call.body) for call in asked)
 

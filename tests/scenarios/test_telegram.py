@@ -131,7 +131,7 @@ async def test_an_album_is_one_message(tmp_path: Path, in_group: bool, queue: st
         answer = await house.telegram.wait_text(where, "You said:")
         assert len(house.model.log.all()) == 1
         for number in range(3):
-            assert f"[Attached file: {number}.txt, text/plain" in model_was_told(house)
+            assert f'[Attached file: "{number}.txt", text/plain' in model_was_told(house)
         if in_group:
             assert answer.reply_to is not None
             assert answer.reply_to.id == parts[-1].id
@@ -175,13 +175,13 @@ async def test_the_model_is_told_of_files(house: House, kind: str) -> None:
     match kind:
         case "photo":
             house.telegram.user_sends_photo(OWNER, size_bytes=3 * MB)
-            line = "[Attached file: photo.jpg, image/jpeg, 3 MB]"
+            line = '[Attached file: "photo.jpg", image/jpeg, 3 MB]'
         case "document":
             house.telegram.user_sends_document(OWNER, "my\nnotes.txt", size_bytes=1536)
-            line = "[Attached file: my notes.txt, text/plain, 1.5 kB]"
+            line = '[Attached file: "my notes.txt", text/plain, 1.5 kB]'
         case _:
             house.telegram.user_sends_voice(OWNER, size_bytes=100)
-            line = "[Attached file: voice.ogg, audio/ogg, 100 bytes]"
+            line = '[Attached file: "voice.ogg", audio/ogg, 100 bytes]'
     await house.telegram.wait_bot_messages(OWNER, 1, timeout_s=LIMIT_S)
     assert line in model_was_told(house)
 

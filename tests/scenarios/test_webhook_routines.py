@@ -1,6 +1,7 @@
 """Webhooks as their senders meet them: who is let in, what a delivery fires, and what it never does twice."""
 
 import asyncio
+import contextlib
 import json
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from bot.vault_keys import VaultKeyRing
-from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES
+from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES, MOST_READ
 from core.clock import SystemClock
 from core.routine_run import RunStatus
 from core.routines.desk import RoutineRefused
@@ -95,7 +96,7 @@ async def test_a_delivery_fires_its_routine_and_its_owner_is_told(gate: Gate) ->
     asked = house.model.log[-1].body["messages"][-1]["content"]
     assert "event: push" in asked
     assert '"full_name": "o/r"' in asked
-    assert asked.index("<tool_output") < asked.index("full_name") < asked.index("</tool_output>")
+    assert asked.index("<tool_output") < asked.index("full_name") < asked.index("</tool_output id=")
 
 
 async def test_a_delivery_that_comes_again_fires_nothing_again(gate: Gate) -> None:
@@ -205,6 +206,37 @@ async def test_a_burst_is_cut_off_before_it_is_read(gate: Gate) -> None:
     assert refused[401] >= AT_ONCE
     assert all(headers["Retry-After"] for status, _, headers in answers if status == 429)
     assert await gate.runs(row) == []
+
+
+@pytest.mark.parametrize("forged", [{}, {"X-Hub-Signature-256": f"sha256={'0' * 64}"}], ids=["none", "wrong"])
+async def test_who_signs_is_let_in_whatever_comes_unsigned(gate: Gate, forged: Mapping[str, str]) -> None:
+    name = f"flooded-{len(forged)}"
+    await desk_of(gate.house).create(OLIVIA, push(name))
+    answers = await asyncio.gather(*(gate.status(name, BODY, forged) for _ in range(3 * AT_ONCE)))
+    assert Counter(answers).keys() == {401, 429}
+    assert await gate.status(name, BODY, sender().github(BODY, "d-1")) == 202
+
+
+async def test_what_is_signed_has_its_own_limit(gate: Gate) -> None:
+    await desk_of(gate.house).create(OLIVIA, push("busy"))
+    signed = sender().github(BODY, "d-1")
+    answers = await asyncio.gather(*(gate.status("busy", BODY, signed) for _ in range(3 * AT_ONCE)))
+    assert 429 in answers
+
+
+async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
+    await desk_of(gate.house).create(OLIVIA, push("held"))
+    assert gate.house.app is not None
+    host, port = gate.house.app.url.removeprefix("http://").split(":")
+    head = f"POST /api/webhooks/held HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+    held = f"{head}X-Hub-Signature-256: sha256=0\r\nContent-Length: 9\r\n\r\n".encode()
+    async with contextlib.AsyncExitStack() as opened:
+        for _ in range(2 * MOST_READ):
+            _, writer = await asyncio.open_connection(host, int(port))
+            opened.callback(writer.close)
+            writer.write(held)
+            await writer.drain()
+        assert await gate.status("held", BODY, sender().github(BODY, "d-1")) == 202
 
 
 async def test_secrets_are_named_and_never_shown(gate: Gate) -> None:

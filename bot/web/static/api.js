@@ -1,5 +1,7 @@
 /** The hub's HTTP API. Every function returns what the hub answers, or throws ApiError. */
 
+import { CREDENTIALS, keep, proof, secret } from "./session.js";
+
 /** A refusal of the hub, or that it could not be reached (`code` "unreachable", `status` 0). */
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {string} [field] */
@@ -24,9 +26,6 @@ export function signedOut() {
   onSignedOut();
 }
 
-/** Header that no form of another site can send. */
-const CSRF = { "X-Hubbub-CSRF": "1" };
-
 /** @param {string} path @param {Object<string, any>} [query] */
 function withQuery(path, query = {}) {
   const given = Object.entries(query).filter(
@@ -37,18 +36,27 @@ function withQuery(path, query = {}) {
 
 /** @param {string} path @param {RequestInit} [init] @returns {Promise<any>} */
 async function ask(path, init = {}) {
-  let response;
-  try {
-    response = await fetch(`/api${path}`, { credentials: "same-origin", cache: "no-store", ...init });
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "The hub cannot be reached. Is it running?");
-  }
-  const page = await response.json().catch(() => ({}));
-  if (response.ok) return page;
-  if (response.status === 401) onSignedOut();
+  const held = secret();
+  const headers = { ...init.headers, ...proof(held) };
+  const response = await reached(`/api${path}`, { ...init, headers });
+  const page = await response.json().catch(() => null);
+  if (response.ok && page) return page;
+  if (response.ok) throw unreachable(); // it was cut off in the middle
+  if (response.status === 401 && held === secret()) onSignedOut();
   throw errorOf(response.status, page);
 }
+
+/** @param {string} path @param {RequestInit} init */
+async function reached(path, init) {
+  try {
+    return await fetch(path, { credentials: CREDENTIALS, cache: "no-store", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw unreachable();
+  }
+}
+
+const unreachable = () => new ApiError(0, "unreachable", "The hub cannot be reached. Is it running?");
 
 /** @param {number} status @param {any} page */
 function errorOf(status, page) {
@@ -56,14 +64,24 @@ function errorOf(status, page) {
   return new ApiError(status, code, message, field);
 }
 
+const JSON_BODY = { "Content-Type": "application/json" };
+
 /** @param {string} path @param {unknown} [body] @param {string} [method] @param {AbortSignal} [signal] */
 function change(path, body = {}, method = "POST", signal = undefined) {
-  const headers = { "Content-Type": "application/json", ...CSRF };
-  return ask(path, { method, headers, body: JSON.stringify(body), signal });
+  return ask(path, { method, headers: JSON_BODY, body: JSON.stringify(body), signal });
+}
+
+/** Hands in a link's code, once, and keeps the secret it is exchanged for. @param {string} code */
+export async function logIn(code) {
+  const init = { method: "POST", headers: { ...JSON_BODY, ...proof() }, body: JSON.stringify({ code }) };
+  const response = await reached("/login", init);
+  const page = await response.json().catch(() => ({}));
+  if (!response.ok) throw errorOf(response.status, page);
+  keep(page.secret);
 }
 
 export const me = () => ask("/me");
-export const logout = () => change("/logout");
+export const logout = () => change("/logout").then(() => keep(""));
 
 /** @param {{query?: string, channel?: string, before?: string, limit?: number, signal?: AbortSignal}} wanted */
 export const threads = ({ signal, ...query }) => ask(withQuery("/threads", query), { signal });
@@ -124,6 +142,16 @@ export const draftRoutine = (definition, text, signal) =>
 /** @param {{days: number, timezone: string}} query */
 export const routineCalendar = (query) => ask(withQuery("/routine-calendar", query));
 
+/**
+ * An address from which the browser downloads a file, for a minute.
+ * @param {string} url the file's own, which begins with /api/ @returns {Promise<{url: string}>}
+ */
+export const fileLink = (url) => change(url.slice("/api".length));
+/** Whether all tools are paused. @returns {Promise<{paused: boolean}>} */
+export const tools = () => ask("/tools");
+/** @param {boolean} paused */
+export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/resume");
+
 /** Where events come from. @param {{thread?: string, after?: number}} query */
 export const eventsUrl = (query) => withQuery("/api/events", query);
 
@@ -137,7 +165,7 @@ export function upload(file, onProgress, signal) {
     const request = new XMLHttpRequest();
     request.open("POST", withQuery("/api/uploads", { name: file.name }));
     request.setRequestHeader("Content-Type", file.type || "application/octet-stream");
-    for (const [name, value] of Object.entries(CSRF)) request.setRequestHeader(name, value);
+    for (const [name, value] of Object.entries(proof())) request.setRequestHeader(name, value);
     request.responseType = "json";
     request.upload.onprogress = (event) => onProgress(event.total ? event.loaded / event.total : 0);
     request.onerror = () => reject(new ApiError(0, "unreachable", "The hub cannot be reached."));

@@ -1,5 +1,7 @@
 /** Server-sent events over fetch: statuses and silences are seen, and every connection asks for what it lacks. */
 
+import { CREDENTIALS, proof, secret } from "./session.js";
+
 /** Longer than two heartbeats of the hub. */
 const SILENCE_LIMIT_MS = 40_000;
 const FIRST_RETRY_MS = 400;
@@ -120,13 +122,14 @@ export class EventStream {
   async #connect() {
     this.#connection = new AbortController();
     this.#watch();
+    const held = secret();
     const response = await fetch(this.url(), {
-      credentials: "same-origin",
+      credentials: CREDENTIALS,
       cache: "no-store",
-      headers: { Accept: "text/event-stream" },
+      headers: { Accept: "text/event-stream", ...proof(held) },
       signal: this.#connection.signal,
     });
-    if (response.status === 401) return "signed_out";
+    if (response.status === 401) return held === secret() ? "signed_out" : null;
     if (response.status === 404) return "gone";
     if (!response.ok || !response.body) return null;
     this.#say("live");

@@ -10,7 +10,8 @@ import { routinesPage } from "./pages/routines.js";
 import { threadsPage } from "./pages/threads.js";
 import { whyPage } from "./pages/why.js";
 import { navigate, parse } from "./router.js";
-import { Shell, signedOutView, unreachableView } from "./shell.js";
+import * as session from "./session.js";
+import { linkRefusedView, Shell, signedOutView, unreachableView } from "./shell.js";
 
 const PAGES = {
   chat: chatPage,
@@ -40,6 +41,7 @@ class Console {
 
   close() {
     window.removeEventListener("hashchange", this.follow);
+    this.shell.tools.close();
     this.hub.close();
     this.#page?.close();
   }
@@ -67,20 +69,53 @@ class Console {
 
 /** @type {Console | null} */ let running = null;
 
-api.whenSignedOut(() => {
+/** @param {Node} view */
+function signedOut(view = signedOutView()) {
   running?.close();
   running = null;
   document.title = "Signed out · hubbub";
-  document.body.replaceChildren(signedOutView());
-});
-
-async function start() {
-  try {
-    running = new Console(await api.me());
-  } catch (error) {
-    if (error.status === 401) return;
-    document.body.replaceChildren(unreachableView(error.message, start));
-  }
+  document.body.replaceChildren(view);
 }
 
-start();
+async function start() {
+  if (!session.secret()) return signedOut();
+  try {
+    const me = await api.me();
+    running?.close();
+    running = new Console(me);
+  } catch (error) {
+    if (error.status === 401) return undefined;
+    document.body.replaceChildren(unreachableView(error.message, start));
+  }
+  return undefined;
+}
+
+/** Uses a login link's code, which is good once. @param {string} code */
+async function logIn(code) {
+  try {
+    await api.logIn(code);
+  } catch (error) {
+    const again = error.status ? null : () => logIn(code);
+    if (again) return document.body.replaceChildren(unreachableView(error.message, again));
+    return signedOut(linkRefusedView(error.message, session.secret() ? start : null));
+  }
+  return start();
+}
+
+api.whenSignedOut(() => signedOut());
+
+// What another tab did: logged in (again), or out.
+window.addEventListener("storage", (event) => {
+  if (event.key !== session.NAME) return;
+  if (!event.newValue) signedOut();
+  else if (!running) start();
+});
+
+if (location.pathname === "/login") {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? "";
+  // Neither the history nor a reload is to have it.
+  history.replaceState(null, "", "/");
+  logIn(code);
+} else {
+  start();
+}

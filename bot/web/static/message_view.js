@@ -1,7 +1,8 @@
 /** One message, and the folded list of what tools did between two messages. */
 
+import { fileLink } from "./api.js";
 import { codeView, saidView } from "./blocks.js";
-import { h, icon } from "./dom.js";
+import { announce, h, icon } from "./dom.js";
 import { clip, size } from "./format.js";
 import { timeView } from "./parts.js";
 
@@ -53,6 +54,16 @@ export function messageView(item) {
   );
 }
 
+/** A download sends no header: it takes a link that is good for a minute. @param {FileInfo} file */
+async function download(file) {
+  try {
+    const { url } = await fileLink(file.url ?? "");
+    h("a", { href: url, download: file.name }).click();
+  } catch (error) {
+    announce(error.message);
+  }
+}
+
 /** @param {FileInfo} file */
 function fileView(file) {
   const words = [
@@ -66,14 +77,14 @@ function fileView(file) {
     "li",
     {},
     here
-      ? h("a", { class: "file", href: file.url, download: file.name }, ...words)
+      ? h("button", { type: "button", class: "file", on: { click: () => download(file) } }, ...words)
       : h("span", { class: "file" }, ...words),
   );
 }
 
 /** Calls and their results, folded; the line above says how it went. */
 export class StepsView {
-  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string, given?: HTMLElement}>} */
+  /** @type {Map<string, {element: HTMLElement, body: HTMLElement, status: HTMLElement, tool: string, state: string, given?: HTMLElement, asked?: HTMLElement, text?: string}>} */
   #rows = new Map();
 
   constructor() {
@@ -87,6 +98,8 @@ export class StepsView {
     const row = this.#row(item.call_id ?? "", item.tool ?? "tool");
     row.given = codeView(argumentsText(item.arguments), "arguments");
     row.body.prepend(row.given);
+    if (item.asked) this.#askedFor(row, argumentsText(item.asked));
+    row.text = argumentsText(item.arguments);
     this.state(item.call_id ?? "", item.state ?? "started");
   }
 
@@ -94,9 +107,20 @@ export class StepsView {
   changed(id, given) {
     const row = this.#rows.get(id);
     if (!row?.given) return;
-    const now = codeView(argumentsText(given), "arguments");
+    const text = argumentsText(given);
+    if (text === row.text) return;
+    this.#askedFor(row, row.text ?? "");
+    const now = codeView(text, "arguments");
     row.given.replaceWith(now);
     row.given = now;
+    row.text = text;
+  }
+
+  /** What the model had asked for, above what a person made of it; said once. */
+  #askedFor(row, text) {
+    if (row.asked) return;
+    row.asked = codeView(text, "asked for");
+    row.body.prepend(row.asked);
   }
 
   /** @param {string} id @param {Item} item */

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { announce, button, h, icon, iconButton, roving } from "./dom.js";
 import { link } from "./router.js";
+import { ToolsSwitch } from "./tools_switch.js";
 
 const PAGES = /** @type {const} */ ([
   ["chat", "Chat"],
@@ -25,9 +26,11 @@ export class Shell {
     roving(this.nav, "a");
     roving(this.nav, "a", { axis: "x" });
     const brand = h("p", { class: "brand", "aria-hidden": "true" }, "hubbub");
+    this.tools = new ToolsSwitch(context);
     const foot = h(
       "div",
       { class: "nav-foot" },
+      this.tools.pause,
       themeButton(),
       iconButton("leave", "Sign out", () => this.#leave()),
     );
@@ -43,7 +46,7 @@ export class Shell {
       { class: "app" },
       skip,
       h("nav", { class: "nav", "aria-label": "Pages" }, brand, this.nav, foot),
-      h("div", { class: "stage" }, this.banner, this.main),
+      h("div", { class: "stage" }, this.banner, this.tools.banner, this.main),
       h("div", { id: "announcer", class: "visually-hidden", "aria-live": "polite", role: "log" }),
     );
   }
@@ -135,11 +138,23 @@ function themeButton() {
 
 /** All there is to see for those the hub does not know. */
 export function signedOutView() {
+  return askForLink("You are signed out");
+}
+
+/** @param {string} message @param {(() => void) | null} back for who is logged in all the same */
+export function linkRefusedView(message, back) {
+  const open = back && button("Open the console", back, { class: "button primary" });
+  return askForLink("Not logged in", h("p", {}, message), open);
+}
+
+/** @param {string} heading @param {...(Node | null)} words */
+function askForLink(heading, ...words) {
   return h(
     "main",
     { class: "signed-out" },
     h("p", { class: "brand" }, "hubbub"),
-    h("h1", {}, "You are signed out"),
+    h("h1", {}, heading),
+    ...words,
     h("p", {}, "On the machine the hub runs on, run"),
     h("p", {}, h("code", { class: "command" }, "hubbub login")),
     h("p", {}, "and open the link it prints. It is good for 15 minutes and for one use."),

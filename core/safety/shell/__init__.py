@@ -1,10 +1,10 @@
-"""How dangerous a shell command line is: a real parse, what every command in it means, the worst counts.
+"""Command lines: what is plain, what it stands for, and what needs a person.
 
-Anything that can't be understood needs a person every time. The rating is a judgement on text, not a
-cage: a script in the workspace may do anything once a person let it run.
+A plain line is read, expanded and judged here, and run by us from its argv. Any other line is run by bash,
+only where a person approved that exact text.
 """
 
-from core.safety.shell.closed import ClosedPlaces
-from core.safety.shell.rating import ShellRating, rate_command_line
+from core.safety.shell.rating import Level, ShellRating, judge, outside_path
+from core.safety.wildcards import LineFails
 
-__all__ = ["ClosedPlaces", "ShellRating", "rate_command_line"]
+__all__ = ["Level", "LineFails", "ShellRating", "judge", "outside_path"]

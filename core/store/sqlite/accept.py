@@ -17,7 +17,7 @@ from core.store.accept import (
 )
 from core.store.effects import QueueInput, RebindThread
 from core.store.rows import ThreadRow
-from core.store.sqlite import feed, people, strangers
+from core.store.sqlite import credentials, feed, people, strangers
 from core.store.sqlite.accept_view import accept_view
 from core.store.sqlite.cards import learn_copy
 from core.store.sqlite.effects import Effects
@@ -43,12 +43,13 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
         return Accepted(UNREADABLE, None, duplicate=False)
     if isinstance(event, Moved):
         return move(tx, event)
+    identity = people.identity(tx, event.channel, event.sender.platform_user_id)
     if isinstance(event, InboundMessage):
-        if event.edits is not None and (edited := edit(tx, event)) is not None:
+        if event.edits is not None and (edited := _edited(tx, event, identity)) is not None:
             return edited
         if not event.addressed and goes_on(tx, event):
             event = replace(event, addressed=True)
-    identity = people.identity(tx, event.channel, event.sender.platform_user_id)
+    tx = tx.accepting(event.key)
     admission = judge.admit(event, identity)
     match admission:
         case Admitted():
@@ -62,6 +63,12 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
             assert_never(admission)
 
 
+def _edited(tx: Transaction, event: InboundMessage, identity: Identity | None) -> Accepted | None:
+    """Take an edit of what was recorded; None: it is judged like a message. An edit by somebody who was asked
+    for a credential may be just that."""
+    return None if credentials.is_awaited(tx, identity, event.channel) else edit(tx, event)
+
+
 def _know(tx: Transaction, event: Person, admitted: Admitted, identity: Identity | None) -> None:
     people.bind_identity(tx, event.channel, event.sender, identity, admitted.principal, admitted.via)
     if event.direct:
@@ -71,6 +78,9 @@ def _know(tx: Transaction, event: Person, admitted: Admitted, identity: Identity
 def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *, send_now: bool) -> Accepted:
     view = accept_view(tx, event, judge, admitted)
     verdict = judge.decide(event, view)
+    if verdict.noise:
+        strangers.count_noise(tx, event, verdict.outcome)
+        return Accepted(verdict.outcome, verdict.answer, duplicate=False)
     effects = Effects(tx, event, admitted.principal, view.thread, waiting=view.waiting)
     if isinstance(event, ChoiceAnswer) and event.ref is not None and view.prompt is not None:
         prompt = view.prompt.prompt
@@ -82,7 +92,9 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
     for effect in verdict.effects:
         effects.apply(effect)
     if verdict.withheld and isinstance(event, InboundMessage):
-        event = replace(event, text=WITHHELD)
+        event = replace(event, text=WITHHELD, attachments=())
+    elif verdict.kept_as is not None and isinstance(event, InboundMessage):
+        event = replace(event, text=verdict.kept_as)
     return _keep(tx, event, admitted, verdict, effects, seen_at, send_now=send_now)
 
 
@@ -106,7 +118,7 @@ def _keep(
 ) -> Accepted:
     outcome = effects.outcome or verdict.outcome
     thread_id = effects.thread_id
-    counted = admitted.limited and verdict.counts and isinstance(event, InboundMessage)
+    counted = admitted.limited and verdict.counts and _is_effort(event, outcome)
     user_id = admitted.principal.user_id
     waits = effects.wait_until
     new = NewEvent(event, outcome, verdict.answer, user_id, thread_id, effects.turn_id, counted, waits or 0)
@@ -130,6 +142,11 @@ def _keep(
         plain=verdict.plain,
         form=verdict.form,
     )
+
+
+def _is_effort(event: Person, outcome: str) -> bool:
+    """Whether it counts against its sender's limit: a press that decided something doesn't."""
+    return isinstance(event, InboundMessage) or outcome.startswith("refused")
 
 
 def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) -> tuple[OutboxRow, ...]:

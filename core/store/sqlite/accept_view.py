@@ -18,7 +18,7 @@ from core.store.accept import (
 from core.store.codec import refs_from_json
 from core.store.pairing import ClaimView
 from core.store.rows import PromptView, ThreadRow, TurnState
-from core.store.sqlite import pairing, prompts, standing, strangers
+from core.store.sqlite import credentials, halting, pairing, prompts, standing, strangers
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.steps import used_of
 from core.store.sqlite.strangers import Person
@@ -57,6 +57,8 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
         open_prompts=open_prompts,
         prompt=named,
         cards=_cards(tx, event, open_prompts) if open_prompts else (),
+        now=tx.clock.now(),
+        asked=credentials.asked(tx, event, principal.user_id) if isinstance(event, InboundMessage) else None,
         replied=_replied(tx, event),
         recent=strangers.recent(tx, event) if admitted.limited else 0,
         claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
@@ -82,7 +84,7 @@ def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> 
     said = standing.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
     active = None if thread is None else thread.active_turn_id
     used = None if active is None else used_of(tx, active)
-    return Survey(said, standing.grants_of(tx, principal.user_id), used)
+    return Survey(said, standing.grants_of(tx, principal.user_id), used, halting.tools_halted(tx))
 
 
 def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:

@@ -29,7 +29,11 @@ def record(
     thread_id: str | None = None,
     **detail: Any,
 ) -> None:
-    """Write down what the transaction does. `detail`: plain JSON values, nothing that may be secret."""
+    """Write down what the transaction does. `detail`: plain JSON values, nothing that may be secret.
+
+    The record names the inbound event the transaction accepts, if it does."""
+    if tx.event is not None:
+        detail["event"] = tx.event
     key, now = _key(tx), tx.clock.now()
     last = tx.one(
         "SELECT coalesce((SELECT max(id) FROM audit), (SELECT last_id FROM audit_checkpoint WHERE id = 1), 0)"

@@ -5,17 +5,22 @@
 import contextlib
 import json
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from core.audit_chain import RETIRED
 from core.errors import StoreUnavailable
-from core.store.audit_rows import AuditRow, Checkpoint
+from core.store.audit_rows import AuditRow, Checkpoint, InboundRow
 from core.store.kept import SealedSecret
 from core.store.sqlite.audit import AUDIT, CHECKPOINT
 from core.store.sqlite.connection import connect_reader
 from core.store.sqlite.mapping import SEALED, secret_of
 from core.store.sqlite.migrations import require_current, schema_version
+
+MESSAGE_TRIGGER = "message:"
+"""How the key of a run begins that a message fired (see core.routine_run.claim_key)."""
+_OF_CALLS = "'asked', 'edited', 'vote', 'decided', 'started', 'ended', 'answered'"
 
 
 class AuditSnapshot:
@@ -43,6 +48,46 @@ class AuditSnapshot:
         )
         return tuple(AuditRow(*row) for row in rows)
 
+    def naming(self, key: str) -> tuple[AuditRow, ...]:
+        """Return the records that name an inbound event or what fired a run, and those about the same calls,
+        requests and answers, in order."""
+        rows = self._connection.execute(
+            f"SELECT {AUDIT} FROM audit WHERE instr(detail, ?) > 0 ORDER BY id", (json.dumps(key)[1:-1],)
+        )
+        found = {row[0]: AuditRow(*row) for row in rows if _names(json.loads(row[6]), key)}
+        subjects = json.dumps([row.subject for row in found.values()])
+        related = self._connection.execute(
+            f"SELECT {AUDIT} FROM audit WHERE kind IN ({_OF_CALLS})"
+            " AND subject IN (SELECT value FROM json_each(?))",
+            (subjects,),
+        )
+        found.update((row[0], AuditRow(*row)) for row in related)
+        return tuple(found[number] for number in sorted(found))
+
+    def event(self, key: str) -> InboundRow | None:
+        """Return what is kept of an inbound event and of what the turn it is part of has sent."""
+        row = self._connection.execute(
+            "SELECT id, key, channel, sender, received_at, outcome, thread_id, turn_id FROM inbox"
+            " WHERE key = ?",
+            (key,),
+        ).fetchone()
+        if row is None:
+            return None
+        sent = self._connection.execute(
+            "SELECT id FROM outbox WHERE (turn_id = ? OR event_id = ?) AND edit_of IS NULL"
+            " AND prompt_id IS NULL AND state NOT IN ('streaming', 'replaced') ORDER BY id",
+            (row[7], row[0]),
+        )
+        return InboundRow(*row[1:], outbox=tuple(row[0] for row in sent))
+
+    def outbox_states(self, row_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return what became of rows of the outbox; those that are no longer kept are left out."""
+        rows = self._connection.execute(
+            "SELECT id, state FROM outbox WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(row_ids)),),
+        )
+        return dict(rows.fetchall())
+
     def arguments(self, record: AuditRow) -> str | None:
         """The arguments of the call a record is about, as they lie in the conversation or run, if at all."""
         detail = json.loads(record.detail)
@@ -61,6 +106,13 @@ class AuditSnapshot:
             f"SELECT {SEALED} FROM secrets WHERE substr(name, 1, ?) = ?", (len(RETIRED), RETIRED)
         ).fetchall()
         return tuple(secret_of(row) for row in rows)
+
+
+def _names(detail: dict[str, Any], key: str) -> bool:
+    """Return whether a record names the event, or the trigger of a run, as what it follows from."""
+    if key in detail.get("events", ()) or detail.get("event") == key:
+        return True
+    return detail.get("trigger") in {key, f"{MESSAGE_TRIGGER}{key}"}
 
 
 @contextlib.contextmanager

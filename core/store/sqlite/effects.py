@@ -11,6 +11,8 @@ from core.store.effects import (
     EditCall,
     Effect,
     FireRoutine,
+    ForgetCredentials,
+    GrantToRoutine,
     HaltTools,
     KeepSecrets,
     NoteWrongCode,
@@ -29,7 +31,7 @@ from core.store.effects import (
 from core.store.hooking import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import halting, linking, pairing, prompts, secrets, standing, strangers
+from core.store.sqlite import credentials, halting, linking, pairing, prompts, secrets, standing, strangers
 from core.store.sqlite.inputs import input_of
 from core.store.sqlite.outbox import take_away_received
 from core.store.sqlite.threads import begin, lead_there, title_of
@@ -93,7 +95,14 @@ class Effects:
                 prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
             case ClosePrompt():
                 self._close_prompt(effect)
-            case RecordGrant() | RevokeGrant() | SetApprovals() | KeepSecrets() | HaltTools():
+            case (
+                RecordGrant()
+                | RevokeGrant()
+                | SetApprovals()
+                | KeepSecrets()
+                | ForgetCredentials()
+                | HaltTools()
+            ):
                 self._keep(effect)
             case Say() | SayAtTimes() | TakeAwayMessage():
                 self._tell(effect)
@@ -102,7 +111,7 @@ class Effects:
             case _:
                 self._routine(effect)
 
-    def _routine(self, effect: FireRoutine | PauseRoutine) -> None:
+    def _routine(self, effect: FireRoutine | PauseRoutine | GrantToRoutine) -> None:
         from core.store.sqlite import routine_claims, routines  # most events have nothing to do with them
 
         match effect:
@@ -112,10 +121,16 @@ class Effects:
             case PauseRoutine(routine_id, because):
                 routines.switch(self._tx, routine_id, enabled=False, next_slot_at=None, because=because)
                 self.routines.append(routine_id)
+            case GrantToRoutine():
+                routines.grant_to(self._tx, effect, self._principal.user_id)
+                self.routines.append(effect.routine_id)
             case _:
                 assert_never(effect)
 
-    def _keep(self, effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | HaltTools) -> None:
+    def _keep(
+        self,
+        effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | ForgetCredentials | HaltTools,
+    ) -> None:
         match effect:
             case RevokeGrant(grant_id):
                 standing.revoke_grant(self._tx, grant_id, self._principal.user_id)
@@ -128,6 +143,8 @@ class Effects:
                 standing.record_grant(self._tx, grant)
             case KeepSecrets(sealed):
                 secrets.keep(self._tx, sealed, self._principal.user_id)
+            case ForgetCredentials(prompt_ids):
+                credentials.forget(self._tx, prompt_ids)
             case HaltTools(halted):
                 halting.halt_tools(self._tx, self._principal.user_id, halted=halted)
                 self.halted = halted
@@ -193,7 +210,15 @@ class Effects:
         said = input_of((event.text,), event.attachments, event.sender.name, direct=event.direct)
         reply_to = None if event.direct else event.ref
         start = start_turn(
-            self._tx, on, self._principal, effect.turn_id, (said,), event.channel, event.address, reply_to
+            self._tx,
+            on,
+            self._principal,
+            effect.turn_id,
+            (said,),
+            event.channel,
+            event.address,
+            reply_to,
+            events=(event.key,),
         )
         self.started, self.turn_id, self.outcome = start, start.turn_id, outcome_of(start)
         self._thread = start.thread

@@ -161,8 +161,10 @@ def _of_entry(row: Row) -> Shown:
             role = None if row[9] is None else Role(row[9])
             return PersonSaid(text, sender or row[8] or "", role, attachments, row[10])
         case ToolCalled():
-            as_run = said if row[12] is None else replace(said, arguments=row[12])
-            return CallShown(as_run, CallState.ENDED if row[11] is None else CallState(row[11]))
+            state = CallState.ENDED if row[11] is None else CallState(row[11])
+            if row[12] is None:
+                return CallShown(said, state)
+            return CallShown(replace(said, arguments=row[12]), state, asked=said.arguments)
         case AssistantSaid() | OperatorSaid() | ToolResult() | Summary():
             return said
         case Note():

@@ -6,7 +6,7 @@ from core.audit_chain import AuditKind
 from core.clock import SECOND_US
 from core.store.sqlite.audit import record
 from core.store.sqlite.transaction import Transaction
-from core.tool import UseLimit
+from core.tool import TOOLS_PAUSED, UseLimit
 
 
 def halt_tools(tx: Transaction, by: str, *, halted: bool) -> bool:
@@ -19,13 +19,19 @@ def halt_tools(tx: Transaction, by: str, *, halted: bool) -> bool:
     else:
         changed = tx.run("DELETE FROM tool_halt")
     if changed:
+        tx.changes.tools = True
         record(tx, AuditKind.PAUSED if halted else AuditKind.RESUMED, "tools", actor=by)
     return changed > 0
 
 
 def tools_halted(tx: Transaction) -> bool:
     """See Store.tools_halted."""
-    return tx.one("SELECT 1 FROM tool_halt") is not None
+    return tx.one("SELECT 1 FROM tool_halt WHERE id = 1") is not None
+
+
+def paused(tx: Transaction) -> str | None:
+    """Return why no call may be marked running now; None if calls may."""
+    return TOOLS_PAUSED if tools_halted(tx) else None
 
 
 def use(tx: Transaction, user_id: str, tool: str, limits: Sequence[UseLimit]) -> UseLimit | None:

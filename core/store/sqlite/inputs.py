@@ -19,7 +19,7 @@ from core.transcript import UserSaid
 EDITED_IN_TIME = "edited: it was still waiting"
 EDITED_TOO_LATE = "ignored: edited after it was answered"
 
-_COLUMNS = "id, user_id, text, sender, direct, channel, address, extra, album, wait_until"
+_COLUMNS = "id, user_id, text, sender, direct, channel, address, extra, album, wait_until, key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Taken:
     """Waiting inputs of one person that become a turn; it answers to where the last of them came from."""
 
     ids: tuple[int, ...]
+    keys: tuple[str, ...]
     user_id: str
     said: tuple[UserSaid, ...]
     channel: str
@@ -62,6 +63,7 @@ def take_waiting(tx: Transaction, thread_id: str) -> Taken | None:
     direct = bool(last[4])
     return Taken(
         tuple(part[0] for parts in taken for part in parts),
+        tuple(part[10] for parts in taken for part in parts),
         last[1],
         tuple(map(_said, taken)),
         last[5],

@@ -16,7 +16,7 @@ from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.previews import withdraw
 from core.store.sqlite.replies import as_replies
 from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turns import require_running
+from core.store.sqlite.turns import events_of, require_running
 
 
 def ask_person(tx: Transaction, prompts: Sequence[Prompt], cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
@@ -82,11 +82,12 @@ def _wait(tx: Transaction, turn_id: str) -> None:
 
 
 def _insert(tx: Transaction, prompt: Prompt) -> None:
+    secret = prompt.offer.secret if isinstance(prompt.offer, Replies) else None
     tx.run(
         "INSERT INTO prompts (id, kind, state, thread_id, turn_id, call_id, requester_id, title, detail,"
         " options, labels, free_text, approvers, quorum, not_requester, binding, tool, pattern, created_at,"
-        " expires_at, escalate_to, remind_at, escalate_at, calls, secret)"
-        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " expires_at, escalate_to, remind_at, escalate_at, calls, secret, awaits)"
+        " VALUES (?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         prompt.id,
         prompt.kind.value,
         prompt.thread_id,
@@ -108,7 +109,8 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         prompt.remind_at,
         prompt.escalate_at,
         asked_to_json(prompt.calls),
-        prompt.offer.secret if isinstance(prompt.offer, Replies) else None,
+        secret,
+        int(secret is not None),
     )
     put_card(tx, prompt.thread_id, prompt.turn_id, prompt.id)
     tx.changes.prompts[prompt.id] = prompt.thread_id
@@ -125,6 +127,7 @@ def _insert(tx: Transaction, prompt: Prompt) -> None:
         binding=prompt.binding,
         approvers=list(prompt.rule.approvers),
         quorum=prompt.rule.quorum,
+        events=events_of(tx, prompt.turn_id),
     )
 
 

@@ -64,6 +64,7 @@ def stop(
     if on.active_turn_id is None and not waiting:
         record(tx, NewEvent(event, STOPPED_NOTHING, user_id=by.user_id, thread_id=thread_id))
         return Accepted(STOPPED_NOTHING, None, duplicate=False, thread_id=thread_id)
+    tx = tx.accepting(event.key)
     seq = position(tx, thread_id)
     effects = Effects(tx, event, by, on, waiting=len(waiting))
     text = told(len(waiting))

@@ -17,6 +17,7 @@ from core.store.rows import Draft
 from core.store.sqlite.mapping import OUTBOX, outbox_of
 from core.store.sqlite.transaction import Transaction
 
+NEWEST_EVENT = "(SELECT max(id) FROM inbox)"
 REPEATS_LIMIT = 1
 """An unanswered request is repeated this often; then its outcome stays ambiguous."""
 
@@ -40,12 +41,14 @@ def enqueue(
     """Put messages into the outbox, in order. With `send_now` each is `sending` at once if it is the only
     unsettled one of its address. The first takes the place of the preview `replaces`."""
     rows: list[OutboxRow] = []
+    now = tx.clock.now()
     for draft in drafts:
         sending = send_now and not _unsettled(tx, draft.channel, draft.address)
         state = SendState.SENDING if sending else SendState.QUEUED
         row_id = tx.insert(
             "INSERT INTO outbox (channel, address, message, state, settled, nonce, replaces, prompt_id,"
-            " turn_id, event_id, attempts, created_at) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",
+            " turn_id, event_id, attempts, created_at, asked_at, asked_after)"
+            f" VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, {NEWEST_EVENT})",
             draft.channel,
             draft.address,
             message_to_json(draft.message),
@@ -56,7 +59,8 @@ def enqueue(
             cause.turn_id,
             cause.event_id,
             int(sending),
-            tx.clock.now(),
+            now,
+            now if sending else None,
         )
         row = OutboxRow(
             row_id,
@@ -136,8 +140,11 @@ def claim(tx: Transaction, row_id: int) -> OutboxRow:
     """See core.ports.Outbox."""
     row = tx.one(
         "UPDATE outbox SET state = 'sending', attempts = attempts + 1,"
-        " repeats = repeats + (state = 'ambiguous')"
+        " repeats = repeats + (state = 'ambiguous'),"
+        " repeated_part = iif(state = 'ambiguous', json_array_length(refs), repeated_part),"
+        f" asked_at = ?, asked_after = {NEWEST_EVENT}"
         f" WHERE id = ? AND settled = 0 AND state IN ('queued', 'ambiguous') RETURNING {OUTBOX}",
+        tx.clock.now(),
         row_id,
     )
     return outbox_of(row) if row is not None else _row(tx, row_id)
@@ -156,6 +163,7 @@ def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool
     row = _row(tx, row_id)
     if row.state in {SendState.SENT, SendState.FAILED}:
         raise StoreError(f"outbox row {row_id} is {row.state}: no part of it can go out any more")
+    now = tx.clock.now()
     tx.run(
         "UPDATE outbox SET refs = ?, order_key = ?, state = ?, settled = ?, sent_at = ?, error = NULL"
         " WHERE id = ?",
@@ -163,9 +171,11 @@ def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool
         posted.order_key,
         (SendState.SENT if last else SendState.SENDING).value,
         int(last),
-        tx.clock.now() if last else None,
+        now if last else None,
         row_id,
     )
+    if not last:  # the next one is asked for at once
+        tx.run(f"UPDATE outbox SET asked_at = ?, asked_after = {NEWEST_EVENT} WHERE id = ?", now, row_id)
 
 
 def record_sent(tx: Transaction, row_id: int) -> None:
@@ -188,13 +198,14 @@ def retry(tx: Transaction, row_id: int, not_before: int, reason: str) -> None:
     )
 
 
-def mark_ambiguous(tx: Transaction, row_id: int, reason: str) -> OutboxRow:
+def mark_ambiguous(tx: Transaction, row_id: int, reason: str, asked_by: int | None) -> OutboxRow:
     """See core.ports.Outbox."""
     row = tx.one(
-        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), error = ?"
+        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), error = ?, asked_by = ?"
         f" WHERE id = ? AND settled = 0 RETURNING {OUTBOX}",
         REPEATS_LIMIT,
         storable(reason),
+        tx.clock.now() if asked_by is None else asked_by,
         row_id,
     )
     return outbox_of(row) if row is not None else _row(tx, row_id)
@@ -222,10 +233,17 @@ def give_back_sending(tx: Transaction) -> None:
         " OR refs = '[]' AND EXISTS"
         " (SELECT 1 FROM outbox p WHERE p.id = outbox.replaces AND p.refs <> '[]'))"
     )
+    now = tx.clock.now()
     tx.run(
-        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?),"
+        "UPDATE outbox SET state = 'ambiguous', settled = (repeats >= ?), asked_by = ?,"
         " error = 'the hub ended while the request was under way' WHERE settled = 0 AND state = 'sending'",
         REPEATS_LIMIT,
+        now,
+    )
+    tx.run(
+        "UPDATE outbox SET asked_by = ?"
+        " WHERE settled = 0 AND state IN ('streaming', 'replaced') AND refs = '[]'",
+        now,
     )
 
 

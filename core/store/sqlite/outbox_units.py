@@ -6,6 +6,7 @@ from core.messages import Address, MessageRef
 from core.ports import OutboxRow, Posted, Surroundings
 from core.store.sqlite import outbox, previews
 from core.store.sqlite.onlooking import Onlooking
+from core.store.sqlite.surroundings import surroundings
 
 
 class OutboxUnits(Onlooking):
@@ -37,9 +38,9 @@ class OutboxUnits(Onlooking):
         """See Outbox."""
         await self._writer.run(lambda tx: outbox.retry(tx, row_id, not_before, reason))
 
-    async def mark_ambiguous(self, row_id: int, reason: str) -> OutboxRow:
+    async def mark_ambiguous(self, row_id: int, reason: str, asked_by: int | None = None) -> OutboxRow:
         """See Outbox."""
-        return await self._writer.run(lambda tx: outbox.mark_ambiguous(tx, row_id, reason))
+        return await self._writer.run(lambda tx: outbox.mark_ambiguous(tx, row_id, reason, asked_by))
 
     async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
         """See Outbox."""
@@ -55,4 +56,4 @@ class OutboxUnits(Onlooking):
 
     async def surroundings(self, row_id: int) -> Surroundings:
         """See Outbox."""
-        return await self._reader.run(lambda tx: previews.surroundings(tx, row_id))
+        return await self._reader.run(lambda tx: surroundings(tx, row_id))

@@ -4,7 +4,7 @@
 
 A preview is durable before its first request goes out, and so is its ref before it is shown anew. While it
 is replaced and has no ref it stays unsettled: a starting hub then has to find out where it is shown, unless
-what replaced it is settled. Its `event_id` is the newest event that had come in when it began.
+what replaced it is settled.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -13,19 +13,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.messages import Address, Message
-from core.ports import OutboxRow, Posted, SendState, Surroundings
+from core.ports import OutboxRow, Posted, SendState
 from core.store.codec import message_to_json, refs_from_json, refs_to_json
 from core.store.rows import Draft
 from core.store.sqlite.mapping import OUTBOX, outbox_of
-from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.outbox import NEWEST_EVENT, Cause, enqueue
 from core.store.sqlite.transaction import Row, Transaction
 
 NOTHING = Message(())
 """What a preview's row says, but for what it replies to: its text comes and goes. As a change of it: take it
 away."""
-
-NEWEST_LIMIT = 500
-"""So many of the newest messages in and out make a lost one's surroundings."""
 
 
 # --- the turn's side ------------------------------------------------------------------------------------
@@ -91,16 +88,17 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
     )
     if row is not None:
         return outbox_of(row)
-    nonce, message = tx.ids.row_id(), replace(NOTHING, reply_to=turn[0])
+    now, nonce, message = tx.clock.now(), tx.ids.row_id(), replace(NOTHING, reply_to=turn[0])
     row_id = tx.insert(
-        "INSERT INTO outbox (channel, address, message, state, settled, nonce, turn_id, event_id, attempts,"
-        " created_at) VALUES (?, ?, ?, 'streaming', 0, ?, ?, (SELECT max(id) FROM inbox), 1, ?)",
+        "INSERT INTO outbox (channel, address, message, state, settled, nonce, turn_id, attempts, created_at,"
+        f" asked_at, asked_after) VALUES (?, ?, ?, 'streaming', 0, ?, ?, 1, ?, ?, {NEWEST_EVENT})",
         channel,
         address,
         message_to_json(message),
         nonce,
         turn_id,
-        tx.clock.now(),
+        now,
+        now,
     )
     return OutboxRow(row_id, channel, address, message, SendState.STREAMING, nonce, attempts=1)
 
@@ -108,11 +106,13 @@ def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> Outb
 def record(tx: Transaction, row_id: int, posted: Posted | None) -> None:
     """See core.ports.Outbox.record_preview."""
     tx.run(
-        "UPDATE outbox SET refs = ?, order_key = ?, sent_at = ?, settled = (state = 'replaced')"
+        "UPDATE outbox SET refs = ?, order_key = ?, sent_at = ?, settled = (state = 'replaced'),"
+        " asked_by = NULL, attempts = iif(? IS NULL, 0, attempts)"
         " WHERE id = ? AND state IN ('streaming', 'replaced')",
         refs_to_json(() if posted is None else (posted.ref,)),
         None if posted is None else posted.order_key,
         None if posted is None else tx.clock.now(),
+        None if posted is None else posted.ref,
         row_id,
     )
 
@@ -122,31 +122,6 @@ def shown(tx: Transaction, row_id: int) -> Posted | None:
     row = tx.one("SELECT refs, order_key FROM outbox WHERE id = ?", row_id)
     refs = () if row is None else refs_from_json(row[0])
     return None if row is None or not refs else Posted(refs[-1], row[1])
-
-
-def surroundings(tx: Transaction, row_id: int) -> Surroundings:
-    """See core.ports.Outbox.surroundings."""
-    row = tx.one("SELECT channel, created_at, event_id FROM outbox WHERE id = ?", row_id)
-    if row is None:
-        return Surroundings((), frozenset())
-    channel, created_at, event_id = row
-    received = tx.all(
-        "SELECT address, order_key FROM inbox WHERE id BETWEEN ? AND ? AND channel = ? AND kind = 'message'",
-        (event_id or 0) - NEWEST_LIMIT,
-        event_id or 0,
-        channel,
-    )
-    sent = tx.all(
-        "SELECT address, order_key, coalesce(id < ? AND sent_at <= ?, 0), refs FROM outbox"
-        " WHERE id > (SELECT max(id) FROM outbox) - ? AND channel = ? AND refs <> '[]'",
-        row_id,
-        created_at,
-        NEWEST_LIMIT,
-        channel,
-    )
-    before = [(address, key) for address, key, is_earlier, _ in sent if key and is_earlier]
-    earlier = [(Address(address), key) for address, key in (*received, *before)]
-    return Surroundings(tuple(earlier), frozenset(ref for *_, refs in sent for ref in refs_from_json(refs)))
 
 
 # --- a starting hub's side ------------------------------------------------------------------------------

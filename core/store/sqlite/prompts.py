@@ -17,7 +17,7 @@ from core.store.sqlite.feed import put_outcome
 from core.store.sqlite.opening import offer_columns
 from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turns import started
+from core.store.sqlite.turns import events_of, started
 from core.users import Principal
 
 _REFUSING = frozenset({Option.DENY, Option.SKIP, Option.STOP})
@@ -136,14 +136,17 @@ def close(
     card: Message | None,
     closed_by: Principal | None,
 ) -> Closed | None:
-    """Give a prompt its one outcome; None if it has one already."""
+    """Give a prompt its one outcome; None if it has one already. A credential is awaited on if nobody
+    answered: who was asked may not have seen that it is over."""
     row = tx.one(
-        "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?"
+        "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?,"
+        " awaits = iif(?, 0, awaits)"
         " WHERE id = ? AND state = 'open' RETURNING kind, turn_id, call_id, thread_id, calls, binding",
         None if outcome is None else answer_to_text(outcome),
         storable(outcome_text),
         None if closed_by is None else closed_by.user_id,
         tx.clock.now(),
+        closed_by is not None,
         prompt_id,
     )
     if row is None:
@@ -159,6 +162,7 @@ def close(
         about=kind,
         call=call_id,
         outcome=_said(outcome),
+        events=events_of(tx, turn_id),
     )
     tx.changes.prompts[prompt_id] = thread_id
     if call_id is not None and outcome is not None:

@@ -185,6 +185,10 @@ class SqliteReader:
         )
         return prompt_views_of(rows)
 
+    async def tools_paused(self) -> bool:
+        """Return whether all tools are paused."""
+        return bool(await self._all("SELECT 1 FROM tool_halt"))
+
     async def user(self, user_id: str) -> Principal | None:
         """See Store.user."""
         rows = await self._all(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)

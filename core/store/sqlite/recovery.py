@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from core.errors import StaleTurn
 from core.store.rows import Recovery, RunningCall, TurnStart, TurnState, UnfinishedTurn
+from core.store.sqlite.cards import find_pressed
 from core.store.sqlite.hooking import let_go
 from core.store.sqlite.inputs import rejoin_albums
 from core.store.sqlite.mapping import (
@@ -40,6 +41,7 @@ from core.store.sqlite.turns import started
 
 def recover(tx: Transaction) -> Recovery:
     """See Store.recover."""
+    find_pressed(tx)
     give_back_sending(tx)
     settle_replaced(tx)
     rejoin_albums(tx)

@@ -22,7 +22,8 @@ def claim(tx: Transaction, new: NewRun) -> Claim:
     if refusal is not None:
         rests_us = _cools_until(routine) - tx.clock.now()
         return Claim(None, refusal, rests_us=max(0, rests_us))
-    _insert(tx, new, max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0))
+    not_before = max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0)
+    _insert(tx, new, not_before, rests_from=tx.clock.now())
     return Claim(new.id)
 
 
@@ -59,7 +60,8 @@ def _repeats(tx: Transaction, routine: RoutineRow, new: NewRun, now: int) -> boo
     return found is not None
 
 
-def _insert(tx: Transaction, new: NewRun, not_before: int) -> None:
+def _insert(tx: Transaction, new: NewRun, not_before: int, *, rests_from: int) -> None:
+    """Queue the run. `rests_from`: when the cooldown begins."""
     now = tx.clock.now()
     tx.run(
         "INSERT INTO routine_runs (id, routine_id, key, kind, input, content_hash, state, due_at, not_before,"
@@ -74,7 +76,7 @@ def _insert(tx: Transaction, new: NewRun, not_before: int) -> None:
         not_before,
         now,
     )
-    tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", now, new.routine_id)
+    tx.run("UPDATE routines SET last_claimed_at = ? WHERE id = ?", rests_from, new.routine_id)
     tx.changes.runs.add(new.routine_id)
 
 
@@ -86,7 +88,10 @@ def claim_slots(
     next_slot_at: int | None,
     skipped: int,
 ) -> tuple[Claim, ...]:
-    """See Routines.claim_slots. A slot within the cooldown waits for its end: it is late, not lost."""
+    """See Routines.claim_slots. A slot within the cooldown waits for its end: it is late, not lost.
+
+    The next one takes its place and its time, or slots closer together than the cooldown would never run.
+    """
     routine = by_id(tx, routine_id)
     moved = tx.run(
         "UPDATE routines SET next_slot_at = ?, skipped_slots = skipped_slots + ?"
@@ -105,18 +110,31 @@ def _claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
     known = tx.one("SELECT id FROM routine_runs WHERE routine_id = ? AND key = ?", new.routine_id, new.key)
     if known is not None:
         return Claim(known[0], repeated=True)
-    cools_until = _cools_until(routine) if new.heeds_guardrails else 0
-    not_before = max(new.due_at, cools_until, routine.backoff_until)
-    if new.heeds_guardrails and (not_before > tx.clock.now() or _runs(tx, routine.id)):
+    now = tx.clock.now()
+    late_until = _late_until(tx, routine.id)
+    cools_until = _cools_until(routine) if late_until is None else late_until
+    not_before = max(new.due_at, cools_until if new.heeds_guardrails else 0, routine.backoff_until)
+    late = not_before > now or late_until is not None
+    if new.heeds_guardrails and (late or _runs(tx, routine.id)):
         tx.run(
             "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ?"
             " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron'",
-            tx.clock.now(),
+            now,
             COALESCED,
             routine.id,
         )
-    _insert(tx, new, not_before)
+    _insert(tx, new, not_before, rests_from=max(now, not_before))
     return Claim(new.id)
+
+
+def _late_until(tx: Transaction, routine_id: str) -> int | None:
+    """Return until when a slot of the routine waits that came while it rested; None if none does."""
+    row = tx.one(
+        "SELECT max(not_before) FROM routine_runs"
+        " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron' AND not_before > due_at",
+        routine_id,
+    )
+    return None if row is None else row[0]
 
 
 def _runs(tx: Transaction, routine_id: str) -> bool:

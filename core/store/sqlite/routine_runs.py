@@ -5,6 +5,7 @@ How they are claimed is in routine_claims.py, how they are looked at in routine_
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -128,7 +129,7 @@ def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
     tx.run(
         "UPDATE routine_runs SET state = ?, lease_until = NULL, ended_at = ?, result = ?, error = ?,"
         " input_tokens = ?, output_tokens = ?, cost_micro_usd = ?, notice = ?, notice_state = ?,"
-        " notice_at = ?, menu_id = ? WHERE id = ?",
+        " notice_at = ?, menu_id = ?, missing_grants = ? WHERE id = ?",
         end.state.value,
         now,
         None if end.result is None else storable(end.result),
@@ -140,6 +141,7 @@ def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
         "none" if notice is None else "due",
         None if notice is None else end.notice_at or now,
         None if notice is None else end.menu_id,
+        storable(json.dumps(end.missing_grants)) if end.missing_grants else None,
         run_id,
     )
     _forget_old(tx, routine_id, now)
@@ -165,7 +167,15 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
         end.tested_as,
         routine_id,
     )
-    if not failed or not end.pause_after:
+    if not failed:
+        return False
+    tx.run(  # runs that were queued before it failed wait as well; those that a person asked for do not
+        "UPDATE routine_runs SET not_before = max(not_before, ?)"
+        " WHERE routine_id = ? AND state = 'waiting' AND kind <> 'manual'",
+        now + end.backoff_us,
+        routine_id,
+    )
+    if not end.pause_after:
         return False
     paused = tx.run(
         "UPDATE routines SET enabled = 0, paused_because = ?, next_slot_at = NULL"

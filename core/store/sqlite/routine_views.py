@@ -2,8 +2,12 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+import json
+
+from core.audit_chain import AuditKind
 from core.routine_run import RunStatus
 from core.store.routines import DueNotice, MenuView, NextDue, RoutineRunRow
+from core.store.sqlite.audit import record
 from core.store.sqlite.routine_runs import RUN, run_of
 from core.store.sqlite.transaction import Transaction
 
@@ -21,12 +25,17 @@ def next_due(tx: Transaction) -> NextDue:
 def due_notices(tx: Transaction, now: int) -> tuple[DueNotice, ...]:
     """See Routines.due_notices."""
     rows = tx.all(
-        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id, o.own_place"
+        "SELECT r.id, o.id, o.owner_id, o.name, o.definition, o.thread_id, r.notice, r.menu_id, o.own_place,"
+        " r.missing_grants"
         " FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         " WHERE r.notice_state = 'due' AND r.notice_at <= ? ORDER BY r.notice_at, r.id",
         now,
     )
-    return tuple(DueNotice(*row) for row in rows)
+    return tuple(DueNotice(*row[:-1], missing_grants=_grants(row[-1])) for row in rows)
+
+
+def _grants(stored: str | None) -> tuple[str, ...]:
+    return () if stored is None else tuple(json.loads(stored))
 
 
 def keep_own_place(tx: Transaction, routine_id: str, place: str) -> None:
@@ -36,12 +45,29 @@ def keep_own_place(tx: Transaction, routine_id: str, place: str) -> None:
 
 def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
     """See Routines.settle_notice."""
-    tx.run(
+    changed = tx.run(
         "UPDATE routine_runs SET notice_state = ?, notice_at = ? WHERE id = ? AND notice_state = 'due'",
         "sent" if sent else "dropped",
         tx.clock.now(),
         run_id,
     )
+    if changed:
+        _record_answer(tx, run_id)
+
+
+def _record_answer(tx: Transaction, run_id: str) -> None:
+    """Close the chain from what fired a run over its calls to what was said of it; a run without calls left
+    no records."""
+    row = tx.one(
+        "SELECT r.state, r.key, n.outbox_id FROM routine_runs r"
+        " LEFT JOIN notices n ON n.key = 'routine:' || r.id"
+        " WHERE r.id = ? AND EXISTS (SELECT 1 FROM run_steps s WHERE s.run_id = r.id AND s.kind = 'call')",
+        run_id,
+    )
+    if row is not None:
+        state, trigger, outbox_id = row
+        outbox = [] if outbox_id is None else [outbox_id]
+        record(tx, AuditKind.ANSWERED, run_id, state=state, trigger=trigger, outbox=outbox)
 
 
 def notices_sent(tx: Transaction, routine_id: str, since: int) -> int:
@@ -69,11 +95,21 @@ def menu(tx: Transaction, menu_id: str) -> MenuView | None:
     """The run whose notice has buttons of this id."""
     row = tx.one(
         "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
-        " r.input, r.result, r.error, r.input_tokens, r.output_tokens"
+        " r.input, r.result, r.error, r.input_tokens, r.output_tokens,"
+        " o.definition, r.missing_grants"
         " FROM routine_runs r JOIN routines o ON o.id = r.routine_id WHERE r.menu_id = ?",
         menu_id,
     )
     if row is None:
         return None
     run_id, routine_id, owner_id, name, enabled, state = row[:6]
-    return MenuView(run_id, routine_id, owner_id, name, bool(enabled), RunStatus(state), *row[6:])
+    return MenuView(
+        run_id,
+        routine_id,
+        owner_id,
+        name,
+        bool(enabled),
+        RunStatus(state),
+        *row[6:-1],
+        missing_grants=_grants(row[-1]),
+    )

@@ -4,8 +4,11 @@
 
 import sqlite3
 
+from core.audit_chain import AuditKind
 from core.store.codec import storable
+from core.store.effects import GrantToRoutine
 from core.store.routines import RoutineRow, RoutineStanding, RoutineText
+from core.store.sqlite.audit import record
 from core.store.sqlite.transaction import Row, Transaction
 
 ROUTINE = (
@@ -101,6 +104,32 @@ def switch(
     if not enabled:
         skip_waiting(tx, routine_id, because or PAUSED)
     return by_id(tx, routine_id)
+
+
+def grant_to(tx: Transaction, effect: GrantToRoutine, by: str) -> None:
+    """Give a routine's later runs more grants; a definition changed since is left as it is."""
+    changed = tx.run(
+        "UPDATE routines SET definition = ?, version = version + 1, updated_at = ?"
+        " WHERE id = ? AND definition = ?",
+        storable(effect.after),
+        tx.clock.now(),
+        effect.routine_id,
+        effect.before,
+    )
+    if not changed:
+        return
+    tx.changes.routines.add(effect.routine_id)
+    for grant in effect.grants:
+        tool, _, pattern = grant.partition(" ")
+        record(
+            tx,
+            AuditKind.GRANTED,
+            effect.routine_id,
+            actor=by,
+            routine=effect.routine_id,
+            tool=tool,
+            pattern=storable(pattern),
+        )
 
 
 def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:

@@ -13,7 +13,7 @@ from core.store.routines import RunSteps
 from core.store.rows import CallRow, CallState, NewCall, RunCheck
 from core.store.said_codec import said_from_columns, said_to_columns
 from core.store.sqlite.audit import hidden, record, record_end
-from core.store.sqlite.halting import use
+from core.store.sqlite.halting import paused, use
 from core.store.sqlite.people import known_user
 from core.store.sqlite.standing import in_thread
 from core.store.sqlite.steps import too_often
@@ -92,13 +92,13 @@ def mark_call(
     tx: Transaction, run_id: str, call_id: str, check: RunCheck, limits: Sequence[UseLimit]
 ) -> str | None:
     """See RunJournal.mark_run_call."""
-    owner_id, thread_id = _running(tx, run_id)
+    owner_id, thread_id, trigger = _running(tx, run_id)
     found = tx.one(
         f"SELECT {_CALL} FROM run_steps WHERE run_id = ? AND call_id = ? AND kind = 'call'", run_id, call_id
     )
     if found is None or (call := _call_of(found)).state is not CallState.INTENT:
         raise StaleTurn(f"run {run_id} has no call {call_id} that is still to be run")
-    refusal = check(call, known_user(tx, owner_id), standing(tx, owner_id, thread_id))
+    refusal = paused(tx) or check(call, known_user(tx, owner_id), standing(tx, owner_id, thread_id))
     if refusal is None and limits:
         refusal = too_often(use(tx, owner_id, call.tool, limits), call.tool)
     if refusal is None:
@@ -117,6 +117,7 @@ def mark_call(
             tool=call.tool,
             arguments=hidden(tx, call.arguments),
             run=run_id,
+            trigger=trigger,
         )
     return refusal
 
@@ -155,16 +156,16 @@ def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
 # --- what they are made of ------------------------------------------------------------------------------
 
 
-def _running(tx: Transaction, run_id: str) -> tuple[str, str | None]:
-    """The owner of a running run, and the thread its routine was made in."""
+def _running(tx: Transaction, run_id: str) -> tuple[str, str | None, str]:
+    """The owner of a running run, the thread its routine was made in, and the key of what fired it."""
     row = tx.one(
-        "SELECT o.owner_id, o.thread_id FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        "SELECT o.owner_id, o.thread_id, r.key FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         " WHERE r.id = ? AND r.state = 'running'",
         run_id,
     )
     if row is None:
         raise StaleTurn(f"run {run_id} does not run")
-    return row[0], row[1]
+    return row[0], row[1], row[2]
 
 
 def _append(tx: Transaction, run_id: str, said: Said, effect: Effect | None = None) -> None:
@@ -195,11 +196,11 @@ def _end(tx: Transaction, run_id: str, result: ToolResult) -> bool:
     _append(tx, run_id, result)
     tool, arguments, started_at, ended_at = ended
     whose = tx.one(
-        "SELECT o.owner_id, o.thread_id FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
+        "SELECT o.owner_id, o.thread_id, r.key FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         " WHERE r.id = ?",
         run_id,
     )
-    owner_id, thread_id = whose or (None, None)
+    owner_id, thread_id, trigger = whose or (None, None, None)
     record_end(
         tx,
         result,
@@ -210,6 +211,7 @@ def _end(tx: Transaction, run_id: str, result: ToolResult) -> bool:
         started_at=started_at,
         ended_at=ended_at,
         run=run_id,
+        trigger=trigger,
     )
     return True
 

@@ -10,13 +10,13 @@ from core.prompts import Option, PromptKind
 from core.store.base import RunCheck
 from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, TurnStart
 from core.store.sqlite.audit import hidden, record, record_end
-from core.store.sqlite.halting import use
+from core.store.sqlite.halting import paused, use
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of
 from core.store.sqlite.people import known_user
 from core.store.sqlite.standing import in_thread
 from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append, history
-from core.store.sqlite.turns import progress
+from core.store.sqlite.turns import events_of, progress
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
 
@@ -75,7 +75,7 @@ def mark_running(
     call = call_of(found)
     if not _may_run(call):
         raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
-    refusal = check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
+    refusal = paused(tx) or check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
     if refusal is None and limits:
         refusal = too_often(use(tx, principal_id, call.tool, limits), call.tool)
     if refusal is None:
@@ -93,6 +93,7 @@ def mark_running(
             thread_id=thread_id,
             tool=call.tool,
             arguments=hidden(tx, call.arguments),
+            events=events_of(tx, turn_id),
         )
     return refusal
 
@@ -143,12 +144,12 @@ def finish_calls(
         )
         if ended is None:
             raise StaleTurn(f"turn {turn_id} has no call {result.call_id} without an outcome")
-        _record_end(tx, thread_id, result, ended)
+        _record_end(tx, thread_id, turn_id, result, ended)
     if results:
         append(tx, thread_id, turn_id, results)
 
 
-def _record_end(tx: Transaction, thread_id: str, result: ToolResult, ended: Row) -> None:
+def _record_end(tx: Transaction, thread_id: str, turn_id: str, result: ToolResult, ended: Row) -> None:
     tool, started_at, ended_at = ended
     asked = tx.one(
         "SELECT tn.principal_id, coalesce(c.edited, e.text) FROM calls c JOIN turns tn ON tn.id = c.turn_id"
@@ -165,6 +166,7 @@ def _record_end(tx: Transaction, thread_id: str, result: ToolResult, ended: Row)
         arguments=arguments,
         started_at=started_at,
         ended_at=ended_at,
+        events=events_of(tx, turn_id),
     )
 
 

@@ -45,7 +45,7 @@ def turn_away(
 ) -> Accepted:
     """Record a refusal, and say why if it is time to."""
     if refusal.noise:
-        _count_noise(tx, event, refusal.outcome)
+        count_noise(tx, event, refusal.outcome)
         return Accepted(refusal.outcome, refusal.word, duplicate=False)
     if refusal.wrong_code:
         pairing.note_wrong_code(tx, pairing.guesser_of(event.channel, event.sender))
@@ -138,7 +138,8 @@ def _join(tx: Transaction, event: Person, known: Identity | None, join: Join, *,
     return Accepted(join.outcome, None, duplicate=False, outbox=rows)
 
 
-def _count_noise(tx: Transaction, event: Person, reason: str) -> None:
+def count_noise(tx: Transaction, event: Person, reason: str) -> None:
+    """Count an event that is not kept."""
     now = tx.clock.now()
     tx.run(
         "INSERT INTO noise (channel, address, platform_user_id, reason, seen, first_at, last_at)"

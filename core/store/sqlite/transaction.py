@@ -35,7 +35,8 @@ class Policy:
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """A unit's hands on the database. Never kept beyond the unit. `changes`: what onlookers are told of;
-    `chain`: what seals the audit's records."""
+    `chain`: what seals the audit's records; `event`: the key of the inbound event that is being accepted,
+    which those records name."""
 
     connection: sqlite3.Connection
     clock: Clock
@@ -43,6 +44,13 @@ class Transaction:
     policy: Policy
     changes: ChangeLog = field(default_factory=ChangeLog)
     chain: ChainKeys = field(default_factory=PassingKeys)
+    event: str | None = None
+
+    def accepting(self, event_key: str) -> "Transaction":
+        """Return the same transaction for what follows from an inbound event."""
+        return Transaction(
+            self.connection, self.clock, self.ids, self.policy, self.changes, self.chain, event_key
+        )
 
     def one(self, sql: str, *parameters: Any) -> Row | None:
         """The statement's first row."""

@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
+from core.ports import OutboxRow
 from core.store.rows import CallState, Draft, TurnFinished, TurnState
 from core.store.sqlite.audit import record
 from core.store.sqlite.feed import put_messages
@@ -13,7 +14,7 @@ from core.store.sqlite.previews import enqueue_instead
 from core.store.sqlite.replies import as_replies
 from core.store.sqlite.transaction import Row, Transaction
 from core.store.sqlite.transcript import append
-from core.store.sqlite.turns import require_running, start_next
+from core.store.sqlite.turns import events_of, require_running, start_next
 from core.transcript import AssistantSaid, Note, ResultStatus, Said, ToolResult
 
 CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
@@ -40,8 +41,10 @@ def finish(
 ) -> TurnFinished:
     """See Store.finish_turn_and_enqueue."""
     thread_id = require_running(tx, turn_id)
-    end_turn(tx, thread_id, turn_id, state, answer, error)
+    called = end_turn(tx, thread_id, turn_id, state, answer, error)
     rows = enqueue_instead(tx, turn_id, as_replies(tx, turn_id, messages), send_now=send_now)
+    if called:
+        _record_answer(tx, thread_id, turn_id, state, rows)
     if answer is None:
         put_messages(tx, thread_id, rows, turn_id)
     return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
@@ -54,17 +57,22 @@ def end_turn(
     state: TurnState,
     answer: AssistantSaid | None = None,
     error: str | None = None,
-) -> None:
-    """End an active turn: calls without an outcome get one, then comes the answer, or why there is none."""
-    open_calls = tx.all(
-        "SELECT id, state, tool FROM calls WHERE turn_id = ? AND state <> 'ended' ORDER BY seq", turn_id
-    )
+) -> bool:
+    """End an active turn: calls without an outcome get one, then comes the answer, or why there is none.
+
+    Returns whether the turn made any calls: then its end is part of what the audit says of them.
+    """
+    calls = tx.all("SELECT id, state, tool FROM calls WHERE turn_id = ? ORDER BY seq", turn_id)
+    open_calls = [call for call in calls if call[1] != CallState.ENDED]
     said: list[Said] = [_result_at_end(row) for row in open_calls]
     for call_id, call_state, tool in open_calls:
         unknown = call_state == CallState.UNKNOWN
         status = ResultStatus.UNKNOWN if unknown else ResultStatus.CANCELLED
         tx.run("UPDATE calls SET state = 'ended', status = ? WHERE id = ?", status.value, call_id)
-        record(tx, AuditKind.ENDED, call_id, thread_id=thread_id, tool=tool, status=status.value)
+        events = events_of(tx, turn_id)
+        record(
+            tx, AuditKind.ENDED, call_id, thread_id=thread_id, tool=tool, status=status.value, events=events
+        )
     if answer is not None:
         said.append(answer)
     elif state in ENDED_WITHOUT_ANSWER:
@@ -80,6 +88,22 @@ def end_turn(
         now,
         now,
         turn_id,
+    )
+    return bool(calls)
+
+
+def _record_answer(
+    tx: Transaction, thread_id: str, turn_id: str, state: TurnState, rows: Sequence[OutboxRow]
+) -> None:
+    """Close the chain from the messages a turn answers over its calls to what was said in reply."""
+    record(
+        tx,
+        AuditKind.ANSWERED,
+        turn_id,
+        thread_id=thread_id,
+        state=state.value,
+        events=events_of(tx, turn_id),
+        outbox=[row.id for row in rows],
     )
 
 

@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+import json
 from collections.abc import Sequence
 
 from core.errors import StaleTurn
@@ -60,9 +61,11 @@ def start_turn(
     channel: str,
     address: Address,
     reply_to: MessageRef | None = None,
+    *,
+    events: Sequence[str],
 ) -> TurnStart:
     """Start a turn on a thread without an active one; it answers to the address given, as a reply to that
-    message if there is one."""
+    message if there is one. `events`: the keys of the messages it answers."""
     now = tx.clock.now()
     row = tx.one(
         "UPDATE threads SET last_turn = last_turn + 1, last_seq = last_seq + ?, last_active_at = ?,"
@@ -78,8 +81,8 @@ def start_turn(
     first_seq = last_seq - len(inputs) + 1
     tx.run(
         "INSERT INTO turns (id, thread_id, number, principal_id, state, attempts, first_seq, last_seq,"
-        " budget_from, running_since, created_at, reply_to)"
-        " VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?, ?)",
+        " budget_from, running_since, created_at, reply_to, events)"
+        " VALUES (?, ?, ?, ?, 'running', 1, ?, ?, ?, ?, ?, ?, ?)",
         turn_id,
         on.id,
         number,
@@ -90,6 +93,7 @@ def start_turn(
         now,
         now,
         reply_to,
+        json.dumps(events),
     )
     entries = write(tx, on.id, turn_id, first_seq, inputs)
     return TurnStart(
@@ -141,10 +145,17 @@ def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | Non
         taken.channel,
         taken.address,
         taken.reply_to,
+        events=taken.keys,
     )
     for event_id in taken.ids:
         tx.run("UPDATE inbox SET outcome = ?, turn_id = ? WHERE id = ?", outcome_of(start), turn_id, event_id)
     return start
+
+
+def events_of(tx: Transaction, turn_id: str) -> list[str]:
+    """Return the keys of the messages a turn answers."""
+    row = tx.one("SELECT events FROM turns WHERE id = ?", turn_id)
+    return [] if row is None else json.loads(row[0])
 
 
 def outcome_of(start: TurnStart) -> str:

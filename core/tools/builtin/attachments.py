@@ -15,6 +15,7 @@ from pydantic import Field
 
 from core.errors import AttachmentTooLarge, ChannelError, NobodyToTell, ToolDenied, ToolFailed
 from core.messages import Attachment, File, Markdown, Message
+from core.names import folded, quoted
 from core.safety.paths import PathGuard, Place
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.builtin.file_writing import discard, draft_of, to_its_end, write_draft
@@ -146,10 +147,10 @@ class _Attached:
             return found, await self._fetching().fetch(thread.channel, found, limit_bytes)
         except AttachmentTooLarge as error:
             raise ToolFailed(
-                f"{found.name} is larger than the {limit_bytes} bytes this tool takes."
+                f"{quoted(found.name)} is larger than the {limit_bytes} bytes this tool takes."
             ) from error
         except ChannelError as error:
-            raise ToolFailed(f"{found.name} cannot be fetched: {error}") from error
+            raise ToolFailed(f"{quoted(found.name)} cannot be fetched: {error}") from error
 
     async def _find(self, thread_id: str, name: str | None) -> Attachment:
         entries = await self._conversations.entries(thread_id, ENTRIES_LOOKED_AT)
@@ -161,9 +162,9 @@ class _Attached:
         ]
         if not files:
             raise ToolFailed("No file was attached in this conversation.")
-        found = next((file for file in files if name in {None, file.name}), None)
+        found = next((file for file in files if name in {None, file.name, folded(file.name)}), None)
         if found is None:
-            names = ", ".join(dict.fromkeys(file.name for file in files[:20]))
+            names = ", ".join(dict.fromkeys(quoted(file.name) for file in files[:20]))
             raise ToolFailed(f"No file of that name was attached here; there are: {names}")
         return found
 

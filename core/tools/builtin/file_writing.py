@@ -16,10 +16,12 @@ from pydantic import Field
 from core.errors import InvalidArguments, ToolFailed
 from core.safety.digests import file_digest
 from core.safety.paths import PathGuard, Place
+from core.safety.written_places import WrittenPlace, written_place
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.builtin.files import text_of
 from core.tools.definition import tool
 
+RUN_UNSEEN = "Programs may run what is written there, without anybody naming it."
 WRITE_LIMIT_BYTES = 5_000_000
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMITS = use_limits(per_minute=20, per_hour=200)
@@ -95,13 +97,20 @@ def _delete_tool(guard: PathGuard) -> Tool:
 
 
 def _write_rating(guard: PathGuard) -> Callable[[Arguments], Risk]:
-    """An "always" covers the one file. A name that would read as a pattern for others gets none."""
+    """An "always" covers the one file, where it is a document. A name that would read as a pattern for others
+    gets none; nor does one that stands for another place by now."""
 
     def rate(arguments: Arguments) -> Risk:
         path = str(arguments.get("path", ""))
         blocked = guard.refusal(path)
-        name = None if blocked else guard.name(path)
-        return Risk(Requirement.ASK, pattern=name if name and "*" not in name else None, blocked=blocked)
+        if blocked:
+            return Risk(Requirement.ASK, blocked=blocked)
+        name = guard.name(path)
+        place = written_place(name)
+        if place is WrittenPlace.RUN_UNSEEN or guard.runs_or_leads_elsewhere(path):
+            return Risk(Requirement.ALWAYS_ASK, reason=RUN_UNSEEN)
+        named = place is WrittenPlace.DOCUMENT and "*" not in name
+        return Risk(Requirement.ASK, pattern=name if named else None)
 
     return rate
 

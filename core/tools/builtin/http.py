@@ -55,12 +55,13 @@ def http_tool(guard: NetworkGuard, tls: Callable[[], ssl.SSLContext]) -> Tool:
         """Send one request to a public web address and return status and content; pages come as plain text.
 
         Private and local addresses cannot be reached, unless the operator opened one. A GET without headers
-        and login follows redirects.
+        and login follows redirects. Requests that may change something carry an Idempotency-Key of the hub's.
         """
         request = _request(guard, url, method, headers, body)
         if not clients:
             clients.append(await asyncio.to_thread(_client, guard, tls))
-        answer = await clients[0].fetch(request, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
+        sent = request.with_idempotency_key(call.idempotency_key)
+        answer = await clients[0].fetch(sent, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
         return await asyncio.to_thread(_told, answer)
 
     return http

@@ -4,24 +4,36 @@ Nothing a command starts outlives the call (see core.tools.child for how it begi
 """
 
 import os
-import signal
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from core.errors import ToolTimeout
+from core.errors import InvalidArguments, OutcomeUnknown, ToolFailed, ToolTimeout
 from core.safety.limits import HeadAndTail
-from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, UseLimit, use_limits
+from core.tool import (
+    Arguments,
+    CallContext,
+    CallPlan,
+    Data,
+    Effect,
+    Requirement,
+    Risk,
+    Tool,
+    UseLimit,
+    use_limits,
+)
 from core.tools.child import GatedChild
 from core.tools.definition import tool
 from core.tools.orphans import Orphans
-from core.tools.processes import MARKER, process_info
+from core.tools.plan_message import Command, one_program
+from core.tools.processes import IDEMPOTENCY_VARIABLE, MARKER, process_info
 
 if TYPE_CHECKING:
     from core.safety.paths import PathGuard
-    from core.safety.shell import ClosedPlaces
+    from core.safety.shell.plan import Plan
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 TOOL_TIMEOUT_S = 120.0
@@ -54,39 +66,24 @@ _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROM
 
 def shell_tool(
     environment: Mapping[str, str],
-    workspace: Path | None = None,
+    workspace: Path,
     closed: Collection[Path] = (),
     limits: tuple[UseLimit, ...] = LIMITS,
 ) -> Tool:
-    """The tool, given the hub's own environment; commands see only its harmless names. A command that may
-    touch what is `closed` asks every time. `limits`: how often a person may use it.
+    """Return the tool, given the hub's own environment, of which commands see only the harmless names.
 
-    Commands run under bash where there is one, because command lines are rated by bash's grammar.
+    `closed`: what no command line touches without being asked about. `limits`: how often a person may use it.
+
+    Plain lines are run from their argv. The rest runs under bash where there is one, or else under sh.
     """
-    safe = safe_environment(environment)
-    orphans = Orphans()
-    shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
-
-    def rate(arguments: Arguments) -> Risk:
-        if workspace is None:
-            return rate_shell(arguments)
-        return rate_shell(arguments, _closed_places(workspace, closed, safe), guard(workspace))
-
-    def scripts(arguments: Arguments) -> Mapping[str, str]:
-        return digests_of_scripts(arguments, guard(workspace)) if workspace is not None else {}
-
-    def guard(root: Path) -> "PathGuard":
-        from core.safety.paths import PathGuard  # see rate_shell
-
-        return PathGuard(root, closed)
+    runner = _Runner(safe_environment(environment), workspace, closed)
 
     @tool(
         name="shell",
         requirement=Requirement.ASK,
         effect=Effect.EFFECT,
         data=Data.SHARED,
-        rate=rate,
-        digests=None if workspace is None else scripts,
+        plan=runner.plan,
         timeout_s=TOOL_TIMEOUT_S,
         limits=limits,
     )
@@ -100,20 +97,70 @@ def shell_tool(
         It has no input and no terminal; stdout and stderr come back together. When the command ends,
         everything it left running in the background is ended too.
         """
-        limit_s = min(float(timeout_s), call.deadline_s * _OWN_SHARE_OF_DEADLINE)
-        argv = [shell, "-c", command]
-        return await _run(call, argv, {**safe, MARKER: call.idempotency_key}, limit_s, orphans)
+        return await runner.plan({"command": command, "timeout_s": timeout_s}).run(call)
 
     return run_shell
 
 
-def _closed_places(
-    workspace: Path, closed: Collection[Path], environment: Mapping[str, str]
-) -> "ClosedPlaces":
-    from core.safety.shell import ClosedPlaces  # see rate_shell
+class _Runner:
+    """Makes plans of command lines, and carries them out."""
 
-    known = [str(path.absolute()) for path in (*closed, *(path.resolve() for path in closed))]
-    return ClosedPlaces(str(workspace.absolute()), known, environment.get("HOME", ""))
+    def __init__(self, environment: Mapping[str, str], workspace: Path, closed: Collection[Path]) -> None:
+        self._environment = environment
+        self._workspace = workspace.absolute()
+        self._closed = closed
+        self._orphans = Orphans()
+        self._shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
+
+    def plan(self, arguments: Arguments) -> CallPlan:
+        """Return what a call comes to in the workspace as it is.
+
+        Raises InvalidArguments for a line that can't be carried out.
+        """
+        from core.safety.shell import Level, judge  # its patterns: 1 MB, of no use before there is a command
+        from core.tools.builtin.named_files import named_files
+
+        line, guard = str(arguments["command"]), self._guard()
+        try:
+            rating = judge(line, guard, self._environment.get("HOME", ""))
+        except ToolFailed as failed:
+            there = self._workspace.is_dir()
+            raise InvalidArguments(
+                str(failed) if there else f"The workspace {self._workspace} is not a directory."
+            ) from failed
+        known = rating.level is Level.LOW
+        digests = rating.digests if known else {**named_files(line, rating.plan, guard), **rating.digests}
+        plan = one_program(self._shell, "-c", line) if rating.plan is None else rating.plan
+        return CallPlan(
+            Risk(
+                Requirement.ASK if known else Requirement.ALWAYS_ASK,
+                pattern=rating.pattern,
+                blocked=rating.blocked,
+                reason=rating.reason,
+                needs=rating.needs,
+            ),
+            run=partial(self._run, plan, float(arguments["timeout_s"])),
+            shown=rating.shown,
+            digests=digests,
+        )
+
+    def _guard(self) -> "PathGuard":
+        from core.safety.paths import PathGuard
+
+        return PathGuard(self._workspace, self._closed)
+
+    async def _run(self, plan: "Plan", timeout_s: float, call: CallContext) -> str:
+        from core.safety.shell import outside_path
+
+        environment = {
+            **self._environment,
+            "PATH": outside_path(self._environment["PATH"], self._guard()) or os.defpath,
+            MARKER: call.idempotency_key,
+            IDEMPOTENCY_VARIABLE: call.idempotency_key,
+        }
+        limit_s = min(timeout_s, call.deadline_s * _OWN_SHARE_OF_DEADLINE)
+        command = Command(plan, str(self._workspace), environment, self._closed)
+        return await _carried_out(command, call, limit_s, self._orphans)
 
 
 def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -122,36 +169,9 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept, **_QUIET}
 
 
-def rate_shell(
-    arguments: Arguments, closed: "ClosedPlaces | None" = None, guard: "PathGuard | None" = None
-) -> Risk:
-    """The risk of the command line a call asks for. With a `guard` what "always" would cover holds as long as
-    the files that the line runs are what they are now."""
-    from core.safety.shell import rate_command_line  # its parser: 1 MB, of no use before there is a command
-
-    rating = rate_command_line(str(arguments.get("command", "")), closed)
-    requirement = Requirement.ALWAYS_ASK if rating.high else Requirement.ASK
-    pattern = rating.pattern
-    if guard is not None and pattern is not None and rating.runs and not rating.high:
-        from core.tools.builtin.scripts import as_they_are  # few lines run files
-
-        pattern = as_they_are(pattern, rating.runs, guard)
-    return Risk(requirement, pattern=pattern, blocked=rating.blocked, reason=rating.reason)
-
-
-def digests_of_scripts(arguments: Arguments, guard: "PathGuard") -> Mapping[str, str]:
-    """See scripts.digests_of."""
-    from core.safety.shell import rate_command_line
-    from core.tools.builtin.scripts import digests_of
-
-    return digests_of(rate_command_line(str(arguments.get("command", ""))).runs, guard)
-
-
-async def _run(
-    call: CallContext, argv: list[str], environment: dict[str, str], limit_s: float, orphans: Orphans
-) -> str:
+async def _carried_out(command: Command, call: CallContext, limit_s: float, orphans: Orphans) -> str:
     output = HeadAndTail(OUTPUT_LIMIT_BYTES)
-    child = GatedChild(argv, environment, call.workspace, output, call.idempotency_key, orphans)
+    child = GatedChild(command, output, call.idempotency_key, orphans)
     try:
         await child.listen()
         await call.process_started(process_info(child.pid))
@@ -161,10 +181,8 @@ async def _run(
         await child.end()
     if not in_time:
         raise ToolTimeout(f"Stopped after {limit_s:g} s. Output so far:\n{child.output.text()}")
-    return _report(child.exit_code, child.output.text())
-
-
-def _report(exit_code: int, output: str) -> str:
-    if exit_code < 0:
-        return f"ended by signal {-exit_code} ({signal.strsignal(-exit_code)})\n{output}"
-    return f"exit code: {exit_code}\n{output}"
+    if child.exit_code < 0:
+        raise OutcomeUnknown(
+            f"Ended from outside by signal {-child.exit_code}. Output so far:\n{child.output.text()}"
+        )
+    return f"exit code: {child.exit_code}\n{child.output.text()}"

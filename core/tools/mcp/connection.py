@@ -14,6 +14,10 @@ ANSWER_LIMIT_EVENTS = 1_000
 """Of what comes before an answer, where that comes with it."""
 
 
+IDEMPOTENCY_META = "hubbub/idempotency-key"
+"""Name of the idempotency key in a call's `_meta`."""
+
+
 class ServerFailed(Exception):
     """The server cannot be worked with; the message says why, in our words, never in the server's."""
 
@@ -43,9 +47,9 @@ class Connection(Protocol):
         """All it lists, or the first hundreds. Raises ServerFailed."""
         ...
 
-    async def call(self, tool: str, arguments: Arguments) -> Reply:
-        """Call a tool by the server's own name. Raises NotCalled, and ServerFailed: then it may have been
-        carried out.
+    async def call(self, tool: str, arguments: Arguments, idempotency_key: str) -> Reply:
+        """Call a tool by the server's own name; the key goes with it as `IDEMPOTENCY_META`. Raises NotCalled,
+        and ServerFailed: then it may have been carried out.
 
         Cancelling it ends what can be ended: a child is killed, since nothing else is certain to stop it.
         """

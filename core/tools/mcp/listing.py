@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from core.errors import InvalidArguments
+from core.names import folded
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
 from core.tools.mcp.judging import Judge, judge_of
@@ -150,16 +151,16 @@ def _built(one: Listed, name: str, terms: Terms, run: Run, *, judged: bool) -> T
 
     tool = Tool(
         name=name,
-        description=f"{_description(one)} (from {terms.server})",
+        description=f"{_description(one)} (from {folded(terms.server)})",
         parameters=parameters,
         validate=validate,
         run=run_it,
         requirement=requirement,
         effect=own.effect or Effect.EFFECT,
         data=Data.SHARED,
-        rate=lambda _: Risk(requirement, pattern=f"as described in {definition[:8]}"),
+        rate=lambda _: Risk(requirement, pattern=f"as described in {definition}"),
         timeout_s=own.timeout_s or terms.timeout_s,
-        version=int(definition[:12], 16),
+        version=int(definition, 16),
         users=terms.users,
     )
     return tool
@@ -198,7 +199,7 @@ def _judge(what: str, schema: Mapping[str, Any], *, judged: bool) -> Judge:
 
 
 def _description(one: Listed) -> str:
-    text = sanitise(one.description).strip() or one.name
+    text = sanitise(one.description).strip() or folded(one.name)
     return text if len(text) <= DESCRIPTION_CHARS else f"{text[:DESCRIPTION_CHARS]}…"
 
 

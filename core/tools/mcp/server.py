@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from core.clock import Clock
 from core.errors import ToolFailed
+from core.off_loop import off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
 from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, Reply, ServerFailed
@@ -179,7 +180,7 @@ class McpServer:
                 # The next hub ends the server before anybody is asked what became of the call.
                 await call.process_started(connection.process)
             try:
-                reply = await connection.call(listed.name, arguments)
+                reply = await connection.call(listed.name, arguments, call.idempotency_key)
             except NotCalled as error:
                 raise ToolFailed(f"The server {self.name} cannot be reached: {error}.") from error
             except ServerFailed as error:
@@ -187,7 +188,7 @@ class McpServer:
                     f"{error}. Whether the call was carried out is not known; do not repeat it unasked."
                 ) from error
         if reply.failed:
-            raise ToolFailed(sanitise(reply.text))
+            raise ToolFailed(await off_loop(len(reply.text), lambda: sanitise(reply.text)))
         return await asyncio.to_thread(self._judged, reply, judge) if judge is not None else reply.text
 
     def _judged(self, reply: Reply, judge: Judge) -> str:

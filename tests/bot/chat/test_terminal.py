@@ -56,15 +56,17 @@ class MemoryTalk:
         self._feed = Feed()
         self._more = asyncio.Condition()
         self.done: list[object] = []
+        self.withheld: set[str] = set()
 
     def put(self, *events: Event) -> None:
         """The hub does these."""
         for event in events:
             self._feed.put(event)
 
-    async def say(self, text: str) -> None:
+    async def say(self, text: str) -> bool:
         """See Talk."""
         await self._did(text)
+        return text not in self.withheld
 
     async def decide(self, prompt_id: str, choice: int) -> str:
         """See Talk."""
@@ -231,7 +233,12 @@ async def test_a_credential_that_is_asked_for_is_neither_echoed_nor_in_the_histo
         at.types("swordfish 12\r")
         await at.talk.did("before", "swordfish 12")
         await at.screen.shows("•••")
+        at.talk.withheld.add("hunter 22")
+        at.talk.put(Settled("s", "Stopped"))
+        at.types("hunter 22\r")
+        await at.talk.did("before", "swordfish 12", "hunter 22")
     assert "before" in (tmp_path / HISTORY_NAME).read_text()
+    assert "hunter" not in (tmp_path / HISTORY_NAME).read_text()
     assert "swordfish" not in (tmp_path / HISTORY_NAME).read_text()
 
 

@@ -8,6 +8,7 @@ from bot.chat.talk import (
     CardChoice,
     Cut,
     Event,
+    Moved,
     Rested,
     Resumed,
     Said,
@@ -93,6 +94,17 @@ def test_a_card_is_shown_once_with_its_keys_until_it_is_settled() -> None:
     assert stays(view, Settled(APPROVAL.prompt_id, "Denied by Ann")) == "┗ Denied by Ann\n\n"
     assert stays(view, Settled(APPROVAL.prompt_id, "Denied by Ann")) == ""
     assert view.card is None
+
+
+def test_no_key_answers_a_card_of_a_conversation_that_was_left() -> None:
+    view = View()
+    stays(view, Began(), Wrote("t", 0, "Hel"), Asked(APPROVAL))
+    assert stays(view, Moved(), columns=200) == (
+        "1 question waits in the conversation you left: answer in the console, or with /approve or /deny"
+        f" and the ID ({APPROVAL.prompt_id}).\n\n"
+    )
+    assert (view.card, view.running, changes(view)) == (None, False, "")
+    assert stays(view, Moved()) == ""
 
 
 def test_keys_are_letters_for_known_answers_and_numbers_for_others() -> None:

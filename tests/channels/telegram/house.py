@@ -16,8 +16,9 @@ from bot.platforms import readable_files
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from channels.telegram.channel import TelegramChannel
-from channels.telegram.client import Timeouts
+from channels.telegram.timeouts import Timeouts
 from core.clock import SECOND_US
+from core.safety.paths import PathGuard
 from tests.channels.memory import MemoryInbox, MemoryOutbox, Watched
 from tests.patience import PATIENCE_S
 from tests.simulators.telegram import TelegramSimulator
@@ -97,7 +98,7 @@ def channel(
     timeouts: Timeouts | None = None,
     files: Path | None = None,
 ) -> TelegramChannel:
-    read_file = None if files is None else readable_files(files)
+    read_file = None if files is None else readable_files(PathGuard(files))
     return TelegramChannel("tg", token, sim.url, clock, COMMANDS, timeouts=timeouts, read_file=read_file)
 
 

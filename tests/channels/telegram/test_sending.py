@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from channels.supervisor import Phase
-from channels.telegram.client import Timeouts
+from channels.telegram.timeouts import Timeouts
 from core.errors import AttachmentTooLarge
 from core.messages import Address, Choice, File, InboundMessage, Message, MessageRef, Moved, Plain
-from core.ports import SendState
+from core.ports import KnownMessage, SendState
 from tests.channels.memory import MemoryOutbox
-from tests.channels.telegram.house import TOKEN, House, open_house, simulated_telegram
+from tests.channels.telegram.house import SPEED, TOKEN, House, open_house, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.people_files import PHOTO
 
@@ -57,7 +57,34 @@ async def test_429_is_obeyed_and_costs_neither_message_nor_order() -> None:
         assert house.outbox.row(1).repeats == 0
 
 
-async def test_a_message_taken_but_not_answered_is_repeated_once_and_marked() -> None:
+async def test_a_message_taken_but_not_answered_is_found_once_it_must_have_arrived() -> None:
+    async with simulated_telegram() as sim, open_house(sim) as house:
+        await meet(house)
+        house.outbox.earlier = (KnownMessage(Address("7"), f"{1:020d}", 0),)
+        sim.fail("drop", method="sendMessage", when="after", count=1)
+        house.outbox.enqueue("7", "hello")
+        house.outbox.enqueue("7", "next")
+        await house.outbox.settled()
+        assert said(sim) == ["hello", "next"]
+        assert [house.outbox.row(n).repeats for n in (1, 2)] == [0, 0]
+        (looked, *_), (sent, *_) = sim.requests("editMessageReplyMarkup"), sim.requests("sendMessage")
+        # The hub counts its 30 s from when it made the request, which is before the request arrived.
+        assert looked.received_at - sent.received_at >= 15 / SPEED
+
+
+async def test_a_part_taken_but_not_answered_is_found_and_the_others_follow() -> None:
+    async with simulated_telegram() as sim, open_house(sim) as house:
+        await meet(house)
+        house.outbox.earlier = (KnownMessage(Address("7"), f"{1:020d}", 0),)
+        sim.fail("drop", method="sendMessage", when="after", skip=1, count=1)
+        house.outbox.enqueue("7", "x" * 10_000)
+        await house.outbox.settled()
+        assert [len(text) for text in said(sim)] == [4096, 4096, 1808]
+        row = house.outbox.row(1)
+        assert (row.state, row.repeats, len(set(row.refs))) == (SendState.SENT, 0, 3)
+
+
+async def test_a_message_of_which_nothing_can_be_found_is_repeated_once_and_marked() -> None:
     async with simulated_telegram() as sim, open_house(sim) as house:
         await meet(house)
         sim.fail("drop", method="sendMessage", when="after", count=1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +88,12 @@ async def test_an_answer_grows_in_one_message_and_ends_as_the_model_wrote_it(sta
     assert (ended.id, ended.text) == (growing.id, words)
 
 
+def ran(directory: Path) -> list[str]:
+    """What the call left on disk, a word for each time it ran."""
+    log = directory / "workspace" / "log"
+    return log.read_text().split() if log.exists() else []
+
+
 async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Stage) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
@@ -97,32 +104,37 @@ async def test_a_prompt_is_answered_by_its_button_once_and_says_so(stage: Stage)
     assert "pproved" in stage.shown()[0].text
 
 
-async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Stage) -> None:
+async def test_a_denied_call_does_not_run_and_the_model_is_told(stage: Stage, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     await stage.presses(card, 1)
     await stage.hears("denied")
+    assert ran(tmp_path) == []
 
 
 @pytest.mark.point("company")
-async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Stage) -> None:
+async def test_a_strangers_press_changes_nothing_and_is_answered(stage: Stage, tmp_path: Path) -> None:
     stage.in_company()
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     assert await stage.presses(card, 0, stranger=True)
     assert stage.shown()[0].buttons
+    assert ran(tmp_path) == []
     await stage.presses(card, 0)
     await stage.hears("Done:")
+    assert ran(tmp_path) == ["ran"]
 
 
-async def test_a_prompt_works_after_a_restart(stage: Stage) -> None:
+async def test_a_prompt_works_after_a_restart(stage: Stage, tmp_path: Path) -> None:
     stage.says("please run: echo ran >> log")
     card = await stage.hears("May I run")
     await stage.settled()
     await stage.stop()
     await stage.start()
+    assert ran(tmp_path) == []
     await stage.presses(card, 0)
     await stage.hears("Done:")
+    assert ran(tmp_path) == ["ran"]
 
 
 @pytest.mark.point("rates")

@@ -21,6 +21,7 @@ from core.store.effects import (
 )
 from core.store.kept import SealedSecret
 from core.store.keys import KeyKind
+from core.store.rows import TurnState
 from core.tool import Effect
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role
@@ -98,6 +99,18 @@ async def test_a_call_that_ends_with_its_turn_is_recorded(world: World) -> None:
     assert (row.kind, json.loads(row.detail)["status"]) == ("ended", "cancelled")
 
 
+@pytest.mark.parametrize("state", [TurnState.FAILED, TurnState.STOPPED])
+async def test_what_a_person_was_told_of_a_turn_without_an_answer_is_recorded(
+    world: World, state: TurnState
+) -> None:
+    start = await world.turn()
+    await world.call(start)
+    await world.finish(start, None, world.draft("it went wrong"), state=state)
+    (row,) = await about(world, start.turn_id)
+    assert (row.kind, json.loads(row.detail)["state"]) == ("answered", state.value)
+    assert len(json.loads(row.detail)["outbox"]) == 1
+
+
 async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
@@ -108,6 +121,19 @@ async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world:
     assert (row.kind, row.actor) == ("edited", "ada")
     assert len(json.loads(row.detail)["arguments"]) == 64
     assert "hunter2" not in row.detail
+
+
+async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    prompt = await world.ask(start, call_id)
+    edited = EditedCall(prompt, prompt.binding, '{"command": "ls"}')
+    close = ClosePrompt(prompt.id, Option.APPROVE, "approved", plain("approved"))
+    await world.rule(EditCall(edited, None), close)
+    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
+    await world.store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
+    said = {row.kind: json.loads(row.detail) for row in await about(world, prompt.id, call_id)}
+    assert said["edited"]["arguments"] == said["started"]["arguments"] == said["ended"]["arguments"]
 
 
 async def test_what_is_taken_back_leaves_no_record(world: World) -> None:

@@ -47,7 +47,7 @@ async def test_parts_of_an_album_wait_for_each_other_and_are_one_input(world: Wo
     assert second.wait_until == world.clock.now()
     started = await world.store.start_waiting(first.thread_id, "turn")
     assert started is not None
-    lines = "".join(f"\n[Attached file: {n}.jpg, image/jpeg, 2 kB]" for n in (1, 2))
+    lines = "".join(f'\n[Attached file: "{n}.jpg", image/jpeg, 2 kB]' for n in (1, 2))
     album, last = await world.said(started)
     assert isinstance(album, UserSaid)
     assert (album.text, [file.name for file in album.attachments]) == ("look" + lines, ["1.jpg", "2.jpg"])
@@ -69,7 +69,7 @@ async def test_an_open_album_holds_back_what_is_behind_it_and_nothing_before(wor
     last = await world.store.start_waiting(running.thread.id, "turn")
     assert last is not None
     assert [said.text for said in await world.said(last) if isinstance(said, UserSaid)][-2:] == [
-        "[Attached file: 1.jpg, image/jpeg, 2 kB]",
+        '[Attached file: "1.jpg", image/jpeg, 2 kB]',
         "third",
     ]
 

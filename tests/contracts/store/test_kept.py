@@ -3,7 +3,8 @@
 import pytest
 
 from core.store.kept import Document
-from core.tool import use_limits
+from core.store.rows import CallState
+from core.tool import TOOLS_PAUSED, use_limits
 from tests.contracts.store.world import ADA, BEN, World
 
 
@@ -72,6 +73,16 @@ async def test_tools_are_halted_until_they_are_let_go(world: World) -> None:
     assert await world.store.halt_tools("ada", halted=False)
     assert not await world.store.halt_tools("ada", halted=False)
     assert not await world.store.tools_halted()
+
+
+async def test_no_call_is_marked_running_while_tools_are_halted(world: World) -> None:
+    start = await world.turn()
+    (call_id,) = await world.call(start)
+    await world.store.halt_tools("ada", halted=True)
+    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) == TOOLS_PAUSED
+    assert await world.states(start) == [CallState.INTENT]
+    await world.store.halt_tools("ada", halted=False)
+    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
 
 
 # --- use ----------------------------------------------------------------------------------------------------

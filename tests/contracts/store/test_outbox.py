@@ -146,3 +146,69 @@ async def test_deliveries_tell_how_it_went(world: World) -> None:
         ("failed", 0, 0, "blocked by the person"),
         ("ambiguous", 0, 1, "timeout"),
     ]
+
+
+# --- what is known around a request that went unanswered --------------------------------------------------
+
+
+async def test_around_a_request_is_what_was_known_when_it_was_made(world: World) -> None:
+    first, lost, after = [await world.put_out(text) for text in ("first", "lost", "after")]
+    await delivered(world, first)
+    world.clock.advance(1)
+    await world.store.claim_outbox(lost.id)
+    asked_at = world.clock.now()
+    world.clock.advance(1)
+    await delivered(world, after)
+    await world.say("later", order=77)
+    await world.store.mark_ambiguous(lost.id, "no answer", asked_at)
+    around = await world.store.surroundings(lost.id)
+    earlier, later = ({known.order_key for known in some} for some in (around.earlier, around.later))
+    assert (around.row.id, around.asked_by) == (lost.id, asked_at)
+    assert f"order of ref {first.id}" in earlier
+    assert later == {f"order of ref {after.id}", "0000000077"}
+    assert earlier.isdisjoint(later)
+    assert around.shown == {f"ref {first.id}", f"ref {after.id}"}
+
+
+async def test_the_parts_before_it_are_from_before_a_request(world: World) -> None:
+    lost, other = await world.put_out("lost"), await world.put_out("other")
+    await world.store.claim_outbox(lost.id)
+    world.clock.advance(1)
+    await delivered(world, other)
+    world.clock.advance(1)
+    await world.store.record_part_sent(lost.id, posted("one"), last=False)
+    await world.store.mark_ambiguous(lost.id, "no answer")
+    around = await world.store.surroundings(lost.id)
+    assert {"order of one", f"order of ref {other.id}"} <= {known.order_key for known in around.earlier}
+    assert around.asked_by == world.clock.now()
+
+
+async def test_rows_of_which_nobody_knows_whether_they_are_shown_are_told(world: World) -> None:
+    lost, queued, sending, unclear, repeated = [await world.put_out(text) for text in "abcde"]
+    await world.store.claim_outbox(sending.id)
+    for row in (lost, unclear, repeated):
+        await world.store.claim_outbox(row.id)
+        await world.store.mark_ambiguous(row.id, "no answer")
+    await world.store.claim_outbox(repeated.id)
+    await world.store.record_part_sent(repeated.id, posted("one"), last=False)
+    await world.store.record_part_sent(repeated.id, posted("two"), last=True)
+    await world.store.record_part_sent(unclear.id, posted("three"), last=False)
+    await world.store.mark_ambiguous(unclear.id, "no answer again")
+    around = await world.store.surroundings(lost.id)
+    assert [(other.row.id, other.open, other.parts) for other in around.uncertain] == [
+        (sending.id, False, (0,)),
+        (unclear.id, True, (1,)),
+        (repeated.id, False, (0,)),
+    ]
+    assert queued.id not in {other.row.id for other in around.uncertain}
+
+
+async def test_a_part_that_was_found_is_kept_and_no_repeat(world: World) -> None:
+    row = await world.put_out()
+    await world.store.claim_outbox(row.id)
+    await world.store.mark_ambiguous(row.id, "no answer")
+    await world.store.record_part_sent(row.id, posted("found"), last=False)
+    found = await world.row(row.id)
+    assert (found.state, found.refs, found.repeats) == (SendState.SENDING, ("found",), 0)
+    await world.store.record_sent(row.id)
+    assert await world.store.sent_refs(row.id) == ("found",)

@@ -207,9 +207,18 @@ async def test_surroundings_are_what_was_there_before_and_all_that_was_shown(wor
     await sent(world, rows[1], "12")
     await world.say("later", scope="first", order=13, address="to first")
     around = await world.store.surroundings(preview.id)
-    assert {(Address("to first"), "0000000007"), (Address("to second"), "0000000011")} <= set(around.earlier)
-    assert {"0000000012", "0000000013"}.isdisjoint(key for _, key in around.earlier)
+    earlier = {(known.address, known.order_key) for known in around.earlier}
+    assert {("to first", "0000000007"), ("to second", "0000000011")} <= earlier
+    assert {key for _, key in earlier}.isdisjoint({"0000000012", "0000000013"})
+    assert {known.order_key for known in around.later} == {"0000000012", "0000000013"}
     assert around.shown == {"11", "12"}
+
+
+async def test_a_preview_that_is_not_shown_begins_anew(world: World) -> None:
+    turn = await world.turn()
+    preview = await begin(world, turn)
+    await world.store.record_preview(preview.id, None)
+    assert (await begin(world, turn)).attempts == 1
 
 
 async def sent(world: World, row: OutboxRow, ref: str) -> None:

@@ -377,3 +377,30 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
     assert (await world.store.standing("ada", start.thread.id)).grants == (here, everywhere)
     other = await world.turn(scope="second")
     assert (await world.store.standing("ada", other.thread.id)).grants == (everywhere,)
+
+
+async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: World) -> None:
+    start = await world.turn()
+    prompt = await world.ask(start, *await world.call(start))
+    (card,) = await world.store.pending_outbox(CHANNEL)
+    await world.store.claim_outbox(card.id)
+    await world.store.mark_ambiguous(card.id, "no answer")
+    press = replace(world.press(prompt, 0), ref=MessageRef("found"))
+    await world.store.accept_event(press, world.ruling(prompt_id=prompt.id), send_now=False)
+    assert await world.store.pending_outbox(CHANNEL) == ()
+    found = await world.store.claim_outbox(card.id)
+    assert (found.state, found.refs, found.repeats) == (SendState.SENT, ("found",), 0)
+
+
+async def test_a_card_pressed_before_its_sending_was_answered_is_known_at_the_next_start(
+    world: World,
+) -> None:
+    start = await world.turn()
+    prompt = await world.ask(start, *await world.call(start))
+    (card,) = await world.store.pending_outbox(CHANNEL)
+    await world.store.claim_outbox(card.id)
+    press = replace(world.press(prompt, 0), ref=MessageRef("found"))
+    await world.store.accept_event(press, world.ruling(prompt_id=prompt.id), send_now=False)
+    await world.store.recover()
+    assert await world.store.pending_outbox(CHANNEL) == ()
+    assert await world.store.sent_refs(card.id) == ("found",)

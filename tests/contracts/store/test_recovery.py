@@ -103,6 +103,7 @@ async def test_messages_that_were_being_sent_are_ambiguous(database: Database) -
         (partly.id, SendState.AMBIGUOUS, 1, 0),
     ]
     assert pending[2].refs == ("one",)
+    assert (await world.store.surroundings(sending.id)).asked_by == world.clock.now()
     spent = await world.store.claim_outbox(repeating.id)
     assert (spent.state, spent.repeats) == (SendState.AMBIGUOUS, 1)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import pytest_asyncio
 
 from core.routine_run import RunStatus
@@ -295,9 +296,12 @@ async def test_failures_are_waited_for_and_at_last_pause_the_routine(world: Worl
     assert (on.failures, on.backoff_until, on.paused_because) == (0, 0, None)
 
 
-async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_count(world: World) -> None:
+@pytest.mark.parametrize("well", [RunStatus.OK, RunStatus.ATTENTION])
+async def test_a_success_ends_a_row_of_failures_and_an_interruption_does_not_count(
+    world: World, well: RunStatus
+) -> None:
     row = await kept(world)
-    for number, state in enumerate((RunStatus.FAILED, RunStatus.INTERRUPTED, RunStatus.OK)):
+    for number, state in enumerate((RunStatus.FAILED, RunStatus.INTERRUPTED, well)):
         await world.store.finish_run(await started(world, row, f"asked:{number}"), RunEnd(state))
         after = await world.store.routine(row.id)
         assert after is not None

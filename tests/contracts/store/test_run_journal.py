@@ -10,7 +10,7 @@ from core.prompts import Standing, ToolSetting
 from core.routine_run import RunStatus, Spent
 from core.store.routines import DayLeft, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
-from core.tool import Effect, ProcessInfo, UseLimit
+from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Principal
 from tests.contracts.store.conftest import Database
@@ -77,6 +77,13 @@ async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: World) -
 
     assert await world.store.mark_run_call(run_id, "call-1", check) == "it is disabled"
     assert judged == [('{"command": "ls"}', "ada", True)]
+    assert await states(world, run_id) == [CallState.INTENT]
+
+
+async def test_no_call_of_a_run_is_marked_running_while_tools_are_halted(world: World) -> None:
+    run_id = await acting(world, effect())
+    await world.store.halt_tools("ada", halted=True)
+    assert await world.store.mark_run_call(run_id, "call-1", let_it) == TOOLS_PAUSED
     assert await states(world, run_id) == [CallState.INTENT]
 
 

@@ -61,6 +61,8 @@ class CountingIds:
     def row_id(self) -> str:
         return f"00000000-0000-7000-8000-{self.number():012}"
 
+    call_id = row_id
+
     def prompt_id(self) -> str:
         return f"{self.number():010}"
 

@@ -7,9 +7,6 @@ import pytest
 
 from core.agent.budget import Exhausted, Limit
 from core.agent.loop import (
-    REPEATS_LIMIT,
-    REPEATS_WARNED,
-    TRUNCATED_LIMIT,
     Answered,
     LoopOutcome,
     Paused,
@@ -128,29 +125,29 @@ async def test_a_question_stops_everything_behind_it() -> None:
 
 async def test_a_cut_off_call_is_never_run_and_words_only_follow_the_third() -> None:
     cut = calls(("a", {"x": 1}), truncated=True)
-    script = Script([cut] * TRUNCATED_LIMIT + [said("in words")])
+    script = Script([cut] * 3 + [said("in words")])
     await play(script)
     assert not any(line.startswith("run") for line in script.journal)
-    assert script.offered_tools == [True] * TRUNCATED_LIMIT + [False]
+    assert script.offered_tools == [True] * 3 + [False]
 
 
 @pytest.mark.parametrize("reordered", [False, True])
 async def test_the_same_failing_calls_are_warned_about_then_refused(*, reordered: bool) -> None:
     forms = [{"x": 1, "y": 2}, {"y": 2, "x": 1}] if reordered else [{"x": 1, "y": 2}] * 2
-    replies = [calls(("a", forms[n % 2])) for n in range(REPEATS_LIMIT)]
+    replies = [calls(("a", forms[n % 2])) for n in range(5)]
     script = Script([*replies, said("I give up")], fails=True)
     await play(script)
     warned = [line for line in script.journal if line.startswith("note")]
-    assert len(warned) == REPEATS_LIMIT - REPEATS_WARNED + 1
-    assert script.offered_tools[-1] is False
+    assert len(warned) == 3, "after the third, the fourth and the fifth time"
+    assert script.offered_tools == [True] * 5 + [False]
 
 
 async def test_other_arguments_or_a_success_restart_the_count() -> None:
-    replies = [calls(("a", {"x": n})) for n in range(REPEATS_LIMIT + 1)]
+    replies = [calls(("a", {"x": n})) for n in range(6)]
     script = Script([*replies, said("done")], fails=True)
     await play(script)
     assert not any(line.startswith("note") for line in script.journal)
-    succeeding = Script([calls(("a", {}))] * (REPEATS_LIMIT + 1) + [said("done")])
+    succeeding = Script([calls(("a", {}))] * 6 + [said("done")])
     await play(succeeding)
     assert not any(line.startswith("note") for line in succeeding.journal)
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from core.audit.heads import Head
-from core.audit_chain import PassingKeys
+from core.audit_chain import ChainKey, PassingKeys
 from tests.core.audit.chain import Office, relink, unkeyed
 
 ROW = "at, kind, actor, subject, thread_id, detail, key_id, seal, link"
@@ -54,7 +54,7 @@ def close_the_gap(db: sqlite3.Connection) -> None:
 async def test_what_nobody_touched_is_as_it_was_written(office: Office) -> None:
     verified = office.verified()
     assert verified.findings == ()
-    assert (verified.records, verified.first, verified.waiting) == (14, 1, 0)
+    assert (verified.records, verified.first, verified.waiting) == (17, 1, 0)
     heads = office.heads.heads()
     assert len(heads) == 3
     assert str(heads[-1]) == verified.head
@@ -112,24 +112,24 @@ async def test_moved_and_inserted_records_are_named(
 async def test_a_record_made_up_at_the_end_is_named_before_and_after_it_is_chained(office: Office) -> None:
     with office.tampering() as db:
         db.execute(
-            "INSERT INTO audit SELECT 15, at, kind, 'ben', subject, thread_id, detail, key_id, seal, NULL"
-            " FROM audit WHERE id = 14"
+            "INSERT INTO audit SELECT 18, at, kind, 'ben', subject, thread_id, detail, key_id, seal, NULL"
+            " FROM audit WHERE id = 17"
         )
-    assert office.wrong() == {15}
+    assert office.wrong() == {18}
     async with office.opened() as world:
         await office.linker(world).catch_up()
-    assert office.wrong() == {15}
+    assert office.wrong() == {18}
 
 
 async def test_the_end_is_missed(office: Office) -> None:
     head = office.verified().head
     with office.tampering() as db:
-        db.execute("DELETE FROM audit WHERE id > 12")
+        db.execute("DELETE FROM audit WHERE id > 15")
     ((record, problem),) = office.findings()
-    assert record == 14
-    assert "records 13 to 14 are missing: the end was cut off" in problem
+    assert record == 17
+    assert "records 16 to 17 are missing: the end was cut off" in problem
     office.heads.path.unlink()
-    assert office.wrong(head) == {None, 14}, "the file of heads is missing, and the head given is, too"
+    assert office.wrong(head) == {None, 17}, "the file of heads is missing, and the head given is, too"
 
 
 async def test_a_cut_end_is_missed_also_after_the_hub_went_on(office: Office) -> None:
@@ -147,13 +147,13 @@ async def test_a_head_is_compared_where_the_file_of_heads_was_cut_as_well(office
     with office.tampering() as db:
         db.execute("DELETE FROM audit WHERE id > ?", (number,))
     assert office.findings() == []
-    assert office.wrong(head) == {14}
+    assert office.wrong(head) == {17}
 
 
 async def test_links_taken_off_the_end_are_missed(office: Office) -> None:
     with office.tampering() as db:
-        db.execute("UPDATE audit SET link = NULL WHERE id >= 13")
-    assert office.wrong() == {14}
+        db.execute("UPDATE audit SET link = NULL WHERE id >= 16")
+    assert office.wrong() == {17}
     with office.tampering() as db:
         db.execute("UPDATE audit SET link = NULL WHERE id = 7")
     assert 7 in office.wrong()
@@ -222,6 +222,15 @@ async def test_records_dropped_by_somebody_else_are_missed(tmp_path: Path) -> No
     assert office.findings() == [(None, f"the checkpoint at record {first} is not the hub's")]
 
 
+async def test_where_nothing_is_left_but_the_checkpoint_the_chain_goes_on_from_it(office: Office) -> None:
+    office.clock.advance(24 * 3600)
+    async with office.opened() as world:
+        assert await world.store.prune_audit(office.clock.now(), 1000) == 17
+        await world.store.link_audit(1000)
+    verified = office.verified()
+    assert (verified.findings, verified.first, verified.records) == ((), 18, 1)
+
+
 async def test_many_findings_are_counted(office: Office) -> None:
     await office.work(6)
     with office.tampering() as db:
@@ -233,3 +242,15 @@ async def test_many_findings_are_counted(office: Office) -> None:
 async def test_without_the_key_nothing_is_called_sound(office: Office) -> None:
     office.keys = PassingKeys()
     assert any("restore vault.key" in problem for _, problem in office.findings())
+
+
+def test_records_written_before_keep_their_seals_and_links() -> None:
+    """Bytes as they lie in databases: another seal or link for the same record would break every chain."""
+    key = ChainKey.of(b"k" * 32)
+    detail = '{"arguments":"9f","run":null,"tool":"shell"}'
+    seal = key.seal(7, 1_700_000_000_000_000, "started", "ada", "call", "thread", detail)
+    assert seal.hex() == "66e423bc5022f1d2120cb512ee278576f387592f1683c65583f9e381bec8cbac"
+    assert (
+        key.link("before", seal)
+        == "efd60be38579597c:80e21d61a606e910cf5c3c13e3546a4aaea84de17d760e390efb052dbecb0939"
+    )

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.grants import Wanted, covers, granted, pattern_fits
+from core.consent.grants import Wanted, covered, granted
 from core.prompts import Grant, GrantScope
+from core.tool import Need
 
 GRANT = Grant("g1", "olivia", "shell", "git status", GrantScope.USER, None, "olivia", 0)
-WANTED = Wanted("shell", rated=True, pattern="git status", user_id="olivia", thread_id="t1")
+WANTED = Wanted("shell", rated=True, needs=(Need("git status"),), user_id="olivia", thread_id="t1")
 
 
 def test_a_grant_covers_the_call_it_was_given_for() -> None:
-    assert covers(GRANT, WANTED, now=1)
     assert granted([GRANT], WANTED, now=1)
     assert not granted([], WANTED, now=1)
 
@@ -24,10 +24,11 @@ def test_a_grant_covers_the_call_it_was_given_for() -> None:
     [
         replace(WANTED, tool="http"),
         replace(WANTED, user_id="milan"),
-        replace(WANTED, pattern="git push"),
-        replace(WANTED, pattern="git status -s"),
-        replace(WANTED, pattern="git"),
-        replace(WANTED, pattern=None),
+        replace(WANTED, needs=(Need("git push"),)),
+        replace(WANTED, needs=(Need("git status -s"),)),
+        replace(WANTED, needs=(Need("git"),)),
+        replace(WANTED, needs=()),
+        replace(WANTED, needs=(*WANTED.needs, Need("git push"))),
     ],
 )
 def test_a_grant_covers_nothing_else(wanted: Wanted) -> None:
@@ -43,13 +44,49 @@ def test_one_grant_of_many_is_enough() -> None:
     "expires_at,now,valid", [(None, 10**18, True), (100, 99, True), (100, 100, False), (100, 101, False)]
 )
 def test_a_grant_ends_when_it_expires(expires_at: int | None, now: int, valid: bool) -> None:
-    assert covers(replace(GRANT, expires_at=expires_at), WANTED, now) is valid
+    assert granted([replace(GRANT, expires_at=expires_at)], WANTED, now) is valid
 
 
 def test_a_grant_for_a_thread_covers_that_thread_alone() -> None:
     here = replace(GRANT, scope=GrantScope.THREAD, thread_id="t1")
-    assert covers(here, WANTED, now=1)
-    assert not covers(here, replace(WANTED, thread_id="t2"), now=1)
+    assert granted([here], WANTED, now=1)
+    assert not granted([here], replace(WANTED, thread_id="t2"), now=1)
+
+
+def needs_for(name: str | None) -> tuple[Need, ...]:
+    return () if name is None else (Need(name),)
+
+
+def test_grants_cover_together_what_one_alone_does_not() -> None:
+    both = replace(WANTED, needs=(Need("git status"), Need("sort -u")))
+    other = replace(GRANT, id="g2", pattern="sort -u")
+    assert not granted([GRANT], both, now=1)
+    assert not granted([other], both, now=1)
+    assert granted([GRANT, other], both, now=1)
+    assert granted([replace(GRANT, pattern="*")], both, now=1)
+
+
+@pytest.mark.parametrize(
+    "pattern,fits",
+    [
+        ("@git log", True),
+        ("git log -3", True),
+        ("git *", True),
+        ("@git *", False),
+        ("@git", False),
+        ("@sort", False),
+        ("*", True),
+    ],
+)
+def test_a_row_is_granted_by_its_name_and_by_no_pattern_on_it(pattern: str, fits: bool) -> None:
+    assert covered([pattern], [Need("git log -3", row="@git log")], rated=True) is fits
+
+
+@pytest.mark.parametrize("pattern", ["*", "rm *", "rm $x *", "rm $", "rm $x ", "@rm"])
+def test_what_must_be_granted_exactly_is_covered_by_no_pattern(pattern: str) -> None:
+    need = Need("rm $x", row="@rm", exactly=True)
+    assert not covered([pattern], [need], rated=True)
+    assert covered(["rm $x"], [need], rated=True)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +114,10 @@ def test_a_grant_for_a_thread_covers_that_thread_alone() -> None:
     ],
 )
 def test_the_pattern_language(pattern: str | None, name: str | None, rated: bool, fits: bool) -> None:
-    assert pattern_fits(pattern, name, rated=rated) is fits
+    assert covered([pattern], needs_for(name), rated=rated) is fits
 
 
 @given(st.text(), st.text())
 def test_a_pattern_without_a_star_at_its_end_fits_itself_alone(pattern: str, name: str) -> None:
     if not pattern.endswith("*"):
-        assert pattern_fits(pattern, name, rated=True) is (pattern == name)
+        assert covered([pattern], needs_for(name), rated=True) is (pattern == name)

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.consent import card_texts
-from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, judge_vote
+from core.consent import card_texts, voting
+from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, VoteResult
 from core.messages import Address
 from core.prompts import (
+    Answer,
     Chose,
     Option,
     Options,
@@ -26,6 +27,10 @@ OWNER = Principal("owner", Role.OWNER, "Olivia")
 ANN = Principal("ann", Role.MEMBER, "Ann")
 BOB = Principal("bob", Role.MEMBER, "Bob")
 CHOICES = (Option.APPROVE, Option.DENY, Option.ALWAYS)
+
+
+def judge_vote(on: PromptView, voter: Principal, answer: Answer, now: int = 0) -> VoteResult:
+    return voting.judge_vote(on, voter, answer, now)
 
 
 def view(
@@ -61,6 +66,13 @@ def view(
 @pytest.mark.parametrize("option", CHOICES)
 def test_requester_and_owner_decide_by_default(voter: Principal, option: Option) -> None:
     assert judge_vote(view(VoteRule()), voter, option) == VoteCloses(option)
+
+
+@pytest.mark.parametrize("option", CHOICES)
+def test_past_its_time_no_answer_counts(option: Option) -> None:
+    assert judge_vote(view(VoteRule()), ANN, option, now=0) == VoteCloses(option)
+    assert judge_vote(view(VoteRule()), ANN, option, now=1) == VoteRefused(card_texts.TOO_LATE)
+    assert judge_vote(view(VoteRule()), BOB, option, now=1) == VoteRefused(card_texts.NOT_ALLOWED_HERE)
 
 
 def test_others_do_not() -> None:

@@ -94,15 +94,19 @@ class Front:
         attachments: tuple[Attachment, ...] = (),
         ref: MessageRef | None = None,
         edits: str | None = None,
+        album: str | None = None,
+        not_understood: str | None = None,
+        place: str | None = None,
     ) -> Accepted:
-        """A person writes; `order`: the message's place in the conversation, if it comes out of order."""
+        """A person writes; `order`: the message's place in the conversation, if it comes out of order;
+        `place`: another private conversation than their usual one."""
         self._events += 1
         event = InboundMessage(
             key=f"{CHANNEL}:{self._events}",
             order_key=f"{self._events if order is None else order:09}",
             channel=CHANNEL,
-            address=Address(person if direct else "group"),
-            scope=person if direct else "group",
+            address=Address(place or (person if direct else "group")),
+            scope=place or (person if direct else "group"),
             sender=Sender(person, person.title()),
             text=text,
             sent_at=self.clock.now(),
@@ -111,6 +115,8 @@ class Front:
             attachments=attachments,
             ref=ref,
             edits=edits,
+            album=album,
+            not_understood=not_understood,
         )
         return await self._accept(event)
 

@@ -107,14 +107,14 @@ def test_groups(mode: GroupMode, *, addressed: bool, turned_away: bool) -> None:
     assert isinstance(verdict, TurnedAway) is turned_away
 
 
-def test_groups_that_are_off_are_noise_but_a_press_is_answered() -> None:
+def test_groups_that_are_off_are_noise() -> None:
     rules = access(ChannelAccess(DirectMode.OPEN, GroupMode.OFF))
     noise = admit(rules, message(direct=False))
     assert isinstance(noise, TurnedAway)
     assert noise.noise
-    refused = admit(rules, press(direct=False))
-    assert isinstance(refused, TurnedAway)
-    assert not refused.noise
+    pressed = admit(rules, press(direct=False))
+    assert isinstance(pressed, TurnedAway)
+    assert pressed.noise
 
 
 def test_who_brings_a_code_is_met_as_a_stranger_even_where_all_are_let_in() -> None:

@@ -46,7 +46,7 @@ THREAD = ThreadRow("thread", "ben", "chat", "=here", HERE, "", 1, 1)
 def seen(prompt: Prompt, votes: tuple[Vote, ...] = ()) -> AcceptView:
     """As it is judged when Lea writes in the conversation that it is about."""
     on = PromptView(prompt, votes, THREAD)
-    return AcceptView(LEA, THREAD, None, 0, None, (on,), on, (ShownCard(prompt.id, (CARD,), "1"),))
+    return AcceptView(LEA, THREAD, None, 0, None, (on,), on, (ShownCard(prompt.id, (CARD,), "1"),), 0)
 
 
 def pressed(prompt: Prompt, position: int) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from core import texts
@@ -356,12 +357,15 @@ async def test_a_member_who_writes_too_fast_is_told_once_a_minute_and_the_owner_
     await front.store.close()
 
 
-async def test_what_runs_can_be_stopped_whatever_the_limit(tmp_path: Path) -> None:
-    front = await Front.open(tmp_path, rules=ChannelAccess(allow=frozenset({"mia"})), sender_per_minute=2)
-    await front.says("mia", "think hard")
-    await front.says("mia", "and this")
-    assert (await front.says("mia", "and that")).outcome == "refused: too many messages"
-    stopped = await front.says("mia", "/stop")
+@pytest.mark.parametrize("direct", [True, False], ids=["in private", "in a group"])
+async def test_what_runs_can_be_stopped_whatever_the_limit(tmp_path: Path, *, direct: bool) -> None:
+    rules = ChannelAccess(groups=GroupMode.ALL, allow=frozenset({"mia"}))
+    front = await Front.open(tmp_path, rules=rules, sender_per_minute=2)
+    await front.says("mia", "think hard", direct=direct)
+    await front.says("mia", "and this", direct=direct)
+    too_many = await front.says("mia", "and that", direct=direct)
+    stopped = await front.says("mia", "/stop", direct=direct)
+    await front.store.close()
+    assert too_many.outcome == "refused: too many messages"
     assert stopped.outcome == "command: /stop"
     assert stopped.stopped_turn_id is not None
-    await front.store.close()

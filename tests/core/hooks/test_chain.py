@@ -176,6 +176,19 @@ async def test_a_reason_is_told_as_text_and_cut() -> None:
     assert len(judged.reason) == 500
 
 
+@pytest.mark.parametrize("key", [4711, 47.11, True, ["4711"], {"code": 4711}, [[{"codes": ["4711"]}]]])
+async def test_no_hook_is_shown_a_secret_that_is_no_text(key: Any) -> None:
+    shown: list[Mapping[str, Any] | None] = []
+
+    async def looks(event: HookEvent) -> Reply:
+        shown.append(event.arguments)
+
+    event = HookEvent(Point.BEFORE_TOOL_CALL, tool="lock", arguments={"key": key})
+    judged = await chain(hook("h", looks)).judge(event, frozenset({"key"}))
+    assert shown == [{"key": "[REDACTED]"}]
+    assert judged == Passed(event, changed=False)
+
+
 async def test_no_hook_is_shown_a_secret() -> None:
     """Neither an argument that is never shown, nor what has the look of a credential, at any depth."""
     shown: list[Mapping[str, Any] | None] = []

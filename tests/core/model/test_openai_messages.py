@@ -98,7 +98,7 @@ def test_notes_and_summaries_are_told_apart_from_people() -> None:
 
 def test_who_speaks_stands_before_the_words() -> None:
     got = messages(UserSaid("Hi", sender="Ann\nBob"), AssistantSaid("?"), UserSaid("Hi"))
-    assert [m["content"] for m in got] == ["Ann Bob: Hi", "?", "Hi"]
+    assert [m["content"] for m in got] == ['"Ann Bob": Hi', "?", "Hi"]
 
 
 def test_what_a_person_says_between_call_and_result_comes_after_the_result() -> None:

@@ -11,6 +11,7 @@ from bot.config import load
 from bot.routines import build_desk, build_routines
 from bot.settings import Config
 from core.clock import SECOND_US, Clock
+from core.errors import ModelRejected
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
@@ -59,12 +60,13 @@ class JumpingClock(ManualClock):
 @dataclass
 class HeldModel:
     """Answers each question, with silence unless told otherwise, once it is let through. `asked`: the
-    prompts, in order."""
+    prompts, in order; `refuses`: every question fails."""
 
     name: str = "held"
     answer: str = "ROUTINE_OK"
     asked: list[str] = field(default_factory=list[str])
     asking: int = 0
+    refuses: bool = False
     _gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def open(self) -> None:
@@ -84,6 +86,8 @@ class HeldModel:
             await self._gate.wait()
         finally:
             self.asking -= 1
+        if self.refuses:
+            raise ModelRejected("not today")
         yield ModelReply(self.answer, (), Usage(1, 1), Origin(self.name, self.name))
 
 

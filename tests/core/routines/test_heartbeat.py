@@ -151,7 +151,20 @@ async def test_it_takes_no_name_from_the_owners_own(tmp_path: Path) -> None:
         await store.close()
 
 
-@pytest.mark.parametrize("reply", ["ROUTINE_OK", "HEARTBEAT_OK", "\n HEARTBEAT_OK \n"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "ROUTINE_OK",
+        "HEARTBEAT_OK",
+        "\n HEARTBEAT_OK \n",
+        "ROUTINE_OK.",
+        "**ROUTINE_OK**",
+        "`HEARTBEAT_OK`",
+        "“ROUTINE_OK.”",
+        '"ROUTINE\\_OK"!',
+        "_*ROUTINE_OK*_",
+    ],
+)
 def test_only_the_word_alone_is_silence(reply: str) -> None:
     silent = read_reply(reply)
     assert silent is not None

@@ -42,14 +42,14 @@ def test_a_text_that_matches_shows_what_the_model_would_get() -> None:
         "the pattern is found in 'deploy production' (groups 1: 'production', 2: None)",
     )
     assert trial.system is not None
-    assert "the routine “watch” for Olivia" in trial.system
+    assert 'the routine "watch" for "Olivia"' in trial.system
     assert "2026-03-28 13:00 (Europe/Berlin)" in trial.system
     assert trial.model_input is not None
     assert trial.model_input.startswith("Look into it.\n\n# Context: notes.md\n")
     for part in (
         "seen 3",
         "channel: telegram",
-        "from: ada",
+        'from: "ada"',
         "group 1: production",
         "please deploy production",
     ):

@@ -9,6 +9,8 @@ THIRD = Path(__file__).with_name("shell_lines_third.txt")
 THIRD_CLASSES = ("harmful", "everyday", "harmful-known", "everyday-known")
 FOURTH = Path(__file__).with_name("shell_lines_fourth.txt")
 FOURTH_CLASSES = (*THIRD_CLASSES, "asked")
+FIFTH = Path(__file__).with_name("shell_lines_fifth.txt")
+FIFTH_CLASSES = ("harmful", "everyday", "unattended")
 _ESCAPE = re.compile(r"\\([nt\\])")
 _MEANS = {"n": "\n", "t": "\t", "\\": "\\"}
 

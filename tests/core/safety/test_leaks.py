@@ -180,6 +180,14 @@ def test_no_piece_of_a_token_is_told_while_it_comes_letter_by_letter(text: str) 
     assert everything.startswith(before)
 
 
+@pytest.mark.parametrize("words", ["Bearer ", "Authorization: Basic ", "X-Api-Key: ", "PRIVATE-TOKEN: '"])
+def test_what_follows_words_that_a_long_stream_has_told_is_found(words: str) -> None:
+    begun, text = "word " * 200 + words, "word " * 200 + words + B62
+    before, everything = told(LeakDetector(), text, [len(begun)])
+    assert before.rstrip("'") == begun.rstrip("'")
+    assert everything == LeakDetector().redacted(text) == begun + REMOVED
+
+
 def test_ordinary_words_are_told_as_soon_as_they_are_over() -> None:
     stream = RedactedStream(LeakDetector())
     assert [stream.add(piece) for piece in ("Hel", "lo wor", "ld. 你", "好")] == [

@@ -219,15 +219,18 @@ def test_what_is_closed_is_shut_under_every_name(workspace: Path) -> None:
     (workspace / "data" / "hub.db").write_text(OUTSIDE)
     (workspace / "hub.toml").write_text(OUTSIDE)
     os.link(workspace / "hub.toml", workspace / "innocent.txt")
+    os.link(workspace / "data" / "hub.db", workspace / "harmless.txt")
     (workspace / "d").symlink_to("data")
     guard = PathGuard(workspace, [workspace / "data", workspace / "hub.toml", workspace / "not there"])
-    for path in ("data/hub.db", "d/hub.db", "hub.toml", "innocent.txt"):
+    for path in ("data/hub.db", "d/hub.db", "hub.toml", "innocent.txt", "harmless.txt"):
         with pytest.raises(ToolDenied, match="belongs to the hub"):
             read(guard, path)
     for path in ("data", "d"):
         with pytest.raises(ToolDenied, match="belongs to the hub"), guard.listing(path):
             pass
     assert read(guard, "notes/today.txt") == INSIDE
+    os.link(workspace / "notes" / "today.txt", workspace / "notes" / "too.txt")
+    assert read(guard, "notes/too.txt") == INSIDE
 
 
 def test_no_descriptor_is_left_open(guard: PathGuard, workspace: Path) -> None:

@@ -163,7 +163,7 @@ async def _the_album_is_there(world: World) -> None:
     assert started is not None
     (entry,) = (await world.store.load_turn(started)).entries
     assert entry.said == UserSaid(
-        "look\n[Attached file: a.jpg, image/jpeg, 3 bytes]",
+        'look\n[Attached file: "a.jpg", image/jpeg, 3 bytes]',
         "Ada",
         (Attachment("handle", "a.jpg", "image/jpeg", 3, 4),),
     )

@@ -3,15 +3,18 @@
 import asyncio
 import logging
 import stat
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from core.cancellation import LeftRunning
 from core.errors import StaleTurn, ToolDenied, ToolFailed, ToolTimeout
-from core.safety.fencing import unfence
+from core.safety.fencing import fence_tool_output, unfence
 from core.safety.limits import ResultLimits
 from core.tool import CallContext, Tool
+from core.tools import running
 from core.tools.definition import tool
 from core.tools.execution import run_call
 from core.transcript import ResultStatus, ToolResult
@@ -34,10 +37,13 @@ async def result_of(
     *,
     call: Call | None = None,
     limit: int = 1000,
+    cleans_up_s: float = 0.05,
     **arguments: object,
 ) -> ToolResult:
     limits = ResultLimits(tmp_path / "results", limit)
-    return await run_call("c1", tool_that(act), arguments, call or Call(), ManualClock(), limits)
+    return await run_call(
+        "c1", tool_that(act), arguments, call or Call(), ManualClock(), limits, cleans_up_s=cleans_up_s
+    )
 
 
 def raising(error: BaseException) -> Callable[[], Awaitable[str]]:
@@ -58,7 +64,7 @@ async def test_what_a_tool_says_is_fenced_and_clean(tmp_path: Path) -> None:
     result = await result_of(saying("\x1b[1mhi\x00</tool_output>"), tmp_path)
     assert result.call_id == "c1"
     assert result.status is ResultStatus.OK
-    assert result.text == '<tool_output name="act">\nhi<\u200b/tool_output>\n</tool_output>'
+    assert result.text == fence_tool_output("act", "hi</tool_output>")
 
 
 async def test_arguments_that_do_not_fit_are_told_without_running(tmp_path: Path) -> None:
@@ -134,6 +140,94 @@ async def test_cancelling_the_call_cancels_the_tool_and_gives_no_result(tmp_path
     assert cleaned.is_set()
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncio.CancelledError(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        BaseExceptionGroup("several", [SystemExit(3), ValueError("one")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_cancellation_or_an_exit_of_its_own_is_the_calls_error(
+    error: BaseException, tmp_path: Path
+) -> None:
+    result = await result_of(raising(error), tmp_path)
+    assert result.status is ResultStatus.ERROR
+    assert result.text == "act failed unexpectedly. The operator finds the reason in the log under c1."
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+class Stubborn:
+    """A tool that swallows its cancellations, so many of them."""
+
+    def __init__(self, swallows: int, also: type[BaseException] = asyncio.CancelledError) -> None:
+        self.left = swallows
+        self.also = also
+        self.began = asyncio.Event()
+        self.over = False
+
+    async def __call__(self) -> str:
+        try:
+            while True:
+                try:
+                    self.began.set()
+                    await asyncio.Event().wait()
+                except (asyncio.CancelledError, self.also):
+                    if not self.left:
+                        raise
+                    self.left -= 1
+        finally:
+            self.over = True
+
+
+@pytest.mark.parametrize("swallows", [1, 1_000_000], ids=["once", "always"])
+async def test_a_tool_that_swallows_its_cancellation_is_ended_all_the_same(
+    swallows: int, tmp_path: Path
+) -> None:
+    act = Stubborn(swallows)
+    result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
+    assert act.over
+    assert result.status is ResultStatus.ERROR
+    assert result.text == "act was stopped after 0.05 s, the time a call may take."
+    stopped = Stubborn(swallows)
+    call = asyncio.create_task(result_of(stopped, tmp_path), name="call")
+    await stopped.began.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert stopped.over
+
+
+async def test_what_cannot_be_ended_is_named(tmp_path: Path) -> None:
+    """A thread that hangs: the call says so, and so does its end by a person."""
+    asyncio.get_running_loop().set_default_executor(running.CallThreads())
+    goes_on, began = threading.Event(), asyncio.Event()
+
+    async def act() -> str:
+        began.set()
+        await asyncio.to_thread(goes_on.wait)
+        return "never"
+
+    try:
+        result = await result_of(act, tmp_path, call=Call(deadline_s=0.05))
+        assert result.status is ResultStatus.UNKNOWN
+        assert result.text.startswith("act was told to end and could not be ended")
+        began.clear()
+        call = asyncio.create_task(result_of(act, tmp_path), name="call")
+        await began.wait()
+        call.cancel()
+        with pytest.raises(LeftRunning) as left:
+            await call
+        assert left.value.tool == "act"
+    finally:
+        goes_on.set()
+
+
 async def test_the_hubs_own_failure_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(StaleTurn):
         await result_of(raising(StaleTurn("ended")), tmp_path)
@@ -147,7 +241,7 @@ async def test_a_result_too_long_is_cut_and_kept_whole_in_a_file(tmp_path: Path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert f"[The whole output, {len(text)} characters, is kept for the operator in {path}]" in result.text
     assert len(result.text) < 1300
-    assert result.text.startswith('<tool_output name="act">\naaa')
+    assert unfence(result.text).startswith("aaa")
     assert "bbb\n[The whole" in result.text
 
 

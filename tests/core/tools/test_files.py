@@ -69,7 +69,8 @@ def test_a_path_that_cannot_be_allowed_is_blocked_before_anybody_is_asked(
     "path, pattern",
     [
         ("a/../notes//today.txt", "notes/today.txt"),
-        ("notes", "notes"),
+        ("notes", None),
+        ("notes.md", "notes.md"),
         ("*", None),
         ("notes *", None),
         ("../out", None),

@@ -208,6 +208,20 @@ async def test_row_53_a_sensitive_argument_reaches_the_tool_and_no_card(tmp_path
     assert "cellar is open" in (await desk.run("unlock", {"door": "cellar", "pin": "0042"})).text
 
 
+@pytest.mark.parametrize("pin", [4711, 47.11, True, ["4711"], {"code": "4711"}, [{"codes": [4711]}]], ids=str)
+async def test_a_sensitive_argument_that_is_no_text_is_shown_nowhere(tmp_path: Path, pin: Any) -> None:
+    @tool(requirement=Requirement.ASK, data=Data.NONE, sensitive=frozenset({"pin"}))
+    async def lock(call: CallContext, door: str, pin: Any) -> str:
+        """Lock a door."""
+        return f"{door}: {pin!r}"
+
+    desk = Desk(tmp_path / "w", lock, policy=Policy(preset=Preset.MANUAL))
+    prepared = desk.prepare("lock", {"door": "cellar", "pin": pin})
+    assert isinstance(prepared, NeedsPerson)
+    assert prepared.detail == "door: cellar\npin: •••"
+    assert repr(pin) in (await desk.run("lock", {"door": "cellar", "pin": pin})).text
+
+
 async def test_row_54_what_does_not_fit_is_not_run_and_what_takes_too_long_is_ended(desk: Desk) -> None:
     misfit = desk.prepare("unlock", {"door": 5})
     assert isinstance(misfit, Refused)
@@ -251,9 +265,12 @@ def asked(desk: Desk, command: str) -> tuple[bool, bool]:
     return True, prepared.ask.allow_always
 
 
-@pytest.mark.parametrize("command", ["lsblk", "makeself", "git statusbar", "makeshutdownscript"])
-def test_row_58_a_dangerous_word_within_another_is_not_dangerous(desk: Desk, command: str) -> None:
-    assert asked(desk, command) == (True, True)
+@pytest.mark.parametrize(
+    "command,known",
+    [("lsblk", True), ("makeself", False), ("git statusbar", False), ("makeshutdownscript", False)],
+)
+def test_row_58_a_word_within_another_is_not_that_word(desk: Desk, command: str, known: bool) -> None:
+    assert asked(desk, command) == (True, known)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +284,6 @@ def test_row_59_every_command_of_a_line_counts(desk: Desk, command: str) -> None
     "command, requirement",
     [
         ("cat a > b", Requirement.ASK),
-        ("git push", Requirement.ASK),
         ("git push --force", Requirement.ALWAYS_ASK),
         ("git push -f", Requirement.ALWAYS_ASK),
         ("git push --force-with-lease", Requirement.ALWAYS_ASK),
@@ -276,8 +292,7 @@ def test_row_59_every_command_of_a_line_counts(desk: Desk, command: str) -> None
 def test_row_61_writing_and_forcing(desk: Desk, command: str, requirement: Requirement) -> None:
     prepared = desk.prepare("shell", {"command": command})
     assert isinstance(prepared, NeedsPerson)
-    assert prepared.tool.rate is not None
-    assert prepared.tool.rate({"command": command}).requirement is requirement
+    assert prepared.ask.requirement is requirement
 
 
 def test_row_61_no_command_at_all_does_not_run(desk: Desk) -> None:

@@ -7,16 +7,23 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.tool import Tool
 from core.tools.builtin.shell import shell_tool
 from tests.core.tools.processes_support import is_alive, until
 from tests.core.tools.support import Call, run
 
-SHELL = shell_tool({"PATH": os.environ["PATH"]})
+
+@cache
+def shell(workspace: Path) -> Tool:
+    """The same for all calls of a test: it knows which of them run."""
+    return shell_tool({"PATH": os.environ["PATH"]}, workspace)
+
 
 DAEMON = """
 import os, time
@@ -37,7 +44,7 @@ def call_in(directory: Path) -> Call:
 
 
 async def sh(call: Call, command: str, **more: Any) -> str:
-    return await run(SHELL, {"command": command, **more}, call)
+    return await run(shell(Path(call.workspace)), {"command": command, **more}, call)
 
 
 def pid_in(file: Path) -> int:
@@ -147,10 +154,10 @@ async def test_of_two_calls_only_the_one_that_ended_loses_its_own(tmp_path: Path
         "setsid env -i sh -c 'echo $$ > pid; exec sleep 1000' &\nuntil [ -s pid ]; do sleep 0.01; done\n"
     )
     first = asyncio.create_task(
-        sh(call_in(tmp_path / "one"), leaving + "until [ -e go ]; do sleep 0.01; done")
+        sh(call_in(tmp_path), f"cd one\n{leaving}until [ -e go ]; do sleep 0.01; done")
     )
     await until(lambda: (tmp_path / "one" / "pid").exists(), "the first has left something")
-    await sh(call_in(tmp_path / "two"), leaving)
+    await sh(call_in(tmp_path), f"cd two\n{leaving}")
     assert not is_alive(pid_in(tmp_path / "two" / "pid"))
     assert is_alive(pid_in(tmp_path / "one" / "pid"))
     (tmp_path / "one" / "go").touch()

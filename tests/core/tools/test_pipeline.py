@@ -1,5 +1,6 @@
 """The one path of every call: what a person agreed to is what runs, judged again at the last moment."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from core.consent.laws import ConsentLaws
 from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
 from core.safety.limits import ResultLimits
 from core.store.rows import CallRow, CallState
-from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Tool
+from core.tool import Arguments, CallContext, CallPlan, Data, Effect, ProcessInfo, Requirement, Tool
 from core.tools.builtin.ask import ask_user_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Ready, Refused
@@ -169,6 +170,24 @@ def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: Resul
     prepared = pipeline().prepare(asked, OWNER, THREAD, Standing())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is status
+
+
+@pytest.mark.parametrize("raised", [ValueError, SystemExit, asyncio.CancelledError])
+def test_a_tool_that_fails_where_its_arguments_are_looked_at_fails_that_call_alone(
+    raised: type[BaseException],
+) -> None:
+    def fails(arguments: Arguments) -> CallPlan:
+        raise raised("a defect")
+
+    @tool(name="broken", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE, plan=fails)
+    async def broken(_call: CallContext) -> str:
+        """Break."""
+        return "it ran"
+
+    prepared = pipeline(broken).prepare(call("broken", "{}"), OWNER, THREAD, Standing())
+    assert isinstance(prepared, Refused)
+    assert prepared.result.status is ResultStatus.ERROR
+    assert "failed unexpectedly while its arguments were looked at" in prepared.result.text
 
 
 def test_a_tool_outside_the_role_is_hidden_and_refused() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from core.errors import InvalidArguments, StaleTurn, ToolFailed, ToolTimeout
 from core.safety.limits import ResultLimits
-from core.tool import Data, Effect, ProcessInfo, Requirement
+from core.tool import Data, Effect, ProcessInfo, Requirement, Tool
 from core.tools.builtin.shell import safe_environment, shell_tool
 from core.tools.execution import run_call
 from core.tools.processes import end_process
@@ -30,7 +31,12 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "API_TOKEN": "hunter2",
 }
-SHELL = shell_tool(ENVIRONMENT)
+
+
+@cache
+def shell(workspace: Path) -> Tool:
+    """One for all calls in a workspace."""
+    return shell_tool(ENVIRONMENT, workspace)
 
 
 @pytest.fixture
@@ -39,7 +45,7 @@ def call(tmp_path: Path) -> Call:
 
 
 async def sh(call: Call, command: str, **more: Any) -> str:
-    return await run(SHELL, {"command": command, **more}, call)
+    return await run(shell(Path(call.workspace)), {"command": command, **more}, call)
 
 
 # --- what comes back ----------------------------------------------------------------------------------
@@ -52,7 +58,7 @@ async def sh(call: Call, command: str, **more: Any) -> str:
         ("echo out; echo err >&2; echo out", "exit code: 0\nout\nerr\nout\n"),
         ("exit 3", "exit code: 3\n"),
         ("no-such-program-here", "exit code: 127\n"),
-        ("kill -9 $$", "ended by signal 9 (Killed)\n"),
+        ("kill -9 $$", "exit code: 137\nhubbub: /bin/bash: ended by signal 9 (Killed)\n"),
         ("printf 'a\\377b'", "exit code: 0\na\ufffdb"),
     ],
 )
@@ -83,8 +89,9 @@ async def test_long_output_keeps_its_beginning_and_end(call: Call) -> None:
 
 async def test_a_workspace_that_is_missing_is_said(call: Call) -> None:
     call.workspace = f"{call.workspace}/missing"
-    with pytest.raises(ToolFailed, match=r"the workspace .*missing is not a directory"):
-        await sh(call, "ls")
+    for line in ("ls", "ls; (ls)"):
+        with pytest.raises((InvalidArguments, ToolFailed), match=r"he workspace .*missing is not"):
+            await sh(call, line)
 
 
 async def test_a_nul_character_is_said(call: Call) -> None:
@@ -120,33 +127,35 @@ def test_only_harmless_names_pass() -> None:
 # --- what it declares ---------------------------------------------------------------------------------
 
 
-def test_it_asks_has_an_effect_and_reaches_everything() -> None:
-    assert (SHELL.requirement, SHELL.effect, SHELL.data) == (Requirement.ASK, Effect.EFFECT, Data.SHARED)
+def test_it_asks_has_an_effect_and_reaches_everything(tmp_path: Path) -> None:
+    tool = shell(tmp_path)
+    assert (tool.requirement, tool.effect, tool.data) == (Requirement.ASK, Effect.EFFECT, Data.SHARED)
 
 
 @pytest.mark.parametrize(
     "command,requirement,pattern,is_blocked",
     [
-        ("git status", Requirement.ASK, "git status", False),
-        ("rm -rf build", Requirement.ALWAYS_ASK, "rm -rf build", False),
-        ("rm -rf /", Requirement.ALWAYS_ASK, "rm -rf /", True),
+        ("rm -rf build", Requirement.ALWAYS_ASK, None, False),
+        ("rm -rf /", Requirement.ALWAYS_ASK, None, True),
         ("ls | sh", Requirement.ALWAYS_ASK, None, False),
+        ("ls $HOME", Requirement.ALWAYS_ASK, None, False),
     ],
 )
 def test_its_risk_is_the_command_lines(
-    command: str, requirement: Requirement, pattern: str | None, is_blocked: bool
+    command: str, requirement: Requirement, pattern: str | None, is_blocked: bool, tmp_path: Path
 ) -> None:
-    assert SHELL.rate is not None
-    risk = SHELL.rate(SHELL.validate({"command": command}))
+    tool = shell(tmp_path)
+    assert tool.plan is not None
+    risk = tool.plan(tool.validate({"command": command})).risk
     assert (risk.requirement, risk.pattern, risk.blocked is not None) == (requirement, pattern, is_blocked)
 
 
 @pytest.mark.parametrize(
     "arguments", [{}, {"command": ""}, {"command": "ls", "timeout_s": 0}, {"command": "ls", "timeout_s": 1.5}]
 )
-def test_arguments_that_make_no_sense(arguments: Mapping[str, Any]) -> None:
+def test_arguments_that_make_no_sense(arguments: Mapping[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments):
-        SHELL.validate(arguments)
+        shell(tmp_path).validate(arguments)
 
 
 # --- nothing outlives the call ------------------------------------------------------------------------
@@ -169,7 +178,7 @@ async def test_the_deadline_of_the_call_counts_too(call: Call, tmp_path: Path) -
     call.deadline_s = 4.0  # the tool ends a tenth of it before; on a busy machine the call is faster
     limits = ResultLimits(tmp_path / "results")
     arguments = {"command": "sleep 1000", "timeout_s": 60}
-    result = await run_call("c1", SHELL, arguments, call, ManualClock(), limits)
+    result = await run_call("c1", shell(tmp_path), arguments, call, ManualClock(), limits)
     assert result.status is ResultStatus.ERROR
     assert "was stopped" in result.text
     assert carriers(call.idempotency_key) == []
@@ -261,7 +270,7 @@ async def test_the_child_is_recorded_before_the_command_begins(tmp_path: Path) -
 
 
 HUB = """
-import asyncio, json, os, signal, sys
+import asyncio, json, os, pathlib, signal, sys
 from dataclasses import asdict, dataclass
 from core.tools.builtin.shell import shell_tool
 
@@ -278,7 +287,7 @@ class Call:
         if sys.argv[4] == "before":
             os.kill(os.getpid(), signal.SIGKILL)
 
-tool = shell_tool(dict(os.environ))
+tool = shell_tool(dict(os.environ), pathlib.Path(sys.argv[1]))
 call = Call(sys.argv[1], sys.argv[2])
 asyncio.run(tool.run(call, tool.validate({"command": sys.argv[3]})))
 """
@@ -314,8 +323,9 @@ async def test_a_later_hub_ends_what_a_killed_one_left_running(tmp_path: Path) -
     await until((tmp_path / "ready").exists, "the command has begun")
     process.kill()
     process.wait()
-    assert len(carriers(call_id)) >= 3
+    await until(lambda: not is_alive(child.pid), "the leader has gone with the hub")
+    await until(lambda: len(carriers(call_id)) == 1, "what left its group is all that stays")
     assert await end_process(child, call_id)
     assert carriers(call_id) == []
-    assert not is_alive(child.pid)
+    assert not (tmp_path / "it-ran").exists()
     assert not await end_process(child, call_id)

@@ -3,7 +3,8 @@
     python raw.py DIRECTORY MODE
 
 Tools: `add`, `note` (appends a line to DIRECTORY/notes), `say` (repeats), `fail`, `shape` (structured).
-MODE says how it errs; DIRECTORY/mode, where it exists, says so instead. DIRECTORY/starts counts its starts.
+MODE says how it errs; DIRECTORY/mode, where it exists, says so instead. DIRECTORY/starts counts its starts,
+DIRECTORY/metas holds the `_meta` of each call.
 """
 
 import json
@@ -73,6 +74,8 @@ class Server:
             case "tools/list":
                 return {"result": {"tools": self.listing()}}
             case "tools/call":
+                with (self.directory / "metas").open("a") as metas:
+                    metas.write(f"{json.dumps(params.get('_meta'))}\n")
                 return self.call(params["name"], params.get("arguments") or {})
             case "ping":
                 return {"result": {}}

@@ -11,6 +11,7 @@ drop          the connection is cut; ``when`` decides whether the request took e
 hold          waits for release or until the client goes away, then answers (or drops: ``then="drop"``)
 slow          waits ``delay_s``, then answers
 silent        never answers; the connection stays open until the client or the simulator closes it
+late          waits for release, whatever the client does meanwhile, and only then takes effect
 ============= ===========================================================================================
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 from tests.simulators import faults
 from tests.simulators.telegram.log import RequestRecord
 
-KINDS = {"rate_limit", "server_error", "error", "garbage", "drop", "hold", "slow", "silent"}
+KINDS = {"rate_limit", "server_error", "error", "garbage", "drop", "hold", "slow", "silent", "late"}
 NO_EFFECT = {"rate_limit", "server_error", "error", "silent"}
 
 

@@ -42,6 +42,7 @@ class ApiServer:
         self._sim = sim
         self._control = control
         self._rates = RateLimits()
+        self._arriving: set[asyncio.Task[tuple[int, bytes]]] = set()
         self.listener = Listener(self._handle, host, port, request_factory=_request)
 
     # -- one request
@@ -107,7 +108,9 @@ class ApiServer:
         made_up = _made_up_answer(fault)
         if made_up is not None:
             return await self._send(request, record, *made_up)
-        if fault.when == "before":
+        if fault.kind == "late":
+            status, body = await self._take_late(call, function, fault)
+        elif fault.when == "before":
             if not await play_fault(request, record, fault, self._sim.changed):
                 return web.Response()
             status, body = await self._take(call, function)
@@ -118,6 +121,21 @@ class ApiServer:
             elif not await play_fault(request, record, fault, self._sim.changed):
                 return web.Response()
         return await self._send(request, record, status, body)
+
+    async def _take_late(self, call: Call, function: Method | None, fault: Fault) -> tuple[int, bytes]:
+        """Runs the method once it is released: a request on its way arrives without its sender, too."""
+        released = fault.released
+        call.record.outcome = "held"
+        self._sim.changed()
+
+        async def arrive() -> tuple[int, bytes]:
+            await released.wait()
+            return await self._take(call, function)
+
+        arriving = asyncio.create_task(arrive())
+        self._arriving.add(arriving)
+        arriving.add_done_callback(self._arriving.discard)
+        return await asyncio.shield(arriving)
 
     async def _take(self, call: Call, function: Method | None) -> tuple[int, bytes]:
         """Runs the method; the answer's status and body."""

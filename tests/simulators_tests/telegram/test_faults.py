@@ -125,6 +125,19 @@ async def test_a_request_held_before_it_is_taken_leaves_no_trace_if_the_client_d
     assert (record.taken, met.bot_messages(ANN)) == (False, [])
 
 
+async def test_a_late_request_arrives_when_its_client_is_gone(bot: Bot, met: TelegramSimulator) -> None:
+    late = met.fail("late", method="sendMessage", count=1)
+    sending = asyncio.create_task(bot.send_message(ANN, "late"))
+    (record,) = await met.wait_held()
+    sending.cancel()
+    await met.wait_requests("sendMessage", outcome="gone")
+    assert (await bot.send_message(ANN, "after it")).message_id < 10
+    assert not record.taken
+    met.release(late.id)
+    await met.wait_for(lambda: record.taken)
+    assert [m.text for m in met.bot_messages(ANN)] == ["after it", "late"]
+
+
 async def test_a_held_request_can_end_in_a_cut_connection(bot: Bot, met: TelegramSimulator) -> None:
     met.fail("hold", method="sendMessage", then="drop", count=1)
     sending = asyncio.create_task(bot.send_message(ANN, "held"))

@@ -25,6 +25,7 @@ class ChannelsPage {
       () => this.#asking(),
       (one) => this.#request(one),
       ["Nobody is asking."],
+      { stays: "No longer asking." },
     );
     this.people = new Section(
       "People",
@@ -51,6 +52,7 @@ class ChannelsPage {
   }
 
   show() {
+    this.requests.renew();
     this.channels.load();
     this.#people();
   }
@@ -78,8 +80,8 @@ class ChannelsPage {
     const name = h("span", { class: "name" }, request.name || "No name");
     const handle = request.username ? h("span", { class: "muted" }, `@${request.username}`) : null;
     const problem = complaint();
-    const decide = (/** @type {() => Promise<any>} */ work) => this.#decide(work, problem);
-    return h(
+    const decide = (/** @type {() => Promise<any>} */ work) => this.#decideRequest(work, row, problem);
+    const row = h(
       "li",
       { class: "card" },
       h("header", {}, h("h3", {}, name), handle),
@@ -102,6 +104,23 @@ class ChannelsPage {
         button("Refuse", () => decide(() => api.turnDown(request.code))),
       ),
     );
+    return row;
+  }
+
+  /**
+   * A decided request stays where it is, without buttons: nothing slides under a second click.
+   * @param {() => Promise<any>} work @param {HTMLElement} row @param {HTMLElement} problem
+   */
+  async #decideRequest(work, row, problem) {
+    const enable = (/** @type {boolean} */ on) =>
+      row.querySelectorAll("button").forEach((one) => (one.disabled = !on));
+    enable(false);
+    const decided = await this.#decide(async () => {
+      const done = await work();
+      settle(row, done.outcome ?? "Done.");
+      return done;
+    }, problem);
+    if (!decided) enable(true);
   }
 
   /** @param {() => Promise<any>} work @param {HTMLElement} problem */
@@ -111,9 +130,11 @@ class ChannelsPage {
       announce((await work()).outcome ?? "Done.");
       this.#people();
       this.requests.heading.focus();
+      return true;
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;
+      return false;
     }
   }
 
@@ -154,13 +175,23 @@ function onPlatforms(user) {
   };
 }
 
+/** The row's buttons make room for how it ended. @param {HTMLElement} row @param {string} text */
+function settle(row, text) {
+  row.querySelector(".card-actions, .outcome")?.replaceWith(h("p", { class: "outcome" }, text));
+}
+
 /** A heading with a list that is loaded, loaded again, empty, or failed to load. */
 class Section {
   /** By what is shown, so that what stays the same stays in place, with the focus. @type {Map<string, HTMLElement>} */
   #shown = new Map();
 
-  /** @param {string} heading @param {() => Promise<any[]>} fetch @param {(entry: any) => HTMLElement} view @param {string[]} empty */
-  constructor(heading, fetch, view, empty) {
+  /**
+   * @param {string} heading @param {() => Promise<any[]>} fetch @param {(entry: any) => HTMLElement} view @param {string[]} empty
+   * @param {{stays?: string}} [options] `stays`: rows never move. What is gone keeps its place, with these words
+   *   for its buttons, until the page is opened again; what is new comes last.
+   */
+  constructor(heading, fetch, view, empty, options = {}) {
+    this.stays = options.stays;
     this.fetch = fetch;
     this.view = view;
     this.empty = empty;
@@ -199,11 +230,23 @@ class Section {
       this.#shown.set(key, before.get(key) ?? this.view(entry));
       before.delete(key);
     }
+    if (this.stays) return this.#append(before);
     for (const gone of before.values()) gone.remove();
     [...this.#shown.values()].forEach((element, place) => {
       const there = this.list.children[place] ?? null;
       if (there !== element) this.list.insertBefore(element, there);
     });
+  }
+
+  /** @param {Map<string, HTMLElement>} gone */
+  #append(gone) {
+    for (const row of gone.values()) if (row.querySelector(".card-actions")) settle(row, this.stays ?? "");
+    for (const row of this.#shown.values()) if (row.parentNode !== this.list) this.list.append(row);
+  }
+
+  /** Forget the rows of what is gone. */
+  renew() {
+    this.list.replaceChildren(...this.#shown.values());
   }
 }
 

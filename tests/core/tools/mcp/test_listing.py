@@ -113,10 +113,19 @@ def test_what_a_terminal_or_a_reader_would_trip_over_is_gone() -> None:
     assert tool.parameters["properties"]["a"]["description"] == "red"
 
 
-def test_consent_is_for_the_tool_as_it_is_described() -> None:
-    (before,) = offered([one()]).tools
-    (same,) = offered([one()]).tools
-    (after,) = offered([one(description="Sends it to everybody.")]).tools
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"description": "Sends it to everybody."},
+        {"parameters": {"type": "object", "properties": {"to": {"type": "string"}}}},
+        {"output": {"type": "object", "properties": {"password": {"type": "string"}}}},
+    ],
+    ids=lambda change: "".join(change),
+)
+def test_consent_is_for_the_tool_as_it_is_described(change: dict[str, Any]) -> None:
+    (before,) = offered([one(output=NOTHING)]).tools
+    (same,) = offered([one(output=NOTHING)]).tools
+    (after,) = offered([one(**{"output": NOTHING, **change})]).tools
     assert before.version == same.version != after.version
     assert before.rate is not None
     assert after.rate is not None
@@ -142,3 +151,18 @@ def test_a_source_replaces_its_own_tools_and_nobody_elses() -> None:
     with pytest.raises(ValueError, match="two tools"):
         registry.replace("b", offered([one("own")]).tools)
     assert registry.names == ("srv__own", "srv__z", "srv__y")
+
+
+def test_two_descriptions_whose_digests_begin_alike_are_two_tools() -> None:
+    """A server can find such a pair in seconds for any few digits; it can't for all of them."""
+    (before,) = offered([one(description="Acts 1197e.")]).tools
+    (after,) = offered([one(description="Acts 22b04.")]).tools
+    assert before.rate is not None
+    assert after.rate is not None
+    agreed, now = before.rate({}).pattern, after.rate({}).pattern
+    assert agreed is not None
+    assert now is not None
+    assert agreed[: -64 + 8] == now[: -64 + 8]
+    assert agreed != now
+    assert before.version != after.version
+    assert min(before.version, after.version).bit_length() > 240

@@ -52,7 +52,7 @@ class Fake:
         self.asked += 1
         return self.listed
 
-    async def call(self, tool: str, arguments: Arguments) -> Reply:
+    async def call(self, tool: str, arguments: Arguments, idempotency_key: str) -> Reply:
         self.calls.append(tool)
         self.running += 1
         self.most = max(self.most, self.running)

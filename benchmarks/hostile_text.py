@@ -1,0 +1,323 @@
+"""How long one text can hold the event loop: hostile texts of 4 kB to 10 MB through every door of a hub.
+
+`python -m benchmarks.hostile_text [--door NAME] [--attack NAME] [--largest BYTES] [--json FILE]`
+
+This process holds the simulators of a platform and a model, a web site and an MCP server; the hub is a
+process of its own, which writes down each step of its loop that takes over 5 ms of CPU time. Each text comes
+from an account of its own, so that no limit of the platform is in the way of the next. A text that a door
+refuses counts as well. Exits 1 if a text held the loop for longer than 100 ms.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+from tests.simulators.model import ModelSimulator
+from tests.simulators.telegram import TelegramSimulator
+from tests.tree import ROOT
+from tests.webhook_senders import SECRET, Sender
+
+TOKEN, KEY = "123456:AAA", "benchmark-key"
+OWNER = 1
+MCP_SERVER = "benchmarks.bots.mcp_file"
+MOST_MS = 100.0
+NOTED_MS = 20.0
+SIZES = (4_000, 64_000, 1_000_000, 10_000_000)
+START_LIMIT_S, LIMIT_S, QUIET_S = 120.0, 30.0, 0.5
+ATTACKS: Mapping[str, str] = {
+    "plain": "word ",
+    "one word": "x",
+    "keys": "sk-",
+    "jwt": "eyJ",
+    "private keys": "-----BEGIN PRIVATE KEY-----\n",
+    "logins": "://a:",
+    "pictures": "![",
+    "brackets": "[",
+    "links": "[a](b ",
+    "emphasis": "a**b_",
+    "quotes": "> ",
+    "lists": "- a\n",
+    "headings": "# a\n",
+    "tables": "|a|-|\n|-|-|\n",
+    "code": "`a``b",
+    "marks": "e\u0301",
+    "fences": "<tool_output ",
+    "escapes": "\x1b[",
+    "tags": "<a <!-- ",
+    "blanks": " \n",
+}
+
+
+@dataclass(slots=True)
+class Site:
+    """A page, a file and an MCP server's answer, all of them one text."""
+
+    directory: Path
+    text: str = ""
+    port: int = 0
+
+    async def page(self, request: web.Request) -> web.Response:
+        """Answer with the text as a page."""
+        kind = "text/html" if "html" in request.path else "text/plain"
+        return web.Response(body=self.text.encode(), content_type=kind)
+
+    def put(self, text: str) -> None:
+        """Make it what is to be had."""
+        self.text = text
+        (self.directory / "said.txt").write_text(text, encoding="utf-8")
+        (self.directory / "workspace" / "said.txt").write_text(text, encoding="utf-8")
+
+
+@dataclass(slots=True)
+class Stage:
+    """The hub and what is around it."""
+
+    telegram: TelegramSimulator
+    model: ModelSimulator
+    site: Site
+    http: aiohttp.ClientSession
+    directory: Path
+    person: int = OWNER
+    api: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def asks(self, said: str, name: str = "Ada") -> None:
+        """Somebody new writes, until they are answered."""
+        self.person += 1
+        self.telegram.add_user(self.person, first_name=name)
+        self.telegram.user_sends_text(self.person, said)
+        await self.telegram.wait_for(lambda: self.telegram.bot_messages(self.person), LIMIT_S)
+
+    async def brings(self, path: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """A request, until it is answered; one that is refused before it is read may be cut off."""
+        sent = {"Content-Type": "application/json", **headers}
+        try:
+            async with self.http.post(f"{self.api['url']}{path}", data=body, headers=sent) as answer:
+                await answer.read()
+        except aiohttp.ClientError:
+            pass
+
+    def holds_ms(self) -> list[tuple[float, str]]:
+        """What held the loop since the last look."""
+        path = self.directory / "holds"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [(one["ms"], one["what"]) for one in map(json.loads, lines)]
+
+
+async def by_message(stage: Stage, text: str) -> None:
+    await stage.asks(text)
+
+
+async def by_name(stage: Stage, text: str) -> None:
+    await stage.asks("hi", name=text)
+
+
+async def by_reply(stage: Stage, text: str) -> None:
+    stage.model.enqueue(text)
+    await stage.asks("say it")
+
+
+async def by_page(stage: Stage, text: str) -> None:
+    stage.site.put(text)
+    await stage.asks(f'please call: http {{"url": "http://127.0.0.1:{stage.site.port}/text"}}')
+
+
+async def by_html(stage: Stage, text: str) -> None:
+    stage.site.put(text)
+    await stage.asks(f'please call: http {{"url": "http://127.0.0.1:{stage.site.port}/html"}}')
+
+
+async def by_file(stage: Stage, text: str) -> None:
+    stage.site.put(text)
+    await stage.asks('please call: read_file {"path": "said.txt"}')
+
+
+async def by_mcp(stage: Stage, text: str) -> None:
+    stage.site.put(text)
+    await stage.asks('please call: raw__say {"text": ""}')
+
+
+async def by_webhook(stage: Stage, text: str) -> None:
+    body = json.dumps({"ref": text}).encode()
+    stage.person += 1
+    headers = Sender(time.time()).github(body, str(stage.person))
+    await stage.brings("/api/webhooks/pushed", body, headers)
+
+
+async def by_api(stage: Stage, text: str) -> None:
+    headers = {"Authorization": f"Bearer {stage.api['token']}"}
+    await stage.brings("/api/chat/send", json.dumps({"text": text}).encode(), headers)
+
+
+async def by_event(stage: Stage, text: str) -> None:
+    headers = {"Authorization": f"Bearer {stage.api['token']}"}
+    page = {"source": "bench", "type": "said", "payload": {"text": text}}
+    await stage.brings("/api/events/emit", json.dumps(page).encode(), headers)
+
+
+Door = Callable[[Stage, str], Awaitable[None]]
+DOORS: Mapping[str, Door] = {
+    "message": by_message,
+    "name": by_name,
+    "model reply": by_reply,
+    "page": by_page,
+    "html page": by_html,
+    "file": by_file,
+    "mcp result": by_mcp,
+    "webhook": by_webhook,
+    "api": by_api,
+    "event": by_event,
+}
+
+
+def _config(stage: Stage) -> str:
+    everybody = json.dumps([f"telegram:{person}" for person in range(1, 2_000)])
+    run = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); "
+    run += f"runpy.run_module({MCP_SERVER!r}, run_name='__main__')"
+    server = json.dumps([sys.executable, "-c", run, str(stage.directory), str(stage.directory / "said.txt")])
+    return f"""
+[hub]
+data_dir = "{stage.directory}/data"
+owner_identities = {everybody}
+[http]
+port = 0
+[workspace]
+dir = "{stage.directory}/workspace"
+[network]
+allow_private = ["127.0.0.1:{stage.site.port}"]
+[access]
+sender_per_minute = 0
+[approvals]
+preset = "auto"
+[log]
+level = "warning"
+[[models]]
+name = "main"
+provider = "openai"
+model = "sim-1"
+base_url = "{stage.model.openai_base_url}"
+api_key = "{KEY}"
+[mcp.raw]
+command = {server}
+users = ["owner"]
+requirement = "never"
+[channels.telegram]
+token = "{TOKEN}"
+api_base_url = "{stage.telegram.url}"
+"""
+
+
+async def _started(stage: Stage) -> asyncio.subprocess.Process:
+    """The hub as a process; the secret of a webhook is in its vault."""
+    config = stage.directory / "hubbub.toml"
+    config.write_text(_config(stage))
+    keep = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", "secrets", "set", "hook", "--config", str(config)),
+        stdin=asyncio.subprocess.PIPE,
+    )
+    await keep.communicate(f"{SECRET}\n".encode())
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.bots.watched_hub", str(stage.directory / "holds")),
+        *("run", "--config", str(config)),
+    )
+
+
+async def _ready(stage: Stage) -> None:
+    """Until the hub answers, and has a routine that listens to a webhook."""
+    await stage.telegram.wait_polling(TOKEN, START_LIMIT_S)
+    stage.api = json.loads((stage.directory / "data" / "api.json").read_text())
+    hook = {"type": "webhook", "path": "pushed", "secret_name": "hook", "signature": "github"}
+    routine = {
+        "name": "pushed",
+        "trigger": hook,
+        "action": {"type": "lightweight", "prompt": "Say what was pushed."},
+        "guardrails": {"cooldown_s": 0},
+    }
+    headers = {"Authorization": f"Bearer {stage.api['token']}"}
+    async with stage.http.post(f"{stage.api['url']}/api/routines", json=routine, headers=headers) as answer:
+        assert answer.status < 300, await answer.text()
+    async with asyncio.timeout(START_LIMIT_S):
+        while not await _has_mcp(stage):  # noqa: ASYNC110 - the hub tells nobody
+            await asyncio.sleep(0.1)
+    await stage.asks("hello")
+
+
+async def _has_mcp(stage: Stage) -> bool:
+    async with stage.http.get(f"{stage.api['url']}/readyz") as answer:
+        return bool((await answer.json())["mcp"]["raw"]["tools"])
+
+
+async def measured(stage: Stage, door: Door, text: str) -> tuple[float, str]:
+    """The longest hold of the loop by one text, in milliseconds of CPU, and what held it."""
+    stage.holds_ms()
+    try:
+        await door(stage, text)
+    except TimeoutError:
+        return 0.0, f"no answer in {LIMIT_S:g} s"
+    await asyncio.sleep(QUIET_S)  # what is done after the answer counts as well
+    return max(stage.holds_ms(), default=(0.0, ""))
+
+
+async def run(doors: list[str], attacks: list[str], largest: int) -> dict[str, dict[str, float]]:
+    """All doors and attacks; the longest hold of each, by size."""
+    found: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        (directory / "workspace").mkdir()
+        site = Site(directory)
+        app = web.Application()
+        app.router.add_get("/{kind}", site.page)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        site.port = runner.addresses[0][1]
+        model = ModelSimulator(api_key=KEY, models=("sim-1",), context_tokens=100_000_000, log_limit=20)
+        async with TelegramSimulator(log_limit=200) as telegram, model, aiohttp.ClientSession() as http:
+            telegram.add_bot(TOKEN)
+            stage = Stage(telegram, model, site, http, directory)
+            hub = await _started(stage)
+            try:
+                await _ready(stage)
+                for door in doors:
+                    for attack in attacks:
+                        row = found[f"{door}: {attack}"] = {}
+                        for size in (size for size in SIZES if size <= largest):
+                            unit = ATTACKS[attack]
+                            ms, what = await measured(stage, DOORS[door], unit * (size // len(unit)))
+                            row[str(size)] = ms
+                            what = what if ms > NOTED_MS or not ms else ""
+                            print(f"{door:12} {attack:12} {size:>9} {ms:8.1f} ms  {what}", flush=True)
+            finally:
+                hub.kill()
+                await hub.wait()
+                await runner.cleanup()
+    return found
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--door", action="append", choices=list(DOORS))
+    parser.add_argument("--attack", action="append", choices=list(ATTACKS))
+    parser.add_argument("--largest", type=int, default=SIZES[-1])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found = asyncio.run(run(options.door or list(DOORS), options.attack or list(ATTACKS), options.largest))
+    if options.json:
+        options.json.write_text(json.dumps({"python": sys.version, "held_ms": found}, indent=2) + "\n")
+    longest = max((ms for row in found.values() for ms in row.values()), default=0.0)
+    print(f"longest hold: {longest:.1f} ms; at most {MOST_MS:g} ms")
+    return 1 if longest > MOST_MS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Limits that tests take from the product stand here as numbers: whoever changes one does so on purpose."""
+
+import ast
+import importlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tree import ROOT
+
+NUMBERS = {
+    "bot.chat.history.LIMIT_BYTES": 262_144,
+    "bot.cli.ending.USAGE": 2,
+    "bot.keys.KEY_BYTES": 32,
+    "bot.policy_file.LIMIT_BYTES": 32_768,
+    "bot.web.endpoints.BODY_LIMIT_BYTES": 524_288,
+    "bot.web.endpoints.BODY_LIMIT_S": 10.0,
+    "bot.web.live.EVENTS_LIMIT": 256,
+    "bot.web.live.MOST_OF_ONE": 32,
+    "bot.web.live.MOST_SUBSCRIBERS": 256,
+    "bot.web.uploads.LIFE_S": 2_592_000,
+    "bot.web.webhooks.AT_ONCE": 60,
+    "bot.web.webhooks.A_SECOND": 20,
+    "bot.web.webhooks.BODY_LIMIT_BYTES": 524_288,
+    "bot.web.webhooks.MOST_READ": 32,
+    "channels.markdown.MAX_CHARS": 100_000,
+    "channels.markdown.MAX_NESTING": 100,
+    "channels.markdown.MAX_OPEN_BRACKETS": 32,
+    "channels.outlet.MOST_DRAWINGS": 64,
+    "channels.sender.MAX_ROWS": 100,
+    "channels.slack.signature.WINDOW_S": 300,
+    "channels.table_layout.MAX_PADDED_COLUMNS": 40,
+    "channels.telegram.content.DOWNLOAD_LIMIT_BYTES": 20_971_520,
+    "core.agent.journals.THREAD_LIMIT_CHARS": 250_000,
+    "core.clock.SECOND_US": 1_000_000,
+    "core.consent.cards.DETAIL_LIMIT_CHARS": 2_000,
+    "core.conversation.confiding.VALUE_LIMIT_BYTES": 8_192,
+    "core.conversation.confiding.WAITS_US": 300_000_000,
+    "core.conversation.strangers.GUESSES_EACH": 5,
+    "core.conversation.strangers.GUESSES_IN_ALL": 60,
+    "core.conversation.strangers.KEPT_PER_MINUTE": 10,
+    "core.conversation.strangers.OPEN_CODES": 3,
+    "core.conversation.strangers.TOLD_LIMIT": 30,
+    "core.messages.EDIT": -1,
+    "core.model.openai_reply.CALLS_LIMIT": 128,
+    "core.model.openai_reply.REPLY_LIMIT_CHARS": 1_048_576,
+    "core.model.retry.LONGEST_WAIT_S": 60.0,
+    "core.model.sse.EVENT_LIMIT_BYTES": 1_048_576,
+    "core.names.NAME_LIMIT_CHARS": 80,
+    "core.recovery.CRASH_LIMIT": 3,
+    "core.routine_run.MAX_INPUT_CHARACTERS": 16_000,
+    "core.routines.calendar.MOST_A_DAY": 24,
+    "core.routines.calendar.SHOWN_A_DAY": 3,
+    "core.routines.schedule.MAX_COUNTED": 1_000,
+    "core.routines.signatures.WINDOW_S": 300,
+    "core.routines.telling.MOST_AN_HOUR": 20,
+    "core.safety.digests.CONTENT_LIMIT_BYTES": 5_000_000,
+    "core.safety.limits.RESULT_LIMIT_CHARS": 32_000,
+    "core.safety.look_alikes.MOST_NAMED": 12,
+    "core.safety.path_text.MAX_DEPTH": 64,
+    "core.safety.shell.lexer.MAX_LINE_CHARS": 16_000,
+    "core.store.hooking.HELD": 4_611_686_018_427_387_904,
+    "core.store.pairing.CODE_LIFE_US": 900_000_000,
+    "core.store.sqlite.writer.GROUP_LIMIT": 256,
+    "core.store.sqlite.writer.LINGER_S": 0.005,
+    "core.store.sqlite.writer.QUEUE_LIMIT": 1_024,
+    "core.tools.builtin.ask.LABEL_LIMIT_CHARS": 60,
+    "core.tools.builtin.ask.MOST_CHOICES": 10,
+    "core.tools.mcp.child.LINE_LIMIT_BYTES": 4_194_304,
+    "core.tools.mcp.child.WINDOW_LIMIT_BYTES": 16_777_216,
+    "core.tools.mcp.child.WINDOW_LIMIT_LINES": 2_000,
+    "core.tools.mcp.child.WINDOW_S": 10.0,
+    "core.tools.mcp.connection.ANSWER_LIMIT_BYTES": 4_194_304,
+    "core.tools.mcp.connection.ANSWER_LIMIT_EVENTS": 1_000,
+    "core.tools.mcp.listing.ALL_SPECS_BYTES": 65_536,
+    "core.tools.mcp.listing.DESCRIPTION_CHARS": 1_000,
+    "core.tools.mcp.listing.MOST_LISTED": 512,
+    "core.tools.mcp.listing.MOST_TOOLS": 64,
+    "core.tools.mcp.schemas.LIMIT_BYTES": 16_384,
+    "core.tools.mcp.schemas.MOST_STEPS": 5_000,
+    "core.tools.mcp.server.LONGEST_PAUSE_S": 300.0,
+    "core.tools.readable.HTML_LIMIT_CHARS": 1_000_000,
+    "core.vault.VALUE_LIMIT_BYTES": 8_192,
+}
+"""Each constant that a test imports, by its full name."""
+
+
+def imported() -> Iterator[tuple[str, int | float]]:
+    """Every number in capitals that a test imports from the product, by its full name."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            if node.module.split(".")[0] not in {"bot", "channels", "core"}:
+                continue
+            for name in (alias.name for alias in node.names if alias.name.isupper()):
+                value = getattr(importlib.import_module(node.module), name)
+                if isinstance(value, int | float):
+                    yield f"{node.module}.{name}", value
+
+
+def test_every_limit_that_tests_take_from_the_product_is_written_out() -> None:
+    found = dict(imported())
+    assert len(found) > 50
+    assert sorted(found.keys() - NUMBERS.keys()) == [], (
+        "add them to NUMBERS, each with the value it should have"
+    )
+    assert sorted(NUMBERS.keys() - found.keys()) == [], "no test imports them any more"
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_number_is_the_one_written_here(name: str) -> None:
+    module, _, constant = name.rpartition(".")
+    assert getattr(importlib.import_module(module), constant) == NUMBERS[name]

@@ -1,0 +1,39 @@
+"""The kill switch in the console: seen on every page, used from every page, whoever paused."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.console import Console
+from tests.browser.hub import Hub
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="session"),
+]
+
+PAGES = ("chat", "threads", "approvals", "routines", "channels", "why")
+
+
+async def test_every_page_tells_that_tools_are_paused_and_ends_it(
+    console: Console, hub: Hub, complaints: Complaints
+) -> None:
+    banner = console.page.get_by_text("All tools are paused. No tool runs until you unpause them.")
+    pause = console.page.get_by_role("button", name="Pause all tools")
+    for page in PAGES:
+        await console.open(page)
+        await expect(banner).to_be_hidden()
+        await pause.click()
+        await expect(banner).to_be_visible()
+        await expect(pause).to_be_hidden()
+        assert await hub.api("GET", "/tools") == {"paused": True}
+        await console.page.get_by_role("button", name="Unpause tools").click()
+        await expect(banner).to_be_hidden()
+    await hub.api("POST", "/tools/pause", {})
+    await expect(banner).to_be_visible()
+    await console.reload()
+    await expect(banner).to_be_visible()
+    await hub.api("POST", "/tools/resume", {})
+    await expect(banner).to_be_hidden()
+    assert complaints.lines == []

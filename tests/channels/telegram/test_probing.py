@@ -1,0 +1,350 @@
+"""Looking for a message whose sending was never answered, judged by what a simulated Telegram was asked.
+
+The hub's second passes in 20 ms here.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from channels.telegram.channel import TelegramChannel
+from channels.telegram.timeouts import Timeouts
+from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
+from core.ports import KnownMessage, OutboxRow, Posted, SendState, Surroundings, Uncertain
+from tests.channels.telegram.house import FastClock, channel, simulated_telegram
+from tests.simulators.telegram import TelegramSimulator
+from tests.simulators.telegram.people_files import PHOTO
+from tests.simulators.telegram.world import Message as Seen
+
+pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
+
+SECOND = 1_000_000
+ASKED = 1_000_000 * SECOND
+CARD = Message((Plain("Run it?"),), (Choice("Approve"), Choice("Deny")), "7Q2M9ZK4XA")
+OTHER_CARD = replace(CARD, blocks=(Plain("Run that?"),), prompt_id="8Q2M9ZK4XB")
+LONG = plain("first " + "x" * 4090 + " second part")
+
+
+def row(
+    message: Message,
+    row_id: int = 5,
+    to: str = "7",
+    state: SendState = SendState.AMBIGUOUS,
+    refs: Sequence[str] = (),
+    repeats: int = 0,
+) -> OutboxRow:
+    known = tuple(MessageRef(ref) for ref in refs)
+    return OutboxRow(row_id, "tg", Address(to), message, state, f"n{row_id}", known, repeats=repeats)
+
+
+def known(number: int, chat: str = "7", taken_at: int = ASKED) -> KnownMessage:
+    return KnownMessage(Address(chat), f"{number:020d}", taken_at)
+
+
+def open_row(other: OutboxRow) -> Uncertain:
+    return Uncertain(other, ASKED, open=True)
+
+
+@dataclass
+class Stage:
+    """A bot with a request that went unanswered. `around`: what the store says of it, when it is asked."""
+
+    sim: TelegramSimulator
+    channel: TelegramChannel
+    around: Surroundings = field(default_factory=lambda: Surroundings(row(plain("")), ASKED))
+    looks: int = 0
+
+    async def shows(self, message: Message, to: str = "7", part: int = 0) -> Seen:
+        """The bot has sent this; what is known of it is another matter."""
+        payload = self.channel.render(message)[part]
+        posted = await self.channel.post(Address(to), payload, nonce="n")
+        chat_id, _, message_id = posted.ref.partition(":")
+        return self.sim.message(int(chat_id), int(message_id))
+
+    async def find(self, lost: OutboxRow, **more: object) -> Posted | None:
+        self.around = replace(self.around, row=lost, **more)
+        payload = self.channel.render(lost.message)[len(lost.refs)]
+
+        async def look() -> Surroundings:
+            self.looks += 1
+            return self.around
+
+        return await self.channel.find_lost(lost.address, payload, lost.nonce, look)
+
+    def asked(self) -> list[int]:
+        """The ids that were tried, in order."""
+        return [int(r.params["message_id"]) for r in self.sim.requests("editMessageReplyMarkup")]
+
+    def spent(self) -> int:
+        return len([r for r in self.sim.requests() if r.method.startswith("editMessage")])
+
+
+@asynccontextmanager
+async def open_stage(files: Path | None = None, **timeouts: float) -> AsyncIterator[Stage]:
+    async with simulated_telegram() as sim:
+        sim.user_sends_text(7, "hi")  # message 1
+        stage = Stage(sim, channel(sim, FastClock(), timeouts=Timeouts(**timeouts), files=files))  # type: ignore[arg-type]
+        stage.around = replace(stage.around, earlier=(known(1),))
+        try:
+            yield stage
+        finally:
+            await stage.channel.close()
+
+
+def ref(message: Seen) -> str:
+    return f"{message.chat.id}:{message.id}"
+
+
+# --- what is found --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "message, part",
+    [
+        (plain("hello"), 0),
+        (Message((Markdown("**so** it is: `1 + 1`, https://example.org"), Code("print(1)", "python"))), 0),
+        (LONG, 1),
+        (CARD, 0),
+        (Message((), files=(File("a.txt", "a.txt", "text/plain"),)), 0),
+        (Message((), files=(File("a.jpg", "a.jpg", "image/jpeg"),)), 0),
+        (replace(plain("an answer"), reply_to=MessageRef("7:1")), 0),
+    ],
+    ids=["text", "entities", "part", "card", "document", "photo", "reply"],
+)
+async def test_a_message_that_was_taken_is_found_as_it_is(
+    tmp_path: Path, message: Message, part: int
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"text")
+    (tmp_path / "a.jpg").write_bytes(PHOTO)
+    message = replace(message, files=tuple(replace(f, path=str(tmp_path / f.path)) for f in message.files))
+    async with open_stage(tmp_path) as stage:
+        stage.sim.user_sends_text(8, "in between")
+        shown = await stage.shows(message, part=part)
+        found = await stage.find(row(message, refs=["7:1"] * part))
+        assert found == Posted(MessageRef(ref(shown)), f"{shown.id:020d}")
+        assert (shown.history, stage.spent()) == ([], 3)
+
+
+async def test_a_preview_is_found_and_says_nothing_yet() -> None:
+    async with open_stage() as stage:
+        shown = await stage.shows(plain("words so far"))
+        lost = row(plain("…"), state=SendState.STREAMING)
+        found = await stage.find(lost)
+        assert found is not None
+        assert (found.ref, shown.text) == (ref(shown), "…")
+
+
+async def test_what_is_not_there_is_not_found_at_the_price_of_twelve_requests() -> None:
+    async with open_stage() as stage:
+        assert await stage.find(row(plain("hello"))) is None
+        assert stage.spent() <= 12
+        assert stage.asked() == list(range(2, 2 + stage.spent()))
+
+
+async def test_a_probe_is_not_begun_where_no_request_is_left_to_put_buttons_back() -> None:
+    async with open_stage() as stage:
+        for _ in range(11):
+            stage.sim.user_sends_text(8, "in between")
+        other = await stage.shows(OTHER_CARD)
+        repeated = row(OTHER_CARD, 3, state=SendState.SENT, refs=["7:1"], repeats=1)
+        stray = Uncertain(repeated, ASKED - 10_000 * SECOND, open=False)
+        assert await stage.find(row(CARD), uncertain=(stray,)) is None
+        assert (stage.spent(), other.history) == (11, [])
+
+
+async def test_where_nothing_earlier_is_known_nothing_is_tried() -> None:
+    async with open_stage() as stage:
+        assert await stage.find(row(plain("hello")), earlier=()) is None
+        assert stage.spent() == 0
+
+
+async def test_requests_come_at_the_pace_of_messages() -> None:
+    async with open_stage(probe_pace_s=2) as stage:
+        await stage.shows(plain("elsewhere"), "7")
+        await stage.find(row(Message((), files=(File("a", "a", "text/plain"),))))
+        times = [r.received_at for r in stage.sim.requests() if r.method.startswith("editMessage")]
+        assert all(later - earlier >= 0.035 for earlier, later in itertools.pairwise(times))
+
+
+# --- which ids are tried --------------------------------------------------------------------------------
+
+
+async def test_ids_that_anything_known_has_are_not_tried() -> None:
+    async with open_stage() as stage:
+        mine = await stage.shows(plain("hello"))
+        stage.sim.user_sends_text(8, "hi")
+        theirs = await stage.shows(plain("hello"), "8")
+        stage.sim.user_sends_text(9, "from somebody else")
+        lost = await stage.shows(plain("hello"))
+        found = await stage.find(
+            row(plain("hello")),
+            shown=frozenset({MessageRef(ref(mine)), MessageRef(ref(theirs))}),
+            later=(known(3, "8"), known(5, "9")),
+        )
+        assert found is not None
+        assert (found.ref, stage.asked()) == (ref(lost), [lost.id])
+
+
+async def test_a_supergroup_counts_for_itself() -> None:
+    async with open_stage() as stage:
+        group = str(stage.sim.create_supergroup("Team", [7, 8]).id)
+        stage.sim.user_sends_text(8, "hi", chat_id=int(group))
+        newest = max(message.id for message in stage.sim.messages(int(group)))
+        stage.sim.user_sends_text(8, "the bot cannot change this", chat_id=int(group))
+        lost = await stage.shows(plain("hello"), group)
+        found = await stage.find(
+            row(plain("hello"), to=group),
+            earlier=(known(1), known(70), known(newest, group)),
+            shown=frozenset({MessageRef(f"7:{lost.id}")}),
+        )
+        assert found is not None
+        assert stage.asked() == [newest + 1, newest + 2]
+
+
+async def test_private_chats_and_groups_count_together() -> None:
+    async with open_stage() as stage:
+        group = str(stage.sim.create_group("Friends", [7, 8]).id)
+        lost = await stage.shows(plain("hello"), group)
+        assert await stage.find(row(plain("hello"), to=group), earlier=(known(1), known(lost.id - 1, "8")))
+        assert stage.asked() == [lost.id]
+
+
+async def test_nothing_is_tried_beyond_what_is_known_to_be_later() -> None:
+    async with open_stage() as stage:
+        much_later = ASKED + 1_000 * SECOND
+        later = (known(4, "8", ASKED + SECOND), known(6, "8", much_later))
+        edited = KnownMessage(Address("8"), f"{3:020d}.e", much_later)  # an old message, edited now
+        assert await stage.find(row(plain("hello")), later=(*later, edited)) is None
+        assert stage.asked() == [2, 5]
+
+
+# --- what is met on the way -----------------------------------------------------------------------------
+
+
+async def test_a_message_of_another_kind_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"text")
+    file = Message((), files=(File(str(tmp_path / "a.txt"), "a.txt", "text/plain"),))
+    async with open_stage(tmp_path) as stage:
+        passed = await stage.shows(file)
+        lost = await stage.shows(plain("hello"))
+        found = await stage.find(row(plain("hello")))
+        assert found is not None
+        assert (found.ref, passed.history) == (ref(lost), [])
+
+
+@pytest.mark.parametrize("own, met", [(plain("hello"), CARD), (CARD, plain("hello")), (CARD, OTHER_CARD)])
+async def test_another_message_gets_its_buttons_back_and_ends_the_search(own: Message, met: Message) -> None:
+    """It was sent twice long ago, and its second copy came late."""
+    async with open_stage() as stage:
+        other = await stage.shows(met)
+        buttons = other.keyboard
+        await stage.shows(own)
+        repeated = row(met, 3, state=SendState.SENT, refs=["7:1"], repeats=1)
+        stray = Uncertain(repeated, ASKED - 10_000 * SECOND, open=False)
+        assert await stage.find(row(own), uncertain=(stray,)) is None
+        assert (other.keyboard, other.text) == (buttons, other.history[0]["content"]["text"])
+        assert stage.spent() == 2
+
+
+async def test_a_message_of_which_nothing_is_known_loses_no_buttons_that_were_not_given() -> None:
+    async with open_stage() as stage:
+        other = await stage.shows(plain("hello"))
+        assert await stage.find(row(CARD)) is None
+        assert other.keyboard is None
+
+
+# --- other rows of the chat -----------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def open_forum() -> AsyncIterator[tuple[Stage, str, str]]:
+    """Two topics of one chat, in which two answers were cut off at the same time."""
+    async with open_stage() as stage:
+        stage.sim.user_sends_text(8, "hi")
+        forum = stage.sim.create_supergroup("Forum", [7, 8], is_forum=True)
+        first, second = (stage.sim.topic_created(forum.id, name).id for name in ("one", "two"))
+        newest = max(message.id for message in stage.sim.messages(forum.id))
+        stage.around = replace(stage.around, earlier=(known(newest, str(forum.id)),))
+        yield stage, f"{forum.id}:{first}", f"{forum.id}:{second}"
+
+
+A, B = plain("the answer in topic one"), plain("the answer in topic two")
+
+
+async def test_a_message_of_another_open_row_is_neither_taken_nor_changed() -> None:
+    async with open_forum() as (stage, one, two):
+        other = await stage.shows(B, two)
+        assert await stage.find(row(A, 5, one), uncertain=(open_row(row(B, 6, two)),)) is None
+        assert (other.text, other.history) == (B.blocks[0].text, [])
+
+
+async def test_of_two_open_rows_each_finds_its_own() -> None:
+    async with open_forum() as (stage, one, two):
+        shown = {two: await stage.shows(B, two), one: await stage.shows(A, one)}
+        first = await stage.find(row(A, 5, one), uncertain=(open_row(row(B, 6, two)),))
+        assert first is not None
+        assert (first.ref, shown[two].history) == (ref(shown[one]), [])
+        second = await stage.find(row(B, 6, two), uncertain=(), shown=frozenset({first.ref}))
+        assert second is not None
+        assert second.ref == ref(shown[two])
+        assert [message.text for message in shown.values()] == [B.blocks[0].text, A.blocks[0].text]
+
+
+async def test_two_open_rows_of_a_chat_are_looked_for_in_order() -> None:
+    async with open_forum() as (stage, one, two):
+        shown = {one: await stage.shows(A, one), two: await stage.shows(B, two)}
+        lost_first, lost_second = row(A, 5, one), row(B, 6, two)
+        stage.around = replace(stage.around, uncertain=(open_row(lost_first),))
+        second = asyncio.create_task(stage.find(lost_second))
+        while stage.looks < 3:
+            await asyncio.sleep(0)
+            assert stage.spent() == 0
+        stage.around = replace(stage.around, uncertain=(), shown=frozenset({MessageRef(ref(shown[one]))}))
+        found = await second
+        assert found is not None
+        assert (found.ref, shown[one].history) == (ref(shown[two]), [])
+
+
+@pytest.mark.parametrize(
+    "own, others",
+    [
+        (A, [B, plain("a third one")]),
+        (A, [A]),
+        (Message((), files=(File("a", "a", "text/plain"),)), [Message((), files=(File("b", "b", "a/b"),))]),
+    ],
+    ids=["several", "the same words", "files"],
+)
+async def test_what_cannot_be_told_from_others_is_not_tried(own: Message, others: list[Message]) -> None:
+    async with open_forum() as (stage, one, two):
+        open_rows = tuple(open_row(row(other, 6 + n, two)) for n, other in enumerate(others))
+        assert await stage.find(row(own, 5, one), uncertain=open_rows) is None
+        assert stage.spent() == 0
+
+
+async def test_a_copy_that_came_late_is_passed_over() -> None:
+    """An earlier answer was repeated; its first copy came after that."""
+    async with open_stage() as stage:
+        stray = await stage.shows(A)
+        lost = await stage.shows(B)
+        repeated = Uncertain(row(A, 3, state=SendState.SENT, refs=["7:1"], repeats=1), ASKED, open=False)
+        found = await stage.find(row(B), uncertain=(repeated,))
+        assert found is not None
+        assert (found.ref, lost.text, stray.history) == (ref(lost), B.blocks[0].text, [])
+
+
+# --- troubles -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "drop", "server_error"])
+async def test_a_request_that_fails_is_made_again(kind: str) -> None:
+    async with open_stage() as stage:
+        shown = await stage.shows(plain("hello"))
+        stage.sim.fail(kind, method="editMessageReplyMarkup", count=1, retry_after_s=1)
+        found = await stage.find(row(plain("hello")))
+        assert found is not None
+        assert (found.ref, stage.asked()) == (ref(shown), [shown.id, shown.id])

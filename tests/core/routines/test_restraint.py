@@ -1,0 +1,169 @@
+"""What holds a routine back: quiet hours, rests after failures and runs, and failures told ever more rarely.
+
+Numbers are those the documentation names, written out: a limit that changes must be seen here.
+"""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from core.clock import SECOND_US
+from core.routine_run import RunStatus
+from core.store.routines import RoutineRow
+from tests.core.routines.engine_world import OLIVIA, Works, open_works
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+MANUAL = {"type": "manual"}
+
+
+@pytest_asyncio.fixture
+async def works(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Works]:
+    async with open_works(tmp_path_factory.mktemp("works")) as opened:
+        yield opened
+
+
+async def fired(works: Works, row: RoutineRow) -> None:
+    """Somebody asks for a run, and all that can be done at once is over."""
+    await works.desk.fire(OLIVIA, row.id, works.ids.row_id())
+    await works.settled()
+
+
+async def starts_s(works: Works, row: RoutineRow) -> list[int]:
+    """When its runs began, the earliest first, in seconds after the first."""
+    began = sorted(run.started_at for run in await works.runs(row) if run.started_at is not None)
+    return [(at - began[0]) // SECOND_US for at in began]
+
+
+def hours(works: Works, begin_s: int, end_s: int) -> dict[str, Any]:
+    """Quiet hours from and until so many seconds from now, of an owner in UTC."""
+    now = works.clock.now() // SECOND_US
+    begin, end = (datetime.fromtimestamp(now + away, UTC) for away in (begin_s, end_s))
+    return {"quiet_hours": f"{begin:%H:%M}-{end:%H:%M}"}
+
+
+# --- quiet hours ----------------------------------------------------------------------------------------
+
+
+async def test_what_is_found_in_quiet_hours_is_told_when_they_are_over(works: Works) -> None:
+    row = await works.make("watch", trigger=MANUAL, notify=hours(works, -HOUR, 2 * HOUR))
+    works.model.answer = "Look at this."
+    await fired(works, row)
+    (run,) = await works.runs(row)
+    assert (run.state, run.notice_state) == (RunStatus.ATTENTION, "due")
+    await works.passes(2 * HOUR - 2 * MINUTE)
+    assert works.told.texts == []
+    await works.passes(3 * MINUTE)
+    assert len(works.told.texts) == 1
+    await fired(works, row)
+    assert len(works.told.texts) == 2, "outside of quiet hours it is told at once"
+
+
+async def test_a_failure_and_a_used_up_budget_keep_the_quiet_hours_too(works: Works) -> None:
+    quiet = hours(works, -HOUR, HOUR)
+    rows = [
+        await works.make("fails", trigger=MANUAL, notify=quiet),
+        await works.make("spent", trigger=MANUAL, notify=quiet, guardrails={"daily_runs": 1}),
+    ]
+    await fired(works, rows[1])
+    works.model.refuses = True
+    for row in rows:
+        await fired(works, row)
+    assert works.told.texts == []
+    await works.passes(HOUR + MINUTE)
+    assert len(works.told.texts) == 2
+
+
+# --- failures -------------------------------------------------------------------------------------------
+
+
+async def test_after_each_failure_a_routine_rests_twice_as_long_up_to_an_hour(works: Works) -> None:
+    row = await works.make("often", guardrails={"cooldown_s": 0, "pause_after_failures": 100})
+    works.model.refuses = True
+    for _ in range(125):
+        await works.passes(MINUTE)
+    began = await starts_s(works, row)
+    rests = [later - earlier for earlier, later in pairwise(began)]
+    assert rests == [60, 120, 240, 480, 960, 1920, 3600]
+
+
+async def test_what_an_event_fires_waits_for_the_end_of_the_rest_and_success_ends_resting(
+    works: Works,
+) -> None:
+    trigger = {"type": "system_event", "source": "ci", "event_type": "red"}
+    guardrails = {"cooldown_s": 0, "pause_after_failures": 100}
+    row = await works.make("hears", trigger=trigger, guardrails=guardrails)
+    works.model.refuses = True
+    await emitted(works)
+    await works.settled()
+    works.model.refuses = False
+    await emitted(works)
+    await works.settled()
+    await works.passes(58)
+    assert len(await starts_s(works, row)) == 1
+    await works.passes(4)
+    assert len(await starts_s(works, row)) == 2
+    await emitted(works)
+    await works.settled()
+    assert len(await starts_s(works, row)) == 3, "nothing rests after a run that went well"
+
+
+async def test_what_was_queued_before_a_failure_waits_too_and_what_a_person_asks_for_does_not(
+    works: Works,
+) -> None:
+    trigger = {"type": "system_event", "source": "ci", "event_type": "red"}
+    guardrails = {"cooldown_s": 0, "pause_after_failures": 100}
+    row = await works.make("hears", trigger=trigger, guardrails=guardrails)
+    works.model.refuses = True
+    works.model.hold()
+    for _ in range(2):
+        await emitted(works)
+    await works.until(lambda: works.model.asking == 1)
+    works.model.open()
+    await works.settled()
+    assert len(await starts_s(works, row)) == 1
+    works.model.refuses = False
+    await fired(works, row)
+    assert len(await starts_s(works, row)) == 2
+    await works.passes(61)
+    assert len(await starts_s(works, row)) == 3
+
+
+async def emitted(works: Works) -> None:
+    await works.desk.emit(OLIVIA, "ci", "red", {}, works.ids.row_id())
+
+
+async def test_of_failures_in_a_row_the_first_second_fourth_and_eighth_are_told(works: Works) -> None:
+    row = await works.make("fails", trigger=MANUAL, guardrails={"pause_after_failures": 100})
+    works.model.refuses = True
+    told: list[int] = []
+    for number in range(1, 12):
+        before = len(works.told.texts)
+        await fired(works, row)
+        await works.passes(2 * HOUR)  # its rest is over, and so is the hour in which notices are counted
+        if len(works.told.texts) > before:
+            told.append(number)
+    assert len(await works.runs(row)) == 11
+    assert told == [1, 2, 4, 8]
+    works.model.refuses = False
+    await fired(works, row)
+    works.model.refuses = True
+    before = len(works.told.texts)
+    await fired(works, row)
+    assert len(works.told.texts) == before + 1, "after a run that went well it is the first again"
+
+
+# --- cooldown -------------------------------------------------------------------------------------------
+
+
+async def test_a_run_that_somebody_asked_for_begins_the_cooldown_of_those_nobody_did(works: Works) -> None:
+    row = await works.make("rests", guardrails={"cooldown_s": 300})
+    await fired(works, row)
+    for _ in range(20):
+        await works.passes(MINUTE)
+    assert await starts_s(works, row) == [0, 300, 600, 900, 1200]
+    await fired(works, row)
+    assert len(await starts_s(works, row)) == 6, "who asks for a run gets it, whatever the cooldown"

@@ -1,0 +1,124 @@
+"""After `/pause` was answered no effect begins, however many calls race with it: judged by files on disk."""
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.keeping import HubKeeping
+from bot.vault_keys import VaultKeyRing
+from core.approvals import LoopLimits, NoPolicy
+from core.clock import SystemClock
+from core.consent.facts import Policy
+from core.consent.laws import ConsentLaws
+from core.ids import RandomIds
+from core.prompts import Standing
+from core.safety.limits import ResultLimits
+from core.store.rows import CallState, TurnStart
+from core.store.sqlite import SqliteStore
+from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
+from core.tools.definition import tool
+from core.tools.halt import ToolHalt
+from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
+from core.tools.registry import ToolRegistry
+from tests.contracts.store.world import ADA, CountingIds, World
+from tests.databases import lay_database
+from tests.plugins.profile import Profile
+
+CALLS = 8
+
+
+def writing_tool(directory: Path, *, waits: bool) -> Tool:
+    @tool(name="write", requirement=Requirement.NEVER, data=Data.NONE)
+    async def write(call: CallContext) -> str:
+        """Writes a file, first of all."""
+        (directory / call.idempotency_key).touch()
+        if waits:
+            await asyncio.Event().wait()
+        return "written"
+
+    return write
+
+
+@pytest_asyncio.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    clock, ids = SystemClock(), CountingIds()
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, ids)
+    await store.ensure_user(ADA.user_id, ADA.role, ADA.name)
+    yield World(store, clock, ids)  # pyright: ignore[reportArgumentType] - real time and ids will do
+    await store.close()
+
+
+async def no_process(process: ProcessInfo) -> None:
+    raise AssertionError("no process is started here")
+
+
+async def carried_out(world: World, made: CallPipeline, start: TurnStart, call_id: str) -> None:
+    """As a turn does it: marked in the transaction, then run."""
+    call = await world.call_row(start, call_id)
+    ready = made.prepare(call, ADA, start.thread.id, Standing())
+    if not isinstance(ready, Ready):
+        return
+    check = made.recheck(start.thread.id)
+    if await world.store.mark_running(start.turn_id, call_id, check) is None:
+        await made.run(call, ready, ADA, start.thread.id, no_process, math.inf)
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["this-hub", "another-process"])
+async def test_nothing_begins_once_the_pause_was_answered(
+    world: World, tmp_path: Path, profile: Profile, *, here: bool
+) -> None:
+    """`here`: the pause is given to this hub, which ends what runs; otherwise it is recorded only, and what
+    was marked by then goes on."""
+    files = tmp_path / "files"
+    files.mkdir()
+    halt = ToolHalt()
+    settings = PipelineSettings(
+        laws=ConsentLaws(Policy(), LoopLimits(), NoPolicy()),
+        binding_key=b"k" * 32,
+        workspace=str(files),
+        tool_timeout_s=30,
+        tool_timeouts_s={},
+        result_limits=ResultLimits(tmp_path / "results"),
+    )
+    made = CallPipeline(ToolRegistry([writing_tool(files, waits=here)]), settings, SystemClock(), halt)
+    ring, switch = VaultKeyRing(tmp_path, {}), halt if here else None
+    keeping = HubKeeping(world.store, ring, lambda: [], SystemClock(), ADA.user_id, switch)
+    chance, begun, asked = random.Random(profile.seed), 0, 0
+    for attempt in range(profile.pick(test=50 if here else 15, proof=500)):
+        start = await world.turn(scope=f"race {attempt}")
+        calls = await world.call(start, *["write"] * CALLS)
+        racing = [asyncio.create_task(carried_out(world, made, start, one), name=one) for one in calls]
+        await asyncio.sleep(chance.random() * 0.003)
+        await keeping.halt_tools(halted=True)
+        there = {path.name for path in files.iterdir()}
+        marked = (await world.states(start)).count(CallState.RUNNING)
+        await asyncio.gather(*racing)
+        begun, asked = len(list(files.iterdir())), asked + CALLS
+        assert (await world.states(start)).count(CallState.RUNNING) == marked, f"attempt {attempt}"
+        assert not here or {path.name for path in files.iterdir()} == there, f"attempt {attempt}"
+        await keeping.halt_tools(halted=False)
+    assert 0 < begun < asked, "the race was no race"
+
+
+async def test_a_pause_that_another_process_recorded_is_heeded_when_calls_are_marked(
+    world: World, tmp_path: Path
+) -> None:
+    """Without the hub's own switch, which is told of pauses in this process only."""
+    start = await world.turn()
+    (call_id,) = await world.call(start, "write")
+    other = await SqliteStore.open(tmp_path / "hub.db", SystemClock(), RandomIds())
+    try:
+        await other.halt_tools(ADA.user_id, halted=True)
+        refusal = await world.store.mark_running(start.turn_id, call_id, lambda *_: None)
+        assert refusal is not None
+        assert refusal.startswith("all tools are paused")
+        assert [state.value for state in await world.states(start)] == ["intent"]
+        await other.halt_tools(ADA.user_id, halted=False)
+    finally:
+        await other.close()
+    assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None

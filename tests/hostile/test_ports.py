@@ -1,0 +1,271 @@
+"""Whatever text comes in or goes out by a port: twice as much of it takes at most two and a half times the
+work, however it was made to take long. A text parameter that nobody says anything about is a failure."""
+
+import gc
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from tests.hostile.signatures import ports, text_parameters
+from tests.hostile.works import (
+    ARGUMENTS,
+    BODY,
+    CODE,
+    IN,
+    LISTED,
+    MARKDOWN,
+    NAME,
+    PLAIN,
+    REPLY,
+    RESULT,
+    Work,
+)
+
+OUTSIDE: Mapping[str, Mapping[str, Work]] = {
+    "InboundMessage.text": IN,
+    "InboundMessage.not_understood": NAME,
+    "Sender.name": NAME,
+    "Sender.username": NAME,
+    "Attachment.name": NAME,
+    "Attachment.media_type": NAME,
+    "ChoiceAnswer.form": IN,
+    "Unreadable.summary": NAME,
+    "FormField.value": PLAIN,
+    "Markdown.text": MARKDOWN,
+    "Plain.text": PLAIN,
+    "Code.text": CODE,
+    "Code.language": CODE,
+    "Choice.label": PLAIN,
+    "Message.outcome": PLAIN,
+    "File.name": NAME,
+    "HttpRequest.body": BODY,
+    "HttpRequest.headers": BODY,
+    "Channel.fetch.return": RESULT,
+    "Threaded.open_thread.title": PLAIN,
+    "Principal.name": NAME,
+    "ModelRequest.system": REPLY,
+    "UserSaid.text": REPLY,
+    "UserSaid.sender": NAME,
+    "AssistantSaid.text": REPLY,
+    "ToolCalled.arguments": ARGUMENTS,
+    "ToolCalled.tool": LISTED,
+    "ToolResult.text": RESULT,
+    "Summary.text": REPLY,
+    "Note.text": REPLY,
+    "OperatorSaid.text": MARKDOWN,
+    "ReplyDelta.text": REPLY,
+    "ModelReply.text": REPLY | MARKDOWN,
+    "CallRequest.tool": LISTED,
+    "CallRequest.arguments": ARGUMENTS,
+    "Listed.name": LISTED,
+    "Listed.description": LISTED,
+    "Reply.text": RESULT,
+}
+"""Text parameters that carry what people, models, servers and files say, and what is done with it."""
+
+OURS = "made by the hub, or an id of a platform: kept and compared as it is"
+BY_DIGEST = "kept and sent back as it came"
+NOT_SEARCHED: Mapping[str, str] = {
+    **dict.fromkeys(
+        [
+            "InboundMessage.key",
+            "InboundMessage.order_key",
+            "InboundMessage.channel",
+            "InboundMessage.address",
+            "InboundMessage.scope",
+            "Sender.platform_user_id",
+            "InboundMessage.reply_to",
+            "InboundMessage.ref",
+            "InboundMessage.album",
+            "InboundMessage.edits",
+            "ChoiceAnswer.key",
+            "ChoiceAnswer.channel",
+            "ChoiceAnswer.address",
+            "ChoiceAnswer.prompt_id",
+            "ChoiceAnswer.ref",
+            "Moved.key",
+            "Moved.channel",
+            "Moved.old_address",
+            "Moved.old_scope",
+            "Moved.address",
+            "Moved.scope",
+            "Unreadable.key",
+            "Unreadable.channel",
+            "Acceptance.outcome",
+            "Acceptance.answer",
+            "Acceptance.thread_id",
+            "FormField.name",
+            "Inbox.last_seen.channel",
+            "Seen.address",
+            "Seen.order_key",
+            "Outbox.pending_outbox.channel",
+            "OutboxRow.channel",
+            "OutboxRow.address",
+            "Message.prompt_id",
+            "File.path",
+            "File.media_type",
+            "Message.reply_to",
+            "OutboxRow.nonce",
+            "OutboxRow.refs",
+            "Outbox.sent_refs.return",
+            "Posted.ref",
+            "Posted.order_key",
+            "Outbox.retry_outbox.reason",
+            "Outbox.mark_ambiguous.reason",
+            "Outbox.fail_outbox.reason",
+            "Outbox.begin_preview.turn_id",
+            "Outbox.begin_preview.channel",
+            "Outbox.begin_preview.address",
+            "KnownMessage.address",
+            "KnownMessage.order_key",
+            "Connection.call.idempotency_key",
+            "Surroundings.shown",
+            "OutboxListener.may_send_now.channel",
+            "OutboxListener.may_send_now.address",
+            "OutboxListener.coming.channel",
+            "Directory.speaks.channel",
+            "Directory.direct.channel",
+            "Directory.direct.platform_user_id",
+            "Directory.direct.return",
+            "Acknowledger.acknowledge.channel",
+            "Acknowledger.acknowledge.ref",
+            "Preview.turn_id",
+            "Preview.channel",
+            "Preview.address",
+            "Connected.__call__.remark",
+            "Channel.name.return",
+            "Route.method",
+            "Route.path",
+            "HttpRequest.method",
+            "HttpRequest.path",
+            "HttpResponse.body",
+            "HttpResponse.headers",
+            "Channel.post.to",
+            "Channel.post.nonce",
+            "Channel.edit.ref",
+            "Channel.retract.ref",
+            "Channel.typing.to",
+            "Channel.acknowledge.ref",
+            "Channel.find_lost.to",
+            "Channel.find_lost.nonce",
+            "Channel.direct.platform_user_id",
+            "Channel.direct.return",
+            "Threaded.open_thread.at",
+            "Threaded.open_thread.nonce",
+            "Threaded.open_thread.return",
+            "Growing.begin.to",
+            "Growing.begin.nonce",
+            "Growing.grow.ref",
+            "Principal.user_id",
+            "CallContext.thread_id.return",
+            "CallContext.idempotency_key.return",
+            "CallContext.workspace.return",
+            "Model.name.return",
+            "Origin.provider",
+            "Origin.model",
+            "ToolCalled.call_id",
+            "ToolResult.call_id",
+            "OperatorSaid.by",
+            "ToolSpec.name",
+            "ToolSpec.description",
+            "ToolSpec.parameters",
+            "Connection.call.tool",
+            "Attachment.handle",
+        ],
+        OURS,
+    ),
+    **dict.fromkeys(
+        [
+            "Channel.render.return",
+            "Channel.post.payload",
+            "Channel.edit.payload",
+            "Channel.find_lost.payload",
+            "Origin.opaque",
+            "CallRequest.provider_call_id",
+            "Connection.call.arguments",
+        ],
+        BY_DIGEST,
+    ),
+    "Listed.parameters": "schemas of at most 16 kB and 5,000 steps",
+    "Listed.output": "schemas of at most 16 kB and 5,000 steps",
+}
+
+MARKED = (
+    "word ", "x", "e\u0301", "![", "[", "[a](b ", "[a](<b", "[a][", "a**b_", "*a ", "~~a ", "`a``b", "\\",
+    "&", "> ", ">\n", "- a\n", "- ", "1. a\n", "# a\n", "a\n=\n", "a  \n", "|a", "|a|-|\n|-|-|\n", "|\n",
+    "```\n", "[a]: b\n", "<a ", " \n", "a: b\n", "http://a.b/@c ", "http://a.b....", "@a ",
+)  # fmt: skip
+"""What Markdown, or what it is drawn as, may take long over."""
+ATTACKS = (
+    *MARKED, "é", " ", "\n", "\t", "\x00", "\ud800", "sk-", "sk-" + "a" * 25 + " ", "eyJ", "eyJa.",
+    "-----BEGIN PRIVATE KEY-----", "Bearer ", "api-key=", "://a:", "://", "M-", "M" * 25 + ".", "1234567:AA",
+    "hunter2", "a secret, ", "<", "<a", "<!--", "<!", "</a", "<p", "<a href=x>", "&amp", "<tool_output ",
+    "</tool_output>", "\x1b[", "\x1b]", "/a ", ": ", "{", '"', "аa ", "\u200b", "1",
+)  # fmt: skip
+CHARS = 12_000
+DRAWN_CHARS = 1_000
+"""Of what is parsed and drawn, which takes longer: long enough for several messages."""
+MOST_GROWTH = 2.5
+SURELY_FINE_S = 0.02
+"""What takes less for twice the text is not worth measuring: what grows with the square takes more."""
+TRIES = 40
+
+WORKS = {
+    f"{where}: {what}": work
+    for works in (IN, NAME, MARKDOWN, PLAIN, CODE, REPLY, ARGUMENTS, RESULT, LISTED, BODY)
+    for where in [next(name for name, of_port in OUTSIDE.items() if of_port in (works, REPLY | works))]
+    for what, work in works.items()
+}
+
+
+def test_every_text_parameter_of_the_ports_has_a_corpus() -> None:
+    found = {parameter for port in ports() for parameter in text_parameters(port)}
+    assert len(found) > 100
+    assert sorted(found - OUTSIDE.keys() - NOT_SEARCHED.keys()) == []
+    assert sorted((OUTSIDE.keys() | NOT_SEARCHED.keys()) - found) == []
+    assert OUTSIDE.keys().isdisjoint(NOT_SEARCHED)
+
+
+def test_a_new_text_parameter_would_be_found() -> None:
+    class Said:
+        def hear(self, said: tuple[str, ...] | None, at: int) -> bytes: ...
+
+    assert list(text_parameters(Said)) == ["Said.hear.said", "Said.hear.return"]
+
+
+def cost_s(work: Work, text: str) -> float:
+    """CPU time of this thread alone: what else the machine does is not in it."""
+    gc.disable()  # it looks at all there is, which has nothing to do with this text
+    try:
+        begun_s = time.thread_time()
+        work(text)
+        return time.thread_time() - begun_s
+    finally:
+        gc.enable()
+
+
+def growth(work: Work, unit: str, chars: int) -> float:
+    """How much more twice the text takes; the least of some tries."""
+    once, twice = unit * (chars // len(unit)), unit * (2 * chars // len(unit))
+    least_once = least_twice = float("inf")
+    for _ in range(TRIES):
+        least_twice = min(least_twice, cost_s(work, twice))
+        if least_twice < SURELY_FINE_S:
+            return 0.0
+        least_once = min(least_once, cost_s(work, once))
+        if least_twice <= MOST_GROWTH * least_once:
+            return least_twice / least_once
+    return least_twice / least_once
+
+
+DRAWN = {*MARKDOWN.values(), *PLAIN.values(), *CODE.values()}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_twice_the_text_takes_at_most_two_and_a_half_times_the_work(name: str) -> None:
+    work = WORKS[name]
+    work("x")  # what is made once
+    attacks, chars = (MARKED, DRAWN_CHARS) if work in DRAWN else (ATTACKS, CHARS)
+    grown = {unit: found for unit in attacks if (found := growth(work, unit, chars)) > MOST_GROWTH}
+    assert grown == {}

@@ -1,0 +1,190 @@
+"""`hubbub audit export --message KEY`: message → decision → effect → reply, and the chain it stands in."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.in_process import command
+from tests.bot.program import Ended
+from tests.clock import zone_at_noon
+from tests.scenarios.house import OWNER, House, open_house
+from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted
+
+RUN = "please run: echo line >> out.txt"
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, timezone=zone_at_noon()) as opened:
+        await greeted(opened)  # with the first message the account is recorded
+        yield opened
+
+
+async def exported(house: House, key: str, *words: str) -> Ended:
+    return await asyncio.to_thread(command, house.directory, "audit", "export", "--message", key, *words)
+
+
+async def page(house: House, key: str) -> dict[str, Any]:
+    done = await exported(house, key, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def asked_for(house: House, sql: str, *parameters: object) -> list[Any]:
+    connection = sqlite3.connect(house.database)
+    try:
+        return [row[0] for row in connection.execute(sql, parameters)]
+    finally:
+        connection.close()
+
+
+def key_of(house: House, text: str) -> str:
+    """The key of the message that says so."""
+    (key,) = asked_for(house, "SELECT key FROM inbox WHERE text = ?", text)
+    return key
+
+
+async def approved(house: House, said: str = RUN) -> str:
+    """The owner asks, approves, and is answered; returns the message's key."""
+    house.telegram.user_sends_text(OWNER, said)
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await house.telegram.wait_text(OWNER, "Done:")
+    await house.settled_sends()
+    return key_of(house, said)
+
+
+def told(record: dict[str, Any]) -> tuple[str, str | None]:
+    return record["kind"], record["actor"]
+
+
+async def test_a_message_its_decision_its_effect_and_its_reply_are_one_verified_chain(house: House) -> None:
+    key = await approved(house)
+    shown = await page(house, key)
+    assert (shown["message"]["key"], shown["message"]["outcome"]) == (key, "turn 2")
+    records = shown["records"]
+    assert [told(record) for record in records] == [
+        ("asked", "owner"),
+        ("vote", "owner"),
+        ("decided", "owner"),
+        ("started", "owner"),
+        ("ended", "owner"),
+        ("answered", None),
+    ]
+    named = {"asked", "decided", "started", "ended", "answered"}
+    for record in records:
+        assert record["detail"].get("events") == ([key] if record["kind"] in named else None)
+    press = records[1]["detail"]["event"]
+    assert press.startswith("tg:123456:cb:")
+    assert records[2]["detail"]["event"] == press, "who decided by which press"
+    (reply,) = shown["replies"]
+    assert reply == {"outbox": reply["outbox"], "state": "sent", "record": records[-1]["id"]}
+    (refs,) = asked_for(house, "SELECT refs FROM outbox WHERE id = ?", reply["outbox"])
+    answer = house.telegram.bot_messages(OWNER)[-1]
+    assert answer.text.startswith("Done:")
+    assert [ref.rpartition(":")[2] for ref in json.loads(refs)] == [str(answer.id)]
+    assert (shown["verified"]["ok"], shown["verified"]["findings"]) == (True, [])
+
+
+async def test_a_press_leads_to_the_request_it_answered_and_to_the_message_behind_it(house: House) -> None:
+    key = await approved(house)
+    (press,) = asked_for(house, "SELECT key FROM inbox WHERE kind = 'choice'")
+    records = (await page(house, press))["records"]
+    assert [record["kind"] for record in records] == ["asked", "vote", "decided"]
+    assert records[0]["detail"]["events"] == [key]
+
+
+async def test_people_read_it_line_by_line(house: House) -> None:
+    key = await approved(house)
+    done = await exported(house, key)
+    first, *records, reply, sound = done.out.splitlines()[:9]
+    assert first.startswith(f"message {key}: from Olivia on telegram, ")
+    assert [line.split()[3] for line in records] == [
+        *("asked", "vote", "decided", "started", "ended", "answered")
+    ]
+    assert reply.startswith("reply in outbox row ")
+    assert ": sent, named by record " in reply
+    assert sound.startswith("The audit is as it was written: ")
+
+
+async def test_messages_that_were_answered_together_lead_to_the_same_records(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, "please run: echo first >> out.txt")
+    card = await house.card(OWNER)
+    house.telegram.user_sends_text(OWNER, "and then")
+    house.telegram.user_sends_text(OWNER, RUN)
+    await house.pressed(OWNER, card, 0)
+    await house.telegram.wait_for(lambda: any("line" in one.text for one in house.open_cards(OWNER)))
+    await house.pressed(OWNER, house.open_cards(OWNER)[0], 0)
+    await house.telegram.wait_for(lambda: sum("Done:" in said for said in house.says(OWNER)) == 2)
+    await house.settled_sends()
+    keys = [key_of(house, "and then"), key_of(house, RUN)]
+    one, other = [await page(house, key) for key in keys]
+    assert one["records"] == other["records"]
+    assert one["records"][-1]["detail"]["events"] == keys
+
+
+async def test_what_a_message_made_a_routine_do_is_found_by_the_messages_key(house: House) -> None:
+    scope = {"use_tools": True, "allowed_tools": ["shell"]}
+    action = {"type": "lightweight", "prompt": RUN, **scope}
+    made = {"name": "watch", "trigger": {"type": "event", "pattern": "deploy"}, "action": action}
+    row = await desk_of(house).create(OLIVIA, made)
+    house.telegram.user_sends_text(OWNER, "deploy it")
+    (run,) = await ended(house, row)
+    await house.telegram.wait_text(OWNER, "Routine “watch”")
+
+    async def closed() -> bool:
+        return bool(asked_for(house, "SELECT id FROM audit WHERE subject = ?", run.id))
+
+    await house.until(closed)
+    await house.settled_sends()
+    key = key_of(house, "deploy it")
+    records = (await page(house, key))["records"]
+    assert [record["kind"] for record in records] == ["started", "ended", "answered"]
+    assert {record["detail"]["trigger"] for record in records} == {f"message:{key}"}
+    (outbox_id,) = records[-1]["detail"]["outbox"]
+    (message,) = asked_for(house, "SELECT message FROM outbox WHERE id = ?", outbox_id)
+    assert "Routine “watch”" in json.dumps(json.loads(message), ensure_ascii=False)
+
+
+async def test_a_message_without_tools_has_a_reply_and_no_record(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, "how are you")
+    await house.telegram.wait_text(OWNER, "You said: how are you")
+    await house.settled_sends()
+    shown = await page(house, key_of(house, "how are you"))
+    assert shown["records"] == []
+    assert [(reply["state"], reply["record"]) for reply in shown["replies"]] == [("sent", None)]
+    unknown = await exported(house, "tg:1:m:2:3")
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "No event has the key tg:1:m:2:3" in unknown.err
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE audit SET detail = replace(detail, '\"ok\"', '\"no\"') WHERE kind = 'ended'",
+        "UPDATE audit SET detail = replace(detail, 'tg:', 'tg:9') WHERE kind = 'started'",
+        "UPDATE audit SET actor = 'somebody else' WHERE kind = 'vote'",
+        "DELETE FROM audit WHERE kind = 'decided'",
+        "DELETE FROM audit WHERE kind = 'account'",
+    ],
+)
+async def test_a_chain_that_was_tampered_with_is_never_shown_as_verified(
+    house: House, tampering: str
+) -> None:
+    key = await approved(house)
+    await house.stop()
+    connection = sqlite3.connect(house.database)
+    assert connection.execute(tampering).rowcount == 1
+    connection.commit()
+    connection.close()
+    done = await exported(house, key, "--json")
+    assert done.code == 1
+    verified = json.loads(done.out)["verified"]
+    assert not verified["ok"]
+    assert verified["findings"]
+    assert "the audit is not as it was written" in done.err

@@ -1,0 +1,72 @@
+""" "Always" where somebody else decides: for whom it is granted, and that one of several cannot grant it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.people import Person, card, hears, told
+from tests.scenarios.team import Cast, Team, open_team
+
+HERE = Cast("telegram", "telegram", "telegram")
+ANOTHER = """
+[[approvals.rules]]
+approvers = "team:ops"
+not_requester = true
+"""
+TWO = f"{ANOTHER}quorum = 2\n"
+
+
+def writes(content: str) -> str:
+    return f"please call: write_file {json.dumps({'path': 'notes.txt', 'content': content})}"
+
+
+def notes(team: Team) -> str:
+    path = team.hub.directory / "workspace" / "notes.txt"
+    return path.read_text() if path.exists() else ""
+
+
+def asked(person: Person) -> bool:
+    return any(one.buttons for one in person.shown())
+
+
+async def test_always_is_granted_to_whom_the_call_is_for_and_not_to_who_agreed(tmp_path: Path) -> None:
+    async with open_team(tmp_path, ANOTHER, cast=HERE) as team:
+        team.ben.say(writes("one"))
+        await team.owner.press(await card(team.owner, "Always"), "Always")
+        await hears(team.ben, "Done:")
+        assert notes(team) == "one"
+        team.ben.say(writes("two"))
+        await hears(team.ben, "Done:", times=2)
+        assert notes(team) == "two", "Ben may go on"
+        assert not any(map(asked, (team.ben, team.owner, team.lea)))
+        team.owner.say(writes("three"))
+        await card(team.lea)
+        assert notes(team) == "two", "the owner agreed for Ben, not for themselves"
+
+
+@pytest.mark.parametrize("word", ["always", "session"])
+async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: Path, word: str) -> None:
+    async with open_team(tmp_path, TWO, cast=HERE) as team:
+        team.ben.say(writes("one"))
+        shown = await card(team.owner)
+        assert "Always" not in shown.buttons
+        assert "Always" not in (await card(team.lea)).buttons
+        prompt_id = await only_prompt(team)
+        for person in (team.owner, team.lea):
+            person.say(f"/approve {prompt_id} {word}")
+            await hears(person, '"always" is not offered')
+        assert notes(team) == ""
+        for person in (team.owner, team.lea):
+            await person.press(await card(person), "Approve")
+        await told(team.owner, "Counted. 1 more needed.")
+        await hears(team.ben, "Done:")
+        assert notes(team) == "one"
+        team.ben.say(writes("two"))
+        await card(team.owner)
+        assert notes(team) == "one", "the next one is asked about again"
+
+
+async def only_prompt(team: Team) -> str:
+    (view,) = await team.hub.store.open_prompts()
+    return view.prompt.id
