@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -231,4 +232,5 @@ async def _main(root: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup, bash would go on ignoring it; we don't
     asyncio.run(_main(Path(sys.argv[1])))
