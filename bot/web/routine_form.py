@@ -4,7 +4,8 @@ A field that is null counts as left out. What a value means (that a pattern can 
 has a next moment) is beyond a schema; the API answers it with 422.
 """
 
-from dataclasses import MISSING, Field, fields
+import dataclasses
+from dataclasses import MISSING, fields
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
@@ -47,7 +48,7 @@ def _object(kind: type[Any]) -> Schema:
     return {**form, "required": needed} if needed else form
 
 
-def _needed(part: Field[Any]) -> bool:
+def _needed(part: dataclasses.Field[Any]) -> bool:
     return part.default is MISSING and part.default_factory is MISSING
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
-from core.store.base import RunCheck
-from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, TurnStart
+from core.store.rows import CallRow, CallState, LoadedTurn, LoopUsed, NewCall, RunCheck, TurnStart
 from core.store.sqlite.audit import hidden, record, record_end
 from core.store.sqlite.halting import paused, use
 from core.store.sqlite.mapping import CALL, CALL_FROM, call_of

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 from core.ports import OutboxRow
 from core.prompts import Prompt
-from core.store.base import RunCheck
-from core.store.rows import Draft, LoadedTurn, NewCall, Recovery, TurnFinished, TurnStart, TurnState
+from core.store.rows import Draft, LoadedTurn, NewCall, Recovery, RunCheck, TurnFinished, TurnStart, TurnState
 from core.store.sqlite import opening, recovery, steps, turn_ends, turns
 from core.store.sqlite.onlooking import Onlooking
 from core.tool import ProcessInfo, UseLimit
