@@ -15,7 +15,7 @@ from aiohttp import web
 from core.errors import ToolDenied, ToolFailed, ToolTimeout
 from core.safety.addresses import Exemption
 from core.safety.network import NetworkGuard
-from core.tools import web_client
+from core.tools import web_client as hub_client
 from core.tools.web import WebAnswer, web_request
 from core.tools.web_client import WebClient
 from tests.core.model.test_http import self_signed
@@ -271,7 +271,7 @@ async def test_an_answer_at_the_limit_is_read_and_a_longer_one_is_not(site: Webs
         return web.Response(body=body)
 
     site.answer = large
-    limit = web_client.ANSWER_LIMIT_BYTES
+    limit = hub_client.ANSWER_LIMIT_BYTES
     assert len((await fetch(site.guard(), site.url(f"/?size={limit}"))).body) == limit
     for size in (limit + 1, 20 * limit):
         with pytest.raises(ToolFailed, match=rf"{SITE} answered 200, but with more than {limit} bytes"):
