@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.store import Bench
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from tests.tree import ROOT
 
 GATE_S = 0.3

@@ -35,7 +35,7 @@ from core.ids import RandomIds
 from core.model.demo import DemoModel
 from core.routine import Definition, Event, Guardrails, Lightweight
 from core.routines.stored import text_of
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role
 from tests.core.routines.engine_world import Told, service_of
 

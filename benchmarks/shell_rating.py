@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.errors import ToolError
 from core.safety.paths import PathGuard
-from core.safety.shell import judge
+from core.safety.shell.rating import judge
 from tests.core.safety.shell_table import read_table
 from tests.core.safety.test_shell_lexer import HOSTILE
 

@@ -30,7 +30,7 @@ from core.store.accept import (
 )
 from core.store.effects import QueueInput
 from core.store.rows import Draft, TurnStart, TurnState
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.transcript import AssistantSaid
 from core.users import Identity, Principal, Role
 

@@ -23,7 +23,7 @@ from bot.status_views import StatusView
 from bot.web.server import listen
 from core.errors import StoreError
 from core.store.lock import LOCK_NAME
-from core.store.sqlite import SqliteReader
+from core.store.sqlite.queries import SqliteReader
 
 ROOM_BYTES = 256 * 1024 * 1024
 """Less and the hub may soon take nothing in: its database and tools' outputs grow."""

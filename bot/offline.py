@@ -20,7 +20,7 @@ from core.ids import RandomIds
 from core.messages import Address, InboundEvent, Message
 from core.ports import Acceptance, OutboxRow, Seen
 from core.store.base import Store
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Role
 
 

@@ -40,7 +40,7 @@ from core.safety.leaks import LeakDetector
 from core.safety.limits import ResultLimits
 from core.store.base import Store
 from core.store.rows import LoadedTurn
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.tools.halt import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry

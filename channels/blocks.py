@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol, TypeVar
 
+from core import messages
+from core.off_loop import ON_LOOP_CHARS
+
+_COSTLY = "[]!*_~`<&|#>\n"
+"""Signs that make Markdown slow to read."""
+_SIGNS_WEIGH = 8
+
 
 class Mark(Enum):
     """How a run of text stands out."""
@@ -182,3 +189,14 @@ def mend_surrogates(text: str) -> str:
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def weight(said: Iterable[messages.Block]) -> int:
+    """Return how long drawing this takes, in characters of plain text."""
+    chars = 0
+    for part in said:
+        text = part.text
+        chars += len(text)
+        if isinstance(part, messages.Markdown) and len(text) <= ON_LOOP_CHARS:
+            chars += _SIGNS_WEIGH * sum(map(text.count, _COSTLY))
+    return chars

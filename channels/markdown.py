@@ -34,7 +34,6 @@ from channels.blocks import (
 )
 from channels.inline import inline_text
 from core import messages
-from core.off_loop import ON_LOOP_CHARS
 
 MAX_NESTING = 100
 """Levels of nesting that are drawn; blocks nested deeper are shown as they were written.
@@ -55,19 +54,6 @@ be more, the table is shown as it was written."""
 
 _INLINE = re.compile(r"[\\`*_~\[\]!<&\n]")
 """Without any of these a line is just its text."""
-_COSTLY = "[]!*_~`<&|#>\n"
-_SIGNS_WEIGH = 8
-
-
-def weight(said: Iterable[messages.Block]) -> int:
-    """Return how long drawing this takes, in characters of plain text."""
-    chars = 0
-    for part in said:
-        text = part.text
-        chars += len(text)
-        if isinstance(part, messages.Markdown) and len(text) <= ON_LOOP_CHARS:
-            chars += _SIGNS_WEIGH * sum(map(text.count, _COSTLY))
-    return chars
 
 
 def _read_inline(state: StateCore) -> None:

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from channels.blocks import weight
 from channels.channel import Channel, Payload
-from channels.markdown import weight
 from core.errors import AuthRejected
 from core.messages import Address, Message
 from core.off_loop import ON_LOOP_CHARS, off_loop

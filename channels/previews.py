@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from channels.blocks import weight
 from channels.channel import Channel, Growing, Look, Payload
-from channels.markdown import weight
 from channels.records import Records
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered

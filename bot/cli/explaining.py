@@ -18,7 +18,7 @@ from core.store.rows import Explanation
 from core.store.sqlite.audit_reading import audit_in
 
 if TYPE_CHECKING:
-    from core.store.sqlite import SqliteReader
+    from core.store.sqlite.queries import SqliteReader
 
 
 @dataclass(frozen=True, slots=True)

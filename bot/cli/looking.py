@@ -18,7 +18,7 @@ from core.errors import StoreError
 
 if TYPE_CHECKING:
     from core.store.rows import PromptView, ThreadRow
-    from core.store.sqlite import SqliteReader
+    from core.store.sqlite.queries import SqliteReader
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]])
     database = existing_database(database_of(path))
 
     async def ask() -> T:
-        from core.store.sqlite import SqliteReader
+        from core.store.sqlite.queries import SqliteReader
 
         async with SqliteReader(database) as reader:
             return await question(reader)

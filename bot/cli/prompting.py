@@ -17,7 +17,7 @@ from core.prompts import ToolSetting
 from core.tools.pipeline import INTERACTIVE
 
 if TYPE_CHECKING:
-    from core.store.sqlite import SqliteReader
+    from core.store.sqlite.queries import SqliteReader
 
 
 @dataclass(frozen=True, slots=True)

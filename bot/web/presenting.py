@@ -26,7 +26,7 @@ from bot.web.items import (
     WaitingView,
     Who,
 )
-from channels.markdown import weight
+from channels.blocks import weight
 from core.messages import Attachment, File, Markdown
 from core.off_loop import off_loop
 from core.prompts import Prompt, PromptKind, PromptState

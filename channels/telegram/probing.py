@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from channels.blocks import weight
 from channels.channel import Look, Payload
-from channels.markdown import weight
 from channels.telegram.client import (
     EDIT_MESSAGE_CAPTION,
     EDIT_MESSAGE_REPLY_MARKUP,

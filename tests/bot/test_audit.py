@@ -16,7 +16,7 @@ from core.audit.linker import AuditLinker
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.store.rows import NewCall, TurnStart
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.tool import Effect
 from core.transcript import AssistantSaid, ResultStatus, ToolResult
 from tests.bot.in_process import command

@@ -10,7 +10,7 @@ from core.errors import NobodyToTell
 from core.messages import Address, InboundMessage, Message, Sender, plain
 from core.notices import Notices, ToAddress, ToPerson, ToThread
 from core.ports import OutboxRow
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role, Via
 from tests.contracts.store.world import CountingIds, Rules, StoppedClock, World, admit
 from tests.databases import lay_database

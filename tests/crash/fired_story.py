@@ -20,7 +20,7 @@ import aiohttp
 from bot.vault_keys import VaultKeyRing
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.vault import Vault
 from tests.crash.entry import SPEED
 from tests.crash.nursery import Nursery

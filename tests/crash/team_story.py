@@ -16,7 +16,7 @@ from pathlib import Path
 
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Role
 from tests.crash.ledger import Ledger
 from tests.crash.nursery import Nursery

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from channels.blocks import Block, Paragraph, Table
+from channels.blocks import Block, Paragraph, Table, weight
 from channels.channel import Channel, Payload
-from channels.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse, weight
+from channels.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
 from channels.outlet import Outlet
 from core.agent.telling import told_reply
 from core.conversation.credentials import InboundCredentials

@@ -40,8 +40,8 @@ from core.store.notices import Place
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
-from core.store.sqlite import SqliteStore
 from core.store.sqlite.migrations import schema_scripts
+from core.store.sqlite.store import SqliteStore
 from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid
 from core.users import Account, Principal, Role, Via

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from core.store.sqlite import SqliteReader
+from core.store.sqlite.queries import SqliteReader
 from tests.simulators.telegram.log import UpdateRecord
 from tests.simulators.telegram.world import SERVICE_FIELDS
 

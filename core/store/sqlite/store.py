@@ -19,9 +19,7 @@ from core.store.rows import (
     PromptView,
     ThreadRow,
 )
-from core.store.sqlite import (
-    operator,
-)
+from core.store.sqlite import operator
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.auditing import AuditUnits
 from core.store.sqlite.consenting import Consenting

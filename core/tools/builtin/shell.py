@@ -117,7 +117,10 @@ class _Runner:
 
         Raises InvalidArguments for a line that can't be carried out.
         """
-        from core.safety.shell import Level, judge  # its patterns: 1 MB, of no use before there is a command
+        from core.safety.shell.rating import (  # its patterns: 1 MB, of no use before there is a command
+            Level,
+            judge,
+        )
         from core.tools.builtin.named_files import named_files
 
         line, guard = str(arguments["command"]), self._guard()
@@ -150,7 +153,7 @@ class _Runner:
         return PathGuard(self._workspace, self._closed)
 
     async def _run(self, plan: "Plan", timeout_s: float, call: CallContext) -> str:
-        from core.safety.shell import outside_path
+        from core.safety.shell.rating import outside_path
 
         environment = {
             **self._environment,

@@ -11,8 +11,8 @@ from core.audit.linker import AuditLinker
 from core.audit.verify import Verified, verify
 from core.audit_chain import ChainKey, ChainKeys, PassingKeys
 from core.store.effects import HaltTools
-from core.store.sqlite import SqliteStore
 from core.store.sqlite.audit_reading import audit_in
+from core.store.sqlite.store import SqliteStore
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.world import CountingIds, StoppedClock, World
 from tests.databases import lay_database

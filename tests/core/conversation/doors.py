@@ -15,7 +15,7 @@ from core.conversation.sessions import SessionManager
 from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
 from core.ports import OutboxRow
 from core.store.accept import Accepted
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role
 from tests.contracts.store.world import CountingIds, StoppedClock, text_of
 from tests.databases import lay_database

@@ -17,7 +17,7 @@ from core.conversation.judging import EventJudge, HouseRules
 from core.conversation.sessions import SessionManager
 from core.ids import RandomIds
 from core.messages import Address, InboundMessage, Sender
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role
 from tests.databases import lay_database
 

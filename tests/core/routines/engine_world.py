@@ -21,7 +21,7 @@ from core.routines.service import RoutineService
 from core.safety.leaks import LeakDetector
 from core.store.base import Store
 from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
 from core.users import Principal, Role

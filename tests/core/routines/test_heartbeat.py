@@ -20,7 +20,7 @@ from core.routines.heartbeat import (
     keep_heartbeat,
 )
 from core.store.routines import RoutineRow, RoutineText
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Role
 from tests.clock import ManualClock
 from tests.databases import lay_database

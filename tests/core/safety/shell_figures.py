@@ -15,8 +15,8 @@ from pathlib import Path
 from core.consent.grants import covered
 from core.errors import ToolError
 from core.safety.paths import PathGuard
-from core.safety.shell import Level, ShellRating, judge
 from core.safety.shell.lexer import Line, read_line
+from core.safety.shell.rating import Level, ShellRating, judge
 from tests.core.safety.shell_table import read_table
 from tests.core.safety.shell_workspace import make_workspace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.safety.shell import Level, judge
+from core.safety.shell.rating import Level, judge
 from tests.core.safety.shell_workspace import git, make_workspace
 
 COMMANDS = (

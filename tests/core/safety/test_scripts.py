@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.safety.paths import PathGuard
-from core.safety.shell import Level, judge
+from core.safety.shell.rating import Level, judge
 from tests.core.safety.shell_workspace import make_workspace
 
 

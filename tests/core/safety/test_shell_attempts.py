@@ -10,7 +10,7 @@ import pytest
 from core.consent.grants import covered
 from core.errors import ToolError
 from core.safety.paths import PathGuard
-from core.safety.shell import Level, judge
+from core.safety.shell.rating import Level, judge
 from core.safety.shell.table import Row, table
 from tests.core.safety.shell_workspace import make_workspace
 from tests.plugins.profile import Profile

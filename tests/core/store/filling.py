@@ -21,7 +21,7 @@ from core.store.accept import (
     Verdict,
 )
 from core.store.effects import QueueInput
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.users import Identity, Principal, Role
 
 MEGABYTE = 1 << 20

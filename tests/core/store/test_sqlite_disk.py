@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.store.sqlite import SqliteReader
+from core.store.sqlite.queries import SqliteReader
 
 
 async def recorded(database: Path) -> set[str]:

@@ -25,8 +25,9 @@ from core.store.effects import (
     StopThread,
 )
 from core.store.pairing import PairingRequest
-from core.store.sqlite import SqliteReader, SqliteStore
+from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.reader import ReaderThread
+from core.store.sqlite.store import SqliteStore
 from core.store.sqlite.transaction import Policy, Transaction
 from core.store.sqlite.writer import Writer
 from core.transcript import ResultStatus, ToolResult

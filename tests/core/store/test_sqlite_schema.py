@@ -17,8 +17,9 @@ from core.store.effects import ClosePrompt
 from core.store.feed import CardShown
 from core.store.notices import Place
 from core.store.rows import CallState, PromptView
-from core.store.sqlite import SqliteReader, SqliteStore
 from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
+from core.store.sqlite.queries import SqliteReader
+from core.store.sqlite.store import SqliteStore
 from core.transcript import UserSaid
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World, text_of
 from tests.payloads.make_store_database import COLOURED, NOTICE, TOGETHER

@@ -20,7 +20,7 @@ from typing import Any
 
 from core.errors import ToolError, ToolFailed
 from core.safety.paths import PathGuard
-from core.safety.shell import judge
+from core.safety.shell.rating import judge
 from core.tools.builtin.shell import shell_tool
 from tests.core.tools.plain_lines import lay_out, lay_out_programs
 from tests.core.tools.support import Call

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import InvalidArguments, OutcomeUnknown
 from core.safety.paths import PathGuard
-from core.safety.shell import judge
+from core.safety.shell.rating import judge
 from core.tool import CallPlan, ProcessInfo
 from core.tools.builtin.shell import shell_tool
 from core.tools.prepared import detail_of

@@ -19,7 +19,7 @@ from core.ids import RandomIds
 from core.prompts import Standing
 from core.safety.limits import ResultLimits
 from core.store.rows import CallState, TurnStart
-from core.store.sqlite import SqliteStore
+from core.store.sqlite.store import SqliteStore
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
 from core.tools.halt import ToolHalt
