@@ -7,6 +7,7 @@ and tags are made of. Every text for a model takes names from here.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 NAME_LIMIT_CHARS = 80
 UNNAMED = "unnamed"
@@ -28,7 +29,12 @@ def folded(name: str, limit_chars: int = NAME_LIMIT_CHARS) -> str:
     """Return the name as one line of visible characters, at most `limit_chars` of them; never empty."""
     if name.isascii() and name.isalnum() and len(name) <= limit_chars:
         return name
-    text = _VARIANTS.sub("", unicodedata.normalize("NFKC", name[:_LOOKED_AT_CHARS]))
+    return _folded(name[:_LOOKED_AT_CHARS], limit_chars)
+
+
+@lru_cache(512)  # the same few names stand in every turn of a thread
+def _folded(name: str, limit_chars: int) -> str:
+    text = _VARIANTS.sub("", unicodedata.normalize("NFKC", name))
     line = " ".join("".join(_seen(text)).split())
     return _cut(line, limit_chars) or UNNAMED
 
