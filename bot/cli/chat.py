@@ -42,8 +42,9 @@ def chat(path: Path | None, *, as_json: bool) -> int:
     except (StartError, TalkFailed) as error:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
-    except BrokenPipeError:
-        return FAILED  # whoever read the answers has gone
+    except BrokenPipeError:  # whoever read the answers has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
+        return FAILED
     except Exception:  # the trace goes to the log, where secrets are struck out
         logger.exception("the chat broke down")
         typer.echo(f"hubbub: something broke; see {loaded.config.hub.data_dir / LOG_NAME}", err=True)
