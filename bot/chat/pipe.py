@@ -64,15 +64,12 @@ class PipeTalk:
 
     async def lines(self, source: AsyncIterator[str]) -> bool:
         """Do what each line says, and tell what happens, one object a line; as `one_message` at the end."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                following = tasks.create_task(self._follow(), name="conversation")
-                async for line in source:
-                    if line.strip():
-                        await self._do(line)
-                following.cancel()
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from None  # such as that whoever read the answers has gone
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(self._follow(), name="conversation")
+            async for line in source:
+                if line.strip():
+                    await self._do(line)
+            following.cancel()
         return await self._until_rest(self._tell) is Standing.IDLE
 
     # --- out ---------------------------------------------------------------------------------------------
