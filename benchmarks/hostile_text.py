@@ -2,7 +2,7 @@
 
 `python -m benchmarks.hostile_text [--door NAME] [--attack NAME] [--largest BYTES] [--json FILE]`
 
-This process holds the simulators of a platform and a model, a web site and an MCP server; the hub is a
+This process holds the simulators of the platforms and a model, a web site and an MCP server; the hub is a
 process of its own, which writes down each step of its loop that takes over 5 ms of CPU time. Each text comes
 from an account of its own, so that no limit of the platform is in the way of the next. A text that a door
 refuses counts as well. Exits 1 if a text held the loop for longer than 100 ms.
@@ -21,6 +21,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
+from benchmarks.platforms import OnDiscord, OnSlack
 from tests.simulators.model import ModelSimulator
 from tests.simulators.telegram import TelegramSimulator
 from tests.tree import ROOT
@@ -28,10 +29,13 @@ from tests.webhook_senders import SECRET, Sender
 
 TOKEN, KEY = "123456:AAA", "benchmark-key"
 OWNER = 1
+PEOPLE = 900
 MCP_SERVER = "benchmarks.bots.mcp_file"
 MOST_MS = 100.0
 NOTED_MS = 20.0
-SIZES = (4_000, 64_000, 1_000_000, 10_000_000)
+SIZES = (4_000, 64_000, 250_000, 1_000_000, 10_000_000)
+ANSWERED_CHARS = 80_000
+"""Longer ones may make an update of more than 512 kB, at six bytes a character."""
 START_LIMIT_S, LIMIT_S, QUIET_S = 120.0, 30.0, 0.5
 ATTACKS: Mapping[str, str] = {
     "plain": "word ",
@@ -82,6 +86,8 @@ class Stage:
     """The hub and what is around it."""
 
     telegram: TelegramSimulator
+    slack: OnSlack
+    discord: OnDiscord
     model: ModelSimulator
     site: Site
     http: aiohttp.ClientSession
@@ -94,7 +100,20 @@ class Stage:
         self.person += 1
         self.telegram.add_user(self.person, first_name=name)
         self.telegram.user_sends_text(self.person, said)
-        await self.telegram.wait_for(lambda: self.telegram.bot_messages(self.person), LIMIT_S)
+        await self.telegram.wait_for(lambda: self._is_done(len(said) + len(name)), LIMIT_S)
+
+    def _is_done(self, asked_chars: int) -> bool:
+        """Whether they have their answer; what is over the size of an update is passed over without one."""
+        if asked_chars > ANSWERED_CHARS and self.telegram.all_confirmed():
+            return True
+        return bool(self.telegram.bot_messages(self.person))
+
+    async def says_on(self, platform: OnSlack | OnDiscord, text: str) -> None:
+        """Somebody new writes there, and once more, until that is answered: the text has been dealt with."""
+        self.person += 1
+        account = platform.account(self.person).partition(":")[2]
+        platform.simulator.user_sends_text(account, text)
+        await platform.ask(self.person, "that was all", "that was all")
 
     async def brings(self, path: str, body: bytes, headers: Mapping[str, str]) -> None:
         """A request, until it is answered; one that is refused before it is read may be cut off."""
@@ -115,6 +134,14 @@ class Stage:
 
 async def by_message(stage: Stage, text: str) -> None:
     await stage.asks(text)
+
+
+async def by_slack(stage: Stage, text: str) -> None:
+    await stage.says_on(stage.slack, text)
+
+
+async def by_discord(stage: Stage, text: str) -> None:
+    await stage.says_on(stage.discord, text)
 
 
 async def by_name(stage: Stage, text: str) -> None:
@@ -167,6 +194,8 @@ async def by_event(stage: Stage, text: str) -> None:
 Door = Callable[[Stage, str], Awaitable[None]]
 DOORS: Mapping[str, Door] = {
     "message": by_message,
+    "slack": by_slack,
+    "discord": by_discord,
     "name": by_name,
     "model reply": by_reply,
     "page": by_page,
@@ -180,7 +209,8 @@ DOORS: Mapping[str, Door] = {
 
 
 def _config(stage: Stage) -> str:
-    everybody = json.dumps([f"telegram:{person}" for person in range(1, 2_000)])
+    others = [on.account(person) for on in (stage.slack, stage.discord) for person in range(1, PEOPLE + 1)]
+    everybody = json.dumps([f"telegram:{person}" for person in range(1, 2_000)] + others)
     run = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); "
     run += f"runpy.run_module({MCP_SERVER!r}, run_name='__main__')"
     server = json.dumps([sys.executable, "-c", run, str(stage.directory), str(stage.directory / "said.txt")])
@@ -213,6 +243,8 @@ requirement = "never"
 [channels.telegram]
 token = "{TOKEN}"
 api_base_url = "{stage.telegram.url}"
+{stage.slack.section()}
+{stage.discord.section()}
 """
 
 
@@ -234,6 +266,8 @@ async def _started(stage: Stage) -> asyncio.subprocess.Process:
 async def _ready(stage: Stage) -> None:
     """Until the hub answers, and has a routine that listens to a webhook."""
     await stage.telegram.wait_polling(TOKEN, START_LIMIT_S)
+    await stage.slack.connected()
+    await stage.discord.connected()
     stage.api = json.loads((stage.directory / "data" / "api.json").read_text())
     hook = {"type": "webhook", "path": "pushed", "secret_name": "hook", "signature": "github"}
     routine = {
@@ -281,9 +315,12 @@ async def run(doors: list[str], attacks: list[str], largest: int) -> dict[str, d
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         site.port = runner.addresses[0][1]
         model = ModelSimulator(api_key=KEY, models=("sim-1",), context_tokens=100_000_000, log_limit=20)
-        async with TelegramSimulator(log_limit=200) as telegram, model, aiohttp.ClientSession() as http:
+        telegram, slack, discord = TelegramSimulator(log_limit=200), OnSlack(), OnDiscord()
+        async with telegram, slack.simulator, discord.simulator, model, aiohttp.ClientSession() as http:
             telegram.add_bot(TOKEN)
-            stage = Stage(telegram, model, site, http, directory)
+            slack.open(PEOPLE)
+            discord.open(PEOPLE)
+            stage = Stage(telegram, slack, discord, model, site, http, directory)
             hub = await _started(stage)
             try:
                 await _ready(stage)

@@ -42,13 +42,20 @@ def chat(path: Path | None, *, as_json: bool) -> int:
     except (StartError, TalkFailed) as error:
         typer.echo(f"hubbub: {error}", err=True)
         return FAILED
-    except BrokenPipeError:
-        return FAILED  # whoever read the answers has gone
-    except Exception:  # the trace goes to the log, where secrets are struck out
+    except Exception as error:  # the trace goes to the log, where secrets are struck out
+        if _is_of_a_reader_that_has_gone(error):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
+            return FAILED
         logger.exception("the chat broke down")
         typer.echo(f"hubbub: something broke; see {loaded.config.hub.data_dir / LOG_NAME}", err=True)
         return FAILED
     return ended.code
+
+
+def _is_of_a_reader_that_has_gone(error: Exception) -> bool:
+    if isinstance(error, ExceptionGroup):
+        return all(map(_is_of_a_reader_that_has_gone, error.exceptions))
+    return isinstance(error, BrokenPipeError)
 
 
 class _Ended:

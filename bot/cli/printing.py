@@ -41,7 +41,7 @@ def whole(title: str) -> Whole:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """In a terminal a table as wide as it: cells that do not fit are wrapped, never cut. Elsewhere one line
     a row, however long, its cells below one another."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+    cells = [[printable(" ".join(cell.splitlines())) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _draw(columns, cells)
         return

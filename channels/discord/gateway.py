@@ -10,7 +10,8 @@ import json
 import logging
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import aiohttp
 import discord
@@ -21,6 +22,7 @@ from channels.discord.inbound import Where
 from channels.discord.login import entered
 from channels.discord.reading import Reader
 from core.errors import Unavailable
+from core.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class _Sdk(discord.Client):
     """The SDK's client; `heard` gets each payload, `lost` is told that the connection is gone."""
 
     def __init__(
-        self, heard: Callable[[str], None], lost: Callable[[], None], tls: ssl.SSLContext | None
+        self, heard: Callable[[Mapping[str, Any]], None], lost: Callable[[], None], tls: ssl.SSLContext | None
     ) -> None:
         super().__init__(
             intents=_INTENTS,
@@ -52,10 +54,12 @@ class _Sdk(discord.Client):
         )
         self._heard = heard
         self._lost = lost
+        self._in_order = asyncio.Lock()
 
     async def on_socket_raw_receive(self, payload: str) -> None:
         """A payload came; the SDK has read it, too, by now."""
-        self._heard(payload)
+        async with self._in_order:  # none goes before a long one that a thread is at
+            self._heard(await off_loop(len(payload), partial(json.loads, payload)))
 
     async def on_disconnect(self) -> None:
         """The connection broke, or was closed to be opened anew."""
@@ -154,8 +158,7 @@ class Gateway:
         if self._connected is not None:
             self._connected()
 
-    def _heard(self, text: str) -> None:
-        payload = cast("Mapping[str, Any]", json.loads(text))
+    def _heard(self, payload: Mapping[str, Any]) -> None:
         match payload.get("t"), payload.get("d"):
             case "READY", {**data}:
                 self._awaited = {str(guild["id"]) for guild in data.get("guilds", ())}

@@ -3,7 +3,7 @@ is ignored."""
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 Snowflake = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
 
@@ -69,8 +69,8 @@ class Message(_Part):
     type: int = 0
     webhook_id: Snowflake | None = None
     edited_timestamp: str | None = None
-    mentions: tuple[User, ...] = ()
-    attachments: tuple[File, ...] = ()
+    mentions: Annotated[tuple[User, ...], FailFast()] = ()
+    attachments: Annotated[tuple[File, ...], FailFast()] = ()
     message_reference: Reference | None = None
     referenced_message: Author | None = None
     poll: object = None
@@ -102,7 +102,7 @@ class Input(_Part):
 class Row(_Part):
     """An action row of a modal."""
 
-    components: tuple[Input, ...] = ()
+    components: Annotated[tuple[Input, ...], FailFast()] = ()
 
 
 class InteractionData(_Part):
@@ -110,8 +110,8 @@ class InteractionData(_Part):
 
     name: str = ""
     custom_id: str = ""
-    options: tuple[Option, ...] = ()
-    components: tuple[Row, ...] = ()
+    options: Annotated[tuple[Option, ...], FailFast()] = ()
+    components: Annotated[tuple[Row, ...], FailFast()] = ()
 
 
 class Named(_Part):

@@ -4,6 +4,9 @@ The SDK's own retries are off: it repeats requests whose connection broke, and a
 by then.
 """
 
+import asyncio
+import json
+import logging
 import ssl
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from channels.slack.errors import FAILURES, Declined, channel_error
 from channels.slack.inbound import Account
 from core.errors import MessageRejected, Unanswered, Unavailable
+from core.off_loop import ON_LOOP_CHARS
 
 TIMEOUT_S: Final = 20
 CONNECTIONS: Final = 100
@@ -23,6 +27,11 @@ GROWS: Final = "streaming_state_conflict"
 METADATA_TYPE: Final = "hubbub_outbox"
 PAGE: Final = 200
 """Slack advises at most 200 messages or conversations a page."""
+
+_LOGGER: Final = logging.getLogger("slack_sdk.web.hubbub")
+"""The SDK asks for the level of its logger alone, and writes out each answer, to throw it away, where that is
+not set."""
+_LOGGER.setLevel(logging.INFO)
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -34,6 +43,17 @@ class Sent:
 
     channel: str
     ts: str
+
+
+class _Response(aiohttp.ClientResponse):
+    """A page of history holds up to 200 messages of 40,000 characters: it is parsed in a thread."""
+
+    async def json(self, **how: Any) -> Any:
+        """See aiohttp.ClientResponse."""
+        content = await self.read()
+        if len(content) <= ON_LOOP_CHARS:
+            return await super().json(**how)
+        return await asyncio.to_thread(lambda: json.loads(content.decode("utf-8", "replace")))
 
 
 class SlackClient:
@@ -53,7 +73,10 @@ class SlackClient:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True)
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
             self._session = aiohttp.ClientSession(
-                connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector,
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                response_class=_Response,
             )
             self._web = AsyncWebClient(
                 self._token,
@@ -61,6 +84,7 @@ class SlackClient:
                 timeout=TIMEOUT_S,
                 ssl=self._tls,
                 session=self._session,
+                logger=_LOGGER,
                 retry_handlers=[],
             )
         return self._web

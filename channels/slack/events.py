@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -12,6 +13,7 @@ from channels.slack.reading import Reader
 from channels.slack.signature import refusal
 from core.clock import Clock
 from core.errors import InboxUnavailable
+from core.off_loop import off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class HttpReceiver:
         """The Events API's request URL."""
 
         async def take(reader: Reader, body: bytes) -> HttpResponse:
-            payload = _object(body)
+            payload = await off_loop(len(body), partial(_object, body))
             if payload is None:
                 return HttpResponse(400, b"not a JSON object\n")
             if payload.get("type") == "url_verification":
@@ -56,7 +58,7 @@ class HttpReceiver:
         """The request URL of buttons."""
 
         async def take(reader: Reader, body: bytes) -> HttpResponse:
-            payload = _object(_form(body).get("payload", "").encode())
+            payload = await off_loop(len(body), partial(_form_object, body))
             if payload is None:
                 return HttpResponse(400, b"no payload\n")
             answer = await reader.press(payload)
@@ -70,7 +72,7 @@ class HttpReceiver:
         """The request URL of the slash command."""
 
         async def take(reader: Reader, body: bytes) -> HttpResponse:
-            form = _form(body)
+            form = await off_loop(len(body), partial(_form, body))
             if form.get("ssl_check") == "1":
                 return HttpResponse(200)
             acceptance = await reader.command(form)
@@ -103,6 +105,10 @@ def _object(body: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _form_object(body: bytes) -> Mapping[str, Any] | None:
+    return _object(_form(body).get("payload", "").encode())
 
 
 def _form(body: bytes) -> Mapping[str, str]:

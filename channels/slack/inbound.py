@@ -156,6 +156,11 @@ def read_command(form: Mapping[str, str], account: Account, channel: str, now: i
     )
 
 
+def unread_envelope(envelope_id: str, why: str, account: Account, channel: str, now: int) -> Unreadable:
+    """An envelope of which nothing but its id was read."""
+    return Unreadable(f"sl:{account.team_id}:u:{envelope_id or now}"[:200], channel, why, now)
+
+
 def plain_text(text: str, account: Account) -> tuple[str, bool]:
     """Slack's text as people read it, without the name of the bot at its ends; whether it names the bot."""
     mentioned = False

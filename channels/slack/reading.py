@@ -11,7 +11,14 @@ from typing import Any
 from channels.lanes import Gate, Held, Lane, Lanes
 from channels.slack.client import SlackClient
 from channels.slack.forms import TOO_LONG, errors_of, read_submission, view_of
-from channels.slack.inbound import Account, read_command, read_event, read_message, read_press
+from channels.slack.inbound import (
+    Account,
+    read_command,
+    read_event,
+    read_message,
+    read_press,
+    unread_envelope,
+)
 from channels.slack.places import place_of
 from channels.slack.wire import MessageEvent
 from core import texts
@@ -89,6 +96,10 @@ class Reader:
     async def event(self, payload: Mapping[str, object]) -> None:
         """What the Events API brought."""
         await self._accept(read_event(payload, self._account, self._name, self._clock.now()))
+
+    async def unread(self, envelope_id: str, why: str) -> None:
+        """An envelope that was too large to be read."""
+        await self._accept(unread_envelope(envelope_id, why, self._account, self._name, self._clock.now()))
 
     async def command(self, form: Mapping[str, str]) -> Acceptance | None:
         """A slash command. One that would have to wait for what was missed before it is not taken."""

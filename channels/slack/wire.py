@@ -1,8 +1,11 @@
 """What the hub reads of Slack's payloads (https://docs.slack.dev/reference/events); the rest is ignored."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+
+MOST_INPUTS = 100
+"""A modal has at most 100 blocks, and an input one element."""
 
 Id = Annotated[str, Field(min_length=1, max_length=64)]
 Ts = Annotated[str, Field(pattern=r"^\d{1,12}\.\d{1,6}$")]
@@ -42,7 +45,7 @@ class MessageEvent(_Part):
     ts: Ts
     thread_ts: Ts | None = None
     parent_user_id: str | None = None
-    files: tuple[File, ...] = ()
+    files: Annotated[tuple[File, ...], FailFast()] = ()
     edited: Edited | None = None
     hidden: bool = False
     message: dict[str, Any] | None = None
@@ -89,7 +92,7 @@ class Interaction(_Part):
     team: Named | None = None
     channel: Named | None = None
     container: Container = Container()
-    actions: tuple[Action, ...] = ()
+    actions: Annotated[tuple[Action, ...], FailFast()] = ()
     trigger_id: str = ""
 
 
@@ -99,10 +102,20 @@ class Filled(_Part):
     value: str | None = None
 
 
+def _few(values: object) -> object:
+    """Before any of them is looked at: each could be wrong, and each error would be written down."""
+    if isinstance(values, dict) and len(cast("dict[str, Any]", values)) > MOST_INPUTS:
+        raise ValueError(f"more than {MOST_INPUTS} inputs")
+    return cast("object", values)
+
+
+_Filled = Annotated[dict[str, Filled], BeforeValidator(_few)]
+
+
 class ViewState(_Part):
     """By block and action."""
 
-    values: dict[str, dict[str, Filled]] = Field(default_factory=dict)
+    values: Annotated[dict[str, _Filled], BeforeValidator(_few)] = Field(default_factory=dict)
 
 
 class View(_Part):

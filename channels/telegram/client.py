@@ -15,11 +15,11 @@ from telegram import Bot, InputFile
 from telegram.error import TelegramError
 
 from channels.telegram.account import Account
-from channels.telegram.errors import channel_error
+from channels.telegram.errors import AnswerTooLarge, channel_error
 from channels.telegram.files import UploadMethod
 from channels.telegram.inbound import ALLOWED_UPDATES
 from channels.telegram.privacy import GroupRights
-from channels.telegram.requests import BotRequest, RequestTimeouts
+from channels.telegram.requests import BotRequest, OverSize, RequestTimeouts
 from channels.telegram.timeouts import Timeouts
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
@@ -90,9 +90,13 @@ class BotClient:
         """When Telegram last answered a request but a poll, by its own clock: an HTTP date."""
         return self._requests[1].answer_date
 
-    async def updates(self, offset: int | None) -> list[object]:
-        """Wait for updates, as long as a poll lasts; confirms all before `offset`."""
-        params: dict[str, object] = {"timeout": self._poll_s, "allowed_updates": list(ALLOWED_UPDATES)}
+    async def updates(self, offset: int | None, most: int) -> list[object]:
+        """Wait for updates, as long as a poll lasts; confirms all before `offset`. Raises AnswerTooLarge."""
+        params: dict[str, object] = {
+            "timeout": self._poll_s,
+            "limit": most,
+            "allowed_updates": list(ALLOWED_UPDATES),
+        }
         if offset is not None:
             params["offset"] = offset
         updates = await self._call(GET_UPDATES, params)
@@ -212,7 +216,7 @@ class BotClient:
                 raise AttachmentTooLarge(f"the file has {file.file_size} bytes, more than {limit_bytes}")
             content = bytes(await file.download_as_bytearray())
         except TelegramError as error:
-            if "file is too big" in error.message.lower():
+            if isinstance(error, OverSize) or "file is too big" in error.message.lower():
                 raise AttachmentTooLarge("Telegram gives no file of this size") from None
             raise channel_error(error) from None
         if len(content) > limit_bytes:
@@ -227,9 +231,11 @@ class BotClient:
     async def _call(self, method: str, params: Mapping[str, object] | None = None) -> Any:
         try:
             return await self._bot.do_api_request(method, _written(params) if params else None)
+        except OverSize as error:
+            raise AnswerTooLarge(error.message, error.update_id) from None
         except TelegramError as error:
             raise channel_error(error) from None  # its own text may hold the token
-        except (KeyError, TypeError, AttributeError) as error:  # JSON, but not as documented
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, not as documented
             raise Unanswered("Telegram's answer could not be read") from error
 
 

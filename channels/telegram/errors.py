@@ -52,6 +52,15 @@ class ChatMoved(AddressGone):
         self.chat_id = chat_id
 
 
+class AnswerTooLarge(Unanswered):
+    """The answer was over its size, and not read. `update_id`: of the first update in it, if there is one."""
+
+    def __init__(self, size: str, update_id: int | None) -> None:
+        super().__init__(f"Telegram's answer has {size}")
+        self.size = size
+        self.update_id = update_id
+
+
 class WebhookSet(ChannelError):
     """Telegram sends the updates to a webhook, and so does not let us ask for them."""
 

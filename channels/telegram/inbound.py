@@ -72,6 +72,11 @@ def moved(old_chat_id: int, chat_id: int, account: Account, channel: str, sent_a
     return Moved(key, channel, old, old, new, new, sent_at)
 
 
+def unread_update(update_id: int, why: str, account: Account, channel: str, now: int) -> Unreadable:
+    """An update of which nothing but its id was read."""
+    return Unreadable(_key_of(update_id, account), channel, why, now)
+
+
 def update_id_of(payload: object) -> int | None:
     """The update's id, however broken the rest is."""
     value = _field(payload, "update_id")
@@ -180,9 +185,13 @@ def _kind_of(payload: object) -> str | None:
 def _update_key(payload: object, account: Account) -> str:
     update_id = update_id_of(payload)
     if update_id is not None:
-        return f"tg:{account.id}:u:{update_id}"
+        return _key_of(update_id, account)
     content = json.dumps(payload, sort_keys=True, default=repr).encode()
     return f"tg:{account.id}:u:{hashlib.sha256(content).hexdigest()}"
+
+
+def _key_of(update_id: int, account: Account) -> str:
+    return f"tg:{account.id}:u:{update_id}"
 
 
 def _summary(error: ValidationError) -> str:

@@ -7,17 +7,23 @@ offset is where "accepted means kept" is decided: it never passes an update that
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from channels.telegram.account import Account
 from channels.telegram.client import BotClient
-from channels.telegram.errors import WebhookSet
-from channels.telegram.inbound import press_id_of, read_update, update_id_of
+from channels.telegram.errors import AnswerTooLarge, WebhookSet
+from channels.telegram.inbound import press_id_of, read_update, unread_update, update_id_of
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable, Unanswered, Unavailable
 from core.messages import InboundEvent, Unreadable
 from core.ports import Acceptance, Inbox
 
 logger = logging.getLogger(__name__)
+
+MOST_UPDATES: Final = 100
+"""Bot API, getUpdates: limit. Fewer are asked for while so many are too large together."""
+
+_NO_ID: Final = "Telegram delivers updates without an id"
 
 OnPress = Callable[[str, Acceptance], None]
 """Told the id of a pressed button and what became of it; must not block."""
@@ -31,6 +37,7 @@ class UpdatePoller:
         self._channel = channel
         self._clock = clock
         self._offset: int | None = None
+        self._most = MOST_UPDATES
 
     async def run(self, account: Account, inbox: Inbox, on_press: OnPress) -> None:
         """Poll until cancelled. Raises ChannelError or InboxUnavailable; to be run again then.
@@ -41,7 +48,10 @@ class UpdatePoller:
         webhook_deleted = False
         while True:
             try:
-                updates = await self._client.updates(self._offset)
+                updates = await self._client.updates(self._offset, self._most)
+            except AnswerTooLarge as error:
+                await self._take_less(error, account, inbox)
+                continue
             except (Unanswered, Unavailable) as error:
                 if resumed:
                     raise
@@ -56,6 +66,7 @@ class UpdatePoller:
                 webhook_deleted = True
                 continue
             resumed = False
+            self._most = min(self._most * 2, MOST_UPDATES)
             await self._take(updates, account, inbox, on_press)
 
     async def _take(
@@ -74,7 +85,25 @@ class UpdatePoller:
         if failure is not None:
             raise failure
         if updates and not progress:
-            raise ChannelError("Telegram delivers updates without an id")
+            raise ChannelError(_NO_ID)
+
+    async def _take_less(self, error: AnswerTooLarge, account: Account, inbox: Inbox) -> None:
+        """Of updates that are too large together ask for fewer. One that is too large by itself is recorded
+        by its id, and passed over. Raises InboxUnavailable and ChannelError."""
+        if self._most > 1:
+            self._most //= 2
+            return
+        if error.update_id is None:
+            raise ChannelError(_NO_ID)
+        logger.warning(
+            "an update of %s is passed over: %d, of %s", self._channel, error.update_id, error.size
+        )
+        await inbox.accept(
+            unread_update(
+                error.update_id, f"an update of {error.size}", account, self._channel, self._clock.now()
+            )
+        )
+        self._offset = error.update_id + 1
 
 
 class Batch:

@@ -4,9 +4,12 @@ Everything else in an update is ignored, so that what the platform adds or chang
 message unreadable.
 """
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+
+MOST_LISTED = 100
+"""Telegram silently ignores the entities of a message after the hundredth; a photo has a handful of sizes."""
 
 Id = Annotated[int, Field(ge=-(2**53), le=2**53)]
 """Ids have at most 52 significant bits (Bot API, Chat)."""
@@ -66,6 +69,18 @@ class Replied(Wire):
     forum_topic_created: object = None
 
 
+def _first(values: object) -> object:
+    return cast("list[Any]", values)[:MOST_LISTED] if isinstance(values, list) else values
+
+
+def _last(values: object) -> object:
+    return cast("list[Any]", values)[-MOST_LISTED:] if isinstance(values, list) else values
+
+
+Entities = Annotated[list[Entity], FailFast(), BeforeValidator(_first)]
+PhotoSizes = Annotated[list[Media], FailFast(), BeforeValidator(_last)]  # the largest is the last
+
+
 class Message(Wire):
     """https://core.telegram.org/bots/api#message."""
 
@@ -83,9 +98,9 @@ class Message(Wire):
     reply_to_message: Replied | None = None
     text: str | None = None
     caption: str | None = None
-    entities: list[Entity] = []
-    caption_entities: list[Entity] = []
-    photo: list[Media] = []
+    entities: Entities = []
+    caption_entities: Entities = []
+    photo: PhotoSizes = []
     document: Media | None = None
     audio: Media | None = None
     voice: Media | None = None

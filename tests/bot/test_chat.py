@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -105,6 +106,21 @@ async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program
     assert said["text"].startswith("I ran echo ok > out.txt.")
     assert (tmp_path / "workspace" / "out.txt").read_text() == "ok\n"
     assert await program.ends() == 0
+
+
+async def test_a_program_that_reads_no_further_is_no_breakdown(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", "chat", "--json", cwd=tmp_path, env=environment(),
+        stdin=asyncio.subprocess.PIPE, stdout=writer, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    os.close(writer)
+    async with asyncio.timeout(LIMIT_S):
+        _, complaints = await process.communicate(b'{"text": "hello"}\n')
+    assert process.returncode == 1
+    assert b"something broke" not in complaints
+    assert b"Traceback" not in (tmp_path / "data" / "chat.log").read_bytes()
 
 
 @pytest.mark.slow

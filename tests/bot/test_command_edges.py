@@ -120,3 +120,8 @@ def test_columns_line_up_whatever_people_are_called(capsys: pytest.CaptureFixtur
     print_table(("name", "role"), [("张伟张", "member"), ("Zoë", "guest")])
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["name    role", "张伟张  member", "Zoë     guest"]
+
+
+def test_lines_of_a_cell_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("what", "id"), [("May I run shell?\nshell was not granted yet.", "\x1b[1m")])
+    assert capsys.readouterr().out.splitlines()[1] == "May I run shell? shell was not granted yet.  \ufffd[1m"

@@ -48,6 +48,18 @@ async def test_a_message_is_answered(tmp_path: Path, mode: str) -> None:
         await place.slack.wait_acked()
 
 
+async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(tmp_path: Path) -> None:
+    async with open_workspace(tmp_path) as place:
+        place.slack.user_sends_text(OWNER, "sk-" * 400_000)
+        place.slack.user_sends_text(OWNER, "hello")
+        await place.hears(place.direct(), "You said: hello")
+        await place.slack.wait_acked()
+        assert len(bot_says(place, place.direct())) == 1
+        assert place.app is not None
+        known = await place.app.store.explain_recent(10)
+        assert [row.outcome for row in known] == ["turn 1", "failed: unreadable"]
+
+
 @MODES
 async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path, mode: str) -> None:
     async with open_workspace(tmp_path, mode=mode) as place:
