@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.conversation import routine_texts as texts
+from core.conversation import routine_texts
 from core.ids import Ids
 from core.messages import ChoiceAnswer, Markdown, Message, plain
 from core.routine_run import ManualInput, Match, claim_key
@@ -31,7 +31,7 @@ class Fired:
     def alone(self) -> Verdict:
         """The verdict on a message that goes nowhere else: it is acknowledged."""
         names = ", ".join(f"“{name}”" for name in self.consumed_by)
-        said = Say(plain(texts.consumed(names)))
+        said = Say(plain(routine_texts.consumed(names)))
         return Verdict(f"routine {', '.join(self.consumed_by)}", (*self.effects, said))
 
 
@@ -68,24 +68,28 @@ def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids,
 def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: int) -> Verdict:
     """The verdict on a press below a notice. The buttons never go stale: each press says what it did."""
     if by.user_id != menu.owner_id and by.role is not Role.OWNER:
-        return Verdict(f"refused: routine {menu.name}", answer=texts.NOT_YOURS)
+        return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
     outcome = f"routine {menu.name}"
-    labels = (*texts.MENU, texts.ALLOW)
+    labels = (*routine_texts.MENU, routine_texts.ALLOW)
     label = labels[event.choice] if 0 <= event.choice < len(labels) else ""
     match label:
-        case texts.ALLOW:
+        case routine_texts.ALLOW:
             return _allowed(menu, by)
-        case texts.DETAILS:
-            return Verdict(outcome, (Say(Message((Markdown(texts.details(menu)),))),), answer=texts.DETAILS)
-        case texts.PAUSE if not menu.enabled:
-            return Verdict(outcome, answer=texts.already_paused(menu.name))
-        case texts.PAUSE:
-            word = texts.paused(menu.name)
-            pause = PauseRoutine(menu.routine_id, texts.PAUSED_BY_PERSON)
+        case routine_texts.DETAILS:
+            return Verdict(
+                outcome,
+                (Say(Message((Markdown(routine_texts.details(menu)),))),),
+                answer=routine_texts.DETAILS,
+            )
+        case routine_texts.PAUSE if not menu.enabled:
+            return Verdict(outcome, answer=routine_texts.already_paused(menu.name))
+        case routine_texts.PAUSE:
+            word = routine_texts.paused(menu.name)
+            pause = PauseRoutine(menu.routine_id, routine_texts.PAUSED_BY_PERSON)
             return Verdict(outcome, (pause, Say(plain(word))), answer=word)
-        case texts.RUN_AGAIN if not menu.enabled:
-            return Verdict(outcome, answer=texts.already_paused(menu.name))
-        case texts.RUN_AGAIN:
+        case routine_texts.RUN_AGAIN if not menu.enabled:
+            return Verdict(outcome, answer=routine_texts.already_paused(menu.name))
+        case routine_texts.RUN_AGAIN:
             asked = ManualInput(event.key, by.user_id)
             run = NewRun(
                 id=ids.row_id(),
@@ -96,22 +100,22 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
                 due_at=now,
                 heeds_guardrails=False,
             )
-            return Verdict(outcome, (FireRoutine(run),), answer=texts.runs_again(menu.name))
+            return Verdict(outcome, (FireRoutine(run),), answer=routine_texts.runs_again(menu.name))
         case _:
-            return Verdict(f"refused: routine {menu.name}", answer=texts.NOT_YOURS)
+            return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
 
 
 def _allowed(menu: MenuView, by: Principal) -> Verdict:
     """The verdict on "Allow for this routine": its later runs are granted exactly what the notice showed."""
     outcome = f"routine {menu.name}"
     if by.role is not Role.OWNER:
-        return Verdict(f"refused: {outcome}", answer=texts.NOT_FOR_YOU)
+        return Verdict(f"refused: {outcome}", answer=routine_texts.NOT_FOR_YOU)
     page = json.loads(menu.definition)
     held = page["action"].get("grants", [])
-    new = tuple(grant for grant in texts.grants_offered(menu.missing_grants) if grant not in held)
+    new = tuple(grant for grant in routine_texts.grants_offered(menu.missing_grants) if grant not in held)
     if not new:
-        return Verdict(outcome, answer=texts.allowed_already(menu.name))
+        return Verdict(outcome, answer=routine_texts.allowed_already(menu.name))
     page["action"]["grants"] = [*held, *new]
     grant = GrantToRoutine(menu.routine_id, new, menu.definition, json.dumps(page, ensure_ascii=False))
-    word = texts.allowed(menu.name, new)
+    word = routine_texts.allowed(menu.name, new)
     return Verdict(outcome, (grant, Say(plain(word))), answer=word)
