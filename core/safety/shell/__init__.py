@@ -4,7 +4,7 @@ A plain line is read, expanded and judged here, and run by us from its argv. Any
 only where a person approved that exact text.
 """
 
-from core.safety.shell.rating import Level, ShellRating, judge, outside_path
+from core.safety.shell.rating import Level, ShellRating, judge
 from core.safety.wildcards import LineFails
 
-__all__ = ["Level", "LineFails", "ShellRating", "judge", "outside_path"]
+__all__ = ["Level", "LineFails", "ShellRating", "judge"]
