@@ -292,7 +292,7 @@ npm run build
 pnpm run build
 yarn build
 yarn run build
-ruff check src
+ruff check --no-fix src
 ruff check --fix src
 ruff format --check src
 ruff format src

@@ -183,7 +183,13 @@ def test_a_project_above_the_workspace_is_none_of_its(
 
 
 @pytest.mark.parametrize(
-    "line", ["git merge topic && ruff check src", "git pull; mypy src", "ruff format src && make test"]
+    "line",
+    [
+        "git merge topic && ruff check src",
+        "git pull; mypy src",
+        "ruff format src && make test",
+        "ruff check src && sh build.sh",
+    ],
 )
 def test_settings_are_not_changed_by_the_same_line(line: str, guard: PathGuard) -> None:
     assert judge(line, guard).level is Level.ALWAYS_ASK
