@@ -78,12 +78,14 @@ def files_run(how: str, argv: Sequence[str], operands: Sequence[str], places: Pl
             return _interpreted(how, argv, operands, places)
 
 
-def repository_obeyed(places: Places, *, remote: bool) -> Mapping[str, str]:
+def repository_obeyed(places: Places, *, remote: bool, goes_on: bool) -> Mapping[str, str]:
     """Return the repository's configuration with its digest, where git talks to its remotes. Raises Unnamed
     where the repository may make git run something."""
     found = look_into(places.guard, places.directory)
     if found.problem is not None:
         raise Unnamed(found.problem)
+    if goes_on and found.runs_next:
+        raise Unnamed("the rebase may go on with running a command")
     if remote and found.is_local:
         raise Unnamed("the repository has a remote on this machine")
     return {".git/config": found.config_digest} if remote else {}

@@ -162,9 +162,10 @@ def _started(row: Row, argv: Sequence[str], places: Places) -> Verdict:
 
 def _runs(row: Row, argv: Sequence[str], operands: Sequence[str], places: Places) -> Mapping[str, str]:
     """The files to which consent to this is bound, with their digests. Raises Unnamed."""
-    how = row.written.get("runs", "")
     if "git" in row.written:
-        return repository_obeyed(places, remote=row.written["git"] == "remote")
+        how = row.written["git"]
+        return repository_obeyed(places, remote=how == "remote", goes_on=how == "goes on")
+    how = row.written.get("runs", "")
     if how in _file()["tools"]:
         return settings_obeyed(Tool.read(_file()["tools"][how]), operands or ["."], places)
     return files_run(how, argv, operands, places) if how else {}

@@ -7,6 +7,7 @@ import pytest
 
 from core.safety.paths import PathGuard
 from core.safety.shell import Level, judge
+from core.safety.shell.table import table
 from tests.core.safety.shell_workspace import make_workspace
 
 
@@ -316,3 +317,25 @@ def test_what_runs_is_not_changed_by_the_same_line_after_it_was_judged(line: str
 )
 def test_what_changes_nothing_that_runs_may_come_before_it(line: str, guard: PathGuard) -> None:
     assert judge(line, guard).level is Level.LOW
+
+
+def test_rows_that_change_nothing_that_runs_make_no_other_file() -> None:
+    """What such a row makes is a directory or a new document; it rewrites and runs nothing."""
+    reading = [row for rows in table().values() for row in rows if row.reads]
+    kinds = {
+        row.name: {
+            part
+            for written in [*row.words("operands"), *(one.kind or "" for one in row.options.values())]
+            for part in written.rstrip("*+?").replace("|", "&").split("&")
+        }
+        for row in reading
+    }
+    assert {name for name, of_row in kinds.items() if of_row & {"fresh", "written", "script"}} == {
+        "mkdir",
+        "tee",
+    }
+    assert kinds["tee"] == {"fresh", "document"}
+    starting = {"starts", "into"}
+    assert [row.name for row in reading if starting & row.written.keys()] == []
+    may_run = {"makefile", "script", "itself", "python", "package", "package script"}
+    assert [row.name for row in reading if row.written.get("runs") in may_run] == []

@@ -287,6 +287,8 @@ git bisect start
 git archive -o fresh.tar.gz HEAD
 git cherry-pick abc1234
 git rebase main
+git rebase --continue
+helm template ./chart
 npm test
 npm run build
 pnpm run build

@@ -514,6 +514,18 @@ isort --settings-path x src
 isort --add-import 'import evil' src
 autoflake -i -r src
 autoflake --config x src
+git rebase --continue --exec x
+git rebase --edit-todo
+git rebase --abort
+git rebase --skip
+git rebase -i main
+git rebase --continue main
+helm template chart
+helm template ./chart --post-renderer ./x
+helm template ./chart -f .env
+helm template ./chart --enable-dns
+helm template https://example.com/x.tgz
+helm template ./../chart
 go list all
 go list ./...
 go list -m -u all

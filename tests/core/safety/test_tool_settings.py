@@ -96,6 +96,7 @@ def test_other_settings_are_asked_about_again(
         ("autoflake -r src", "setup.cfg", "[autoflake]\nin-place = true"),
         ("go list -m all", "go.work", "go 1.22"),
         ("cargo tree", "rust-toolchain.toml", "[toolchain]\npath = 'evil'"),
+        ("helm template ./docs", "docs/values.schema.json", "{}"),
         ("cargo tree", ".cargo/config.toml", "[build]\nrustc = './evil'"),
     ],
 )
