@@ -294,3 +294,9 @@ def _report(error: OSError, name: str) -> NoReturn:
     if error.errno == errno.ELOOP:
         raise ToolFailed(f"{name} changed while it was being opened; try again.") from error
     raise ToolFailed(f"{name}: {error.strerror or 'the system refused'}.") from error
+
+
+def outside_path(path: str, guard: PathGuard) -> str:
+    """Return a search path for programs without directories that are relative or lie in the workspace."""
+    parts = [part for part in path.split(":") if part.startswith("/")]
+    return ":".join(one for one in parts if guard.refusal(one) and guard.refusal(str(Path(one).resolve())))

@@ -54,6 +54,28 @@ class Places:
         except ToolFailed:  # nothing there, or a directory: a program says so by itself
             return None
 
+    def present(self, path: str) -> str | None:
+        """Judge a file that has to be there."""
+        if (reason := self.file(path)) is not None:
+            return reason
+        try:
+            with self.guard.reading(self.at(path)):
+                return None
+        except ToolError:
+            return f"{path} is no file that is there"
+
+    def single(self, path: str) -> str | None:
+        """Judge one file that is read, and no directory, of which some programs read every file."""
+        return f"{path} is a directory" if self.folder(path) is None else self.file(path)
+
+    def folder(self, path: str) -> str | None:
+        """Judge a directory that has to be there."""
+        try:
+            with self.guard.listing(self.at(path)):
+                return self.path(path)
+        except ToolError:
+            return f"{path} is no directory that is there"
+
     def visible(self, path: str) -> str | None:
         """Judge a name that is not hidden, nor below a hidden directory."""
         if any(part.startswith(".") for part in path.split("/") if part != "."):

@@ -44,6 +44,10 @@ _KEYS = {
 """All that the repository's own configuration may set."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_STEPS = frozenset(
+    {"pick", "reword", "edit", "squash", "fixup", "drop", "label", "reset", "merge", "noop", "break"}
+)
+"""Of a rebase: all that run nothing."""
 _GITLINK = b"\x00\x00\xe0\x00"
 _SPLIT_INDEX = b"link\x00\x00\x00"
 _ELSEWHERE = frozenset({"commondir", "gitdir", "alternates", "http-alternates", "config.worktree"})
@@ -54,11 +58,13 @@ class Repository:
     """What git finds. `problem`: what speaks against letting it work there; None if nothing does.
 
     `config_digest`: of the repository's configuration. `is_local`: whether a remote may be on this machine.
+    `runs_next`: whether a rebase that was begun may go on with running a command.
     """
 
     problem: str | None
     config_digest: str = ""
     is_local: bool = True
+    runs_next: bool = True
 
 
 def look_into(guard: PathGuard, directory: str) -> Repository:
@@ -72,7 +78,8 @@ def look_into(guard: PathGuard, directory: str) -> Repository:
             lines = config.decode("utf-8", "replace").split("\n")
             is_local = any(_URL.match(line) and not _ELSEWHERE_URL.fullmatch(line) for line in lines)
             problem = _problem(home) or _config_problem(lines) or _entries_problem(home)
-            return Repository(problem, hashlib.sha256(config).hexdigest(), is_local)
+            digest = hashlib.sha256(config).hexdigest()
+            return Repository(problem, digest, is_local, _runs_next(home, held))
     except (ToolError, OSError):
         return Repository("the repository can't be looked at")
 
@@ -102,6 +109,17 @@ def _problem(home: int) -> str | None:
     if _GITLINK in index or _SPLIT_INDEX in index:
         return "the repository may have others inside it"
     return None
+
+
+def _runs_next(home: int, held: contextlib.ExitStack) -> bool:
+    if "rebase-merge" not in os.listdir(home):
+        return False
+    try:
+        todo = _read("git-rebase-todo", _hold("rebase-merge", home, held), MAX_CONFIG_BYTES)
+    except OSError:
+        return True
+    steps = {line.split()[0] for line in todo.decode("utf-8", "replace").split("\n") if line.strip()}
+    return any(step not in _STEPS and step[0] != "#" for step in steps)
 
 
 def _config_problem(lines: Sequence[str]) -> str | None:

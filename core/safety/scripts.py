@@ -13,6 +13,7 @@ from core.errors import ToolError
 from core.safety.digests import file_digest
 from core.safety.path_text import MAX_DEPTH
 from core.safety.places import Places
+from core.safety.repositories import look_into
 
 MAX_SCRIPT_BYTES = 200_000
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -75,6 +76,19 @@ def files_run(how: str, argv: Sequence[str], operands: Sequence[str], places: Pl
             return {}
         case _:
             return _interpreted(how, argv, operands, places)
+
+
+def repository_obeyed(places: Places, *, remote: bool, goes_on: bool) -> Mapping[str, str]:
+    """Return the repository's configuration with its digest, where git talks to its remotes. Raises Unnamed
+    where the repository may make git run something."""
+    found = look_into(places.guard, places.directory)
+    if found.problem is not None:
+        raise Unnamed(found.problem)
+    if goes_on and found.runs_next:
+        raise Unnamed("the rebase may go on with running a command")
+    if remote and found.is_local:
+        raise Unnamed("the repository has a remote on this machine")
+    return {".git/config": found.config_digest} if remote else {}
 
 
 def _interpreted(how: str, argv: Sequence[str], operands: Sequence[str], places: Places) -> Mapping[str, str]:

@@ -19,8 +19,10 @@ _OF_SYSTEM = frozenset([
 _DISKS = ("/dev/sd", "/dev/hd", "/dev/vd", "/dev/xvd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/dm-")
 _ERASERS = frozenset({"mkfs", "mke2fs", "wipefs", "blkdiscard"})
 _GO_ON = frozenset(
-    {"sudo", "doas", "env", "nohup", "nice", "time", "exec", "command", "busybox", "then", "do"}
+    {"sudo", "doas", "env", "nohup", "nice", "timeout", "time", "exec", "command", "busybox", "then", "do"}
 )
+_BEFORE_PROGRAM = frozenset("-0123456789")
+"""How the options, numbers and durations begin that such a program takes before the one it starts."""
 _HERE = frozenset({".", "./", "*", "./*", ".*"})
 _BETWEEN = ";|&\n(){}"
 
@@ -28,7 +30,7 @@ _BETWEEN = ";|&\n(){}"
 def harm_of_argv(argv: Sequence[str]) -> str | None:
     """Return why a program with these words is refused; None if it is not."""
     start = 0
-    while start < len(argv) and (argv[start] in _GO_ON or (start and argv[start][:1] == "-")):
+    while start < len(argv) and (argv[start] in _GO_ON or (start and argv[start][:1] in _BEFORE_PROGRAM)):
         start += 1
     if start == len(argv):
         return None

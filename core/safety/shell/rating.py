@@ -6,11 +6,11 @@ every time. What is not plain, bash runs, and only where a person approved that 
 """
 
 import hashlib
+import itertools
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 
 from core.errors import ToolDenied
 from core.safety.digests import file_digest
@@ -56,12 +56,14 @@ class ShellRating:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One program of a plan. `pattern`: what "Always" would record; None where it is not offered."""
+    """One program of a plan. `pattern`: what "Always" would record; None where it is not offered. `reads`: it
+    never changes what a program could run or obey."""
 
     need: Need
     pattern: str | None
     reasons: tuple[str, ...]
     digests: Mapping[str, str]
+    reads: bool
 
 
 def judge(text: str, guard: PathGuard, home: str = "") -> ShellRating:
@@ -89,7 +91,9 @@ def _plain(plan: Plan, places: Places, home: str, shown: str) -> ShellRating:
     programs = [program for step in plan.steps for program in step.programs]
     harm = next((found for program in programs if (found := harm_of_argv(program.argv))), None)
     judged = [_judged(program, places, home) for program in programs]
-    reasons = dict.fromkeys(reason for one in judged for reason in one.reasons)
+    reasons = dict.fromkeys(
+        [*(reason for one in judged for reason in one.reasons), *_overtaken(plan, judged)]
+    )
     told = f"It is refused: {harm}." if harm else "; ".join(reasons)
     digests = {path: digest for one in judged for path, digest in one.digests.items()}
     if shown:
@@ -107,25 +111,42 @@ def _plain(plan: Plan, places: Places, home: str, shown: str) -> ShellRating:
     )
 
 
+def _overtaken(plan: Plan, judged: Sequence[_Judged]) -> Iterator[str]:
+    """Why what was judged may not be what runs: files that a program runs are looked at before the line, so
+    whatever runs before it or beside it must not change any."""
+    changes_before, rest = False, iter(judged)
+    for step in plan.steps:
+        beside = list(itertools.islice(rest, len(step.programs)))
+        changing = sum(not one.reads for one in beside)
+        for one in beside:
+            if one.need.granted_only and (changes_before or changing > (not one.reads)):
+                name = one.need.name.partition(" [")[0]
+                yield f"what {name} runs may be changed by another part of the line"
+        changes_before |= changing > 0
+
+
 def _judged(program: Program, places: Places, home: str) -> _Judged:
     verdict = look_up(program.argv, places, home)
     reasons = [verdict.reason] if verdict.reason else []
     digests = dict(verdict.runs)
-    whole, read_only = Places(places.guard, "."), True
+    whole, read_only, reads = Places(places.guard, "."), True, verdict.reads
     files = [(one.stream, one.target) for one in program.redirects if isinstance(one.target, ToFile)]
     for stream, target in files:
         if stream is Stream.STDIN:
             reason = whole.file(target.path)
         else:
             reason = whole.written(target.path, replaced=not target.append)
+            reads = False
             read_only &= written_place(places.guard.name(target.path)) is WrittenPlace.DOCUMENT
+            if places.guard.name(target.path) in verdict.runs:
+                reason = reason or f"{target.path} is among what it runs"
             if not target.append:  # what is there stays, whoever else adds to it
                 digests[target.path] = file_digest(places.guard, target.path)
         reasons += [reason] if reason else []
     name = _name(program, verdict, places.directory)
     row = None if files or verdict.exact else verdict.row
     pattern = (row or (name if name.isprintable() else None)) if read_only and not reasons else None
-    return _Judged(Need(name, row, granted_only=bool(verdict.runs)), pattern, tuple(reasons), digests)
+    return _Judged(Need(name, row, granted_only=bool(verdict.runs)), pattern, tuple(reasons), digests, reads)
 
 
 def _name(program: Program, verdict: Verdict, directory: str) -> str:
@@ -166,9 +187,3 @@ def _redirect(redirect: Redirect) -> str:
             return f"{redirect.stream} /dev/null"
         case _:
             return "2>&1"
-
-
-def outside_path(path: str, guard: PathGuard) -> str:
-    """Return a search path for programs without directories that are relative or lie in the workspace."""
-    parts = [part for part in path.split(":") if part.startswith("/")]
-    return ":".join(one for one in parts if guard.refusal(one) and guard.refusal(str(Path(one).resolve())))

@@ -1,43 +1,31 @@
 """The table of commands that do no harm, and what of them it covers. commands.toml says how to read it."""
 
 import functools
+import posixpath
 import tomllib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
-
-import re2  # pyright: ignore[reportMissingTypeStubs]
+from typing import Any
 
 from core.safety.places import Places
-from core.safety.repositories import look_into
-from core.safety.scripts import Unnamed, files_run
-
-_re2 = cast("Any", re2)
-_Checks = Mapping[str, Callable[[Places, str], str | None]]
-_PLACES: _Checks = {
-    "file": Places.file,
-    "path": Places.path,
-    "tree": Places.tree,
-    "written": Places.written,
-    "script": Places.file,
-    "fresh": Places.fresh,
-    "document": Places.document,
-    "visible": Places.visible,
-    "blob": lambda places, text: places.path(text.partition(":")[2]) if _is_blob(text) else "is no revision",
-}
+from core.safety.scripts import Unnamed, files_run, repository_obeyed
+from core.safety.tool_settings import Tool, settings_obeyed
+from core.safety.value_kinds import Kinds
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`reason`: why the table does not cover it. `row`: the row it belongs to; `exact`: whether only this
-    very argv can be granted. `runs`: the files of the workspace it runs, with their digests."""
+    very argv can be granted. `runs`: the files of the workspace it runs or obeys, with their digests.
+    `reads`: it never changes what a program could run or obey."""
 
     reason: str | None = None
     row: str | None = None
     exact: bool = False
     runs: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +42,15 @@ class Row:
     name: str
     options: Mapping[str, _Option]
     written: Mapping[str, Any]
+    reads: bool = False
 
     def words(self, key: str) -> list[str]:
         """Return the words of one of its entries."""
         return str(self.written.get(key, "")).split()
+
+
+_Values = list[tuple[str, str]]
+"""What is given, each with its kind before it."""
 
 
 class _NotCovered(Exception):
@@ -87,9 +80,11 @@ def look_up(argv: Sequence[str], places: Places, home: str) -> Verdict:
 def table() -> Mapping[str, tuple[Row, ...]]:
     """Return the rows by their names."""
     rows: dict[str, tuple[Row, ...]] = {}
-    for written in _file()["row"]:
-        row = Row(written["name"], dict(map(_option, written.get("options", "").split())), written)
-        rows[row.name] = (*rows.get(row.name, ()), row)
+    for kind in ("reads", "row"):
+        for written in _file()[kind]:
+            options = dict(map(_option, written.get("options", "").split()))
+            row = Row(written["name"], options, written, reads=kind == "reads")
+            rows[row.name] = (*rows.get(row.name, ()), row)
     return rows
 
 
@@ -99,11 +94,8 @@ def _file() -> Mapping[str, Any]:
 
 
 @functools.cache
-def _kind(name: str) -> tuple[tuple[Any, bool], ...]:
-    """The patterns of a kind, each with whether it must occur nowhere."""
-    written: str | list[str] = _file()["kinds"][name]
-    texts = [written] if isinstance(written, str) else written
-    return tuple((_re2.compile(text.removeprefix("!")), text.startswith("!")) for text in texts)
+def _kinds() -> Kinds:
+    return Kinds(_file()["kinds"])
 
 
 def _option(written: str) -> tuple[str, _Option]:
@@ -123,43 +115,60 @@ def _name(argv: Sequence[str]) -> str:
 def _covered(row: Row, argv: Sequence[str], places: Places) -> Verdict:
     own = 1 if row.name == "./" else len(row.name.split())
     given, values, operands, after = _read(row, argv[own:])
+    if not given & set(row.words("must") or given | {""}) and row.words("must"):
+        raise _NotCovered(f"is only known with {' or '.join(row.words('must'))}")
+    if after and "after" in row.written:
+        values += _paired(row.words("after"), after)
+    else:
+        operands += after
+    operands, judged = _operands(row, given, operands)
+    values += judged
+    for kind, value in values:
+        if (problem := _kinds().problem(kind, value, places)) is not None:
+            raise _NotCovered(problem)
+    if "starts" in row.written:
+        return _started(row, operands[row.written["starts"] :], places)
+    try:
+        runs = _runs(row, argv, operands, places)
+    except Unnamed as problem:
+        raise _NotCovered(str(problem)) from None
+    return Verdict(None, f"@{row.name}", bool(row.written.get("exact")), runs, row.reads)
+
+
+def _operands(row: Row, given: set[str], operands: list[str]) -> tuple[list[str], _Values]:
+    """All operands, with those it takes where they are left out; and what they are judged as."""
     kinds = row.words("operands")
     if given & set(row.words("unless")):
         kinds = kinds[1:]
-    if not given & set(row.words("must") or given | {""}) and row.words("must"):
-        raise _NotCovered(f"is only known with {' or '.join(row.words('must'))}")
     if given & set(row.words("tree_with")):
         kinds = [kind.replace("file", "tree") for kind in kinds]
         operands = operands if len(operands) >= len(kinds) else [*operands, "."]
     if "tree" in row.written and len(operands) < len(kinds):
         operands = [*operands, row.written["tree"]]
-    if after and "after" in row.written:
-        values += _paired(row.words("after"), after)
-        after = []
-    values += _paired(kinds, operands + after)
-    for kind, value in values:
-        _check(kind, value, places)
-    runs = _runs(row, argv, operands, places)
-    return Verdict(None, f"@{row.name}", bool(row.written.get("exact")), runs)
+    if "into" in row.written:
+        return operands, _paired(kinds, operands[:-1]) + _moved(operands)
+    return operands, _paired(kinds, operands)
+
+
+def _started(row: Row, argv: Sequence[str], places: Places) -> Verdict:
+    """What the table says of the program that this one starts; a grant for it names both."""
+    if any("starts" in one.written for one in table().get(_name(argv), ())):
+        raise _NotCovered("it starts what starts another program")
+    verdict = look_up(argv, places, home="")
+    if verdict.reason is not None:
+        raise _NotCovered(verdict.reason)
+    return replace(verdict, row=f"@{row.name} {(verdict.row or '')[1:]}")
 
 
 def _runs(row: Row, argv: Sequence[str], operands: Sequence[str], places: Places) -> Mapping[str, str]:
-    """The files to which consent to this is bound, with their digests."""
-    if row.written.get("git"):
-        found = look_into(places.guard, places.directory)
-        if found.problem is not None:
-            raise _NotCovered(found.problem)
-        if row.written["git"] == "remote":
-            if found.is_local:
-                raise _NotCovered("the repository has a remote on this machine")
-            return {".git/config": found.config_digest}
-    try:
-        return files_run(row.written["runs"], argv, operands, places) if "runs" in row.written else {}
-    except Unnamed as problem:
-        raise _NotCovered(str(problem)) from None
-
-
-_Values = list[tuple[str, str]]
+    """The files to which consent to this is bound, with their digests. Raises Unnamed."""
+    if "git" in row.written:
+        how = row.written["git"]
+        return repository_obeyed(places, remote=how == "remote", goes_on=how == "goes on")
+    how = row.written.get("runs", "")
+    if how in _file()["tools"]:
+        return settings_obeyed(Tool.read(_file()["tools"][how]), operands or ["."], places)
+    return files_run(how, argv, operands, places) if how else {}
 
 
 def _read(row: Row, words: Sequence[str]) -> tuple[set[str], _Values, list[str], list[str]]:
@@ -228,29 +237,10 @@ def _paired(kinds: Sequence[str], operands: Sequence[str]) -> _Values:
     return [(plain[min(at, len(plain) - 1)], operand) for at, operand in enumerate(operands)]
 
 
-def _check(kind: str, value: str, places: Places) -> None:
-    """Raise unless the value is of one of the kinds."""
-    problems: list[str] = []
-    for one in kind.split("|"):
-        problem = next((found for part in one.split("&") if (found := _problem(part, value, places))), None)
-        if problem is None:
-            return
-        problems.append(problem)
-    raise _NotCovered(problems[0])
-
-
-def _problem(kind: str, value: str, places: Places) -> str | None:
-    if kind in _PLACES:
-        return _PLACES[kind](places, value)
-    return None if _fits(kind, value) else f"{value!r} is not what it is known with"
-
-
-def _fits(kind: str, value: str) -> bool:
-    return all(
-        pattern.search(value) is None if nowhere else pattern.fullmatch(value) is not None
-        for pattern, nowhere in _kind(kind)
-    )
-
-
-def _is_blob(text: str) -> bool:
-    return ":" in text and _fits("rev", text.partition(":")[0])
+def _moved(operands: Sequence[str]) -> _Values:
+    """The directory that files are moved into, and the names they get there."""
+    *moved, folder = operands
+    names = [posixpath.join(folder, posixpath.basename(one.rstrip("/"))) for one in moved]
+    if len(set(names)) < len(names):
+        raise _NotCovered("one file would take the other's place")
+    return [("visible&folder", folder), *(("fresh", name) for name in names)]

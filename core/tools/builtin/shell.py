@@ -153,7 +153,7 @@ class _Runner:
         return PathGuard(self._workspace, self._closed)
 
     async def _run(self, plan: "Plan", timeout_s: float, call: CallContext) -> str:
-        from core.safety.shell.rating import outside_path
+        from core.safety.paths import outside_path
 
         environment = {
             **self._environment,

@@ -16,7 +16,7 @@ FILES = (
     "main.py", "important.db", "production.db", "app.db", "core/hub.py", "config.yaml", "a",
     "requirements.txt", "old.txt", "app.py", "x.tgz", "dist/pkg.whl",
     "migrations/1.sql", "schema.sql", "data/orders.csv", "src/main.c", "image.iso", "dist/release.tar.gz",
-    "assets/logo.png", "docker-compose.yml",
+    "assets/logo.png", "docker-compose.yml", "go.mod", "Cargo.toml",
 )  # fmt: skip
 MAKEFILE = "all: test build\n" + "".join(
     f"{target}:\n\techo {target}\n" for target in ("help", "test", "build", "lint", "clean")

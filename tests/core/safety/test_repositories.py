@@ -166,3 +166,25 @@ def test_git_is_judged_where_it_works_and_not_outside(tmp_path: Path) -> None:
     assert judge("cd deep && git status", guard).level is Level.LOW
     shutil.rmtree(tmp_path / "inside/.git")
     assert judge("git status", guard).level is Level.ALWAYS_ASK
+
+
+@pytest.mark.parametrize(
+    "todo,level",
+    [
+        ("pick abc1234 one\n# exec x\n\nfixup abc1235 two\n", Level.LOW),
+        ("", Level.LOW),
+        ("pick abc1234 one\nexec make\n", Level.ALWAYS_ASK),
+        ("x make\n", Level.ALWAYS_ASK),
+        ("\texec make\n", Level.ALWAYS_ASK),
+        ("#" * 100_000, Level.ALWAYS_ASK),
+        (None, Level.ALWAYS_ASK),
+    ],
+)
+def test_a_rebase_goes_on_where_it_runs_nothing(todo: str | None, level: Level, tmp_path: Path) -> None:
+    guard = make_workspace(tmp_path)
+    assert judge("git rebase --continue", guard).level is Level.LOW
+    (tmp_path / ".git/rebase-merge").mkdir()
+    if todo is not None:
+        (tmp_path / ".git/rebase-merge/git-rebase-todo").write_text(todo)
+    assert judge("git rebase --continue", guard).level is level
+    assert judge("git status", guard).level is Level.LOW

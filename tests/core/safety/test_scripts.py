@@ -7,6 +7,7 @@ import pytest
 
 from core.safety.paths import PathGuard
 from core.safety.shell.rating import Level, judge
+from core.safety.shell.table import table
 from tests.core.safety.shell_workspace import make_workspace
 
 
@@ -19,6 +20,8 @@ def guard(tmp_path: Path) -> PathGuard:
     "line,file",
     [
         ("make test", "Makefile"),
+        ("timeout 30 make test", "Makefile"),
+        ("nice -n 10 sh build.sh", "build.sh"),
         ("sh build.sh a", "build.sh"),
         ("./build.sh", "build.sh"),
         ("python3 script.py", "script.py"),
@@ -79,7 +82,16 @@ def test_what_make_would_make_its_makefile_from_is_asked_about(
 
 
 @pytest.mark.parametrize(
-    "line", ["make evil", "make CC=evil", "make -f x", "make -C src", "make -I src", "make --eval=x"]
+    "line",
+    [
+        "make evil",
+        "make -- evil",
+        "make CC=evil",
+        "make -f x",
+        "make -C src",
+        "make -I src",
+        "make --eval=x",
+    ],
 )
 def test_make_is_given_nothing_but_targets_that_its_makefile_defines(line: str, guard: PathGuard) -> None:
     assert judge(line, guard).level is Level.ALWAYS_ASK
@@ -260,3 +272,70 @@ def test_no_length_hides_what_a_file_reads(
 ) -> None:
     (tmp_path / file).write_text(text.format(f"#{'x' * 200_000}"))
     assert judge(line, guard).level is Level.ALWAYS_ASK
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git merge topic && make test",
+        "git merge topic; make test",
+        "git merge topic || make test",
+        "ls && git pull && make test",
+        "git merge topic | make test",
+        "make test | git merge topic",
+        "git stash pop && sh build.sh",
+        "git rebase main && ./build.sh",
+        "git checkout topic && npm test",
+        "git switch topic && python3 script.py",
+        "cp a.txt GNUmakefile && make test",
+        "mv a.txt GNUmakefile && make test",
+        "touch GNUmakefile && make test",
+        "echo x > GNUmakefile; make test",
+        "echo evil >> words.txt && sh words.txt",
+        "sh words.txt >> words.txt",
+        "make lint && make test",
+    ],
+)
+def test_what_runs_is_not_changed_by_the_same_line_after_it_was_judged(line: str, guard: PathGuard) -> None:
+    rating = judge(line, guard)
+    assert (rating.level, rating.pattern) == (Level.ALWAYS_ASK, None)
+    assert (
+        "may be changed by another part of the line" in rating.reason or "among what it runs" in rating.reason
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status && make test",
+        "make test && git merge topic",
+        "git add -A && git commit -m one && git push",
+        "mkdir -p build && make test | tee new.log",
+        "chmod +x build.sh && ./build.sh",
+        "git log -1; make test 2>/dev/null | tail -3",
+    ],
+)
+def test_what_changes_nothing_that_runs_may_come_before_it(line: str, guard: PathGuard) -> None:
+    assert judge(line, guard).level is Level.LOW
+
+
+def test_rows_that_change_nothing_that_runs_make_no_other_file() -> None:
+    """What such a row makes is a directory or a new document; it rewrites and runs nothing."""
+    reading = [row for rows in table().values() for row in rows if row.reads]
+    kinds = {
+        row.name: {
+            part
+            for written in [*row.words("operands"), *(one.kind or "" for one in row.options.values())]
+            for part in written.rstrip("*+?").replace("|", "&").split("&")
+        }
+        for row in reading
+    }
+    assert {name for name, of_row in kinds.items() if of_row & {"fresh", "written", "script"}} == {
+        "mkdir",
+        "tee",
+    }
+    assert kinds["tee"] == {"fresh", "document"}
+    starting = {"starts", "into"}
+    assert [row.name for row in reading if starting & row.written.keys()] == []
+    may_run = {"makefile", "script", "itself", "python", "package", "package script"}
+    assert [row.name for row in reading if row.written.get("runs") in may_run] == []

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ToolFailed
-from core.safety.paths import PathGuard
+from core.safety.paths import PathGuard, outside_path
 from core.safety.shell.plan import Joiner, Plan, Program, Step
-from core.safety.shell.rating import Level, ShellRating, judge, outside_path
+from core.safety.shell.rating import Level, ShellRating, judge
 from core.safety.wildcards import LineFails
 from core.tool import Need
 from tests.core.safety.shell_figures import everyday, rated, rated_low, unattended
@@ -43,9 +43,7 @@ EVERYDAY = tuple(
     for line in table.get(name, ())
 )
 LEAST_PLAIN_PERCENT = 85
-LEAST_UNASKED_PERCENT = 67
-"""70 is aimed at. Missing: runners of code that can't be named (pytest, cargo, go, npx), installers, and what
-takes a command."""
+LEAST_UNASKED_PERCENT = 70
 LEAST_UNATTENDED = 25
 
 
@@ -69,6 +67,8 @@ def test_nothing_harmful_is_below_what_asks_every_time(guard: PathGuard, proof_r
 
 def test_what_would_destroy_the_system_is_refused_in_every_mode(guard: PathGuard) -> None:
     assert [line for line in BLOCKED if (one := rated(line, guard)) is None or one.blocked is None] == []
+    started = [f"{by} rm -rf /" for by in ("timeout 9", "timeout 1.5s", "nice -n 10", "nice -n 1 timeout 9")]
+    assert [line for line in started if (one := rated(line, guard)) is None or one.blocked is None] == []
     others = [*DESTRUCTIVE, *BENIGN, "echo 'rm -rf /'", "notify-all 'rm -rf /'", "ls /home", "find / -name x"]
     assert [line for line in others if (one := rated(line, guard)) is not None and one.blocked] == []
 
@@ -139,6 +139,8 @@ def test_judging_never_raises_but_for_lines_that_fail(text: str) -> None:
         ("git commit -m 'a\nb'", [("git commit -m 'a\nb'", "@git commit")], "@git commit"),
         ("echo 'a\nb' > out.txt", [("> out.txt echo 'a\nb'", None)], None),
         ("sh build.sh 'a\nb'", None, None),
+        ("timeout 9 git log -5", [("timeout 9 git log -5", "@timeout git log")], "@timeout git log"),
+        ("nice -n 5 cp a.txt b.txt", [("nice -n 5 cp a.txt b.txt", None)], "nice -n 5 cp a.txt b.txt"),
     ],
 )
 def test_a_line_is_called_by_its_words_and_rows(
@@ -307,7 +309,16 @@ def test_a_name_that_cannot_be_shown_fails_the_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["grep -rn x .", "rg x", "diff -r src docs", "tar czf new.tgz .", "cp -r . copy"]
+    "line",
+    [
+        "grep -rn x .",
+        "grep -r -- x",
+        "rg x",
+        "rg -- x",
+        "diff -r src docs",
+        "tar czf new.tgz .",
+        "cp -r . copy",
+    ],
 )
 def test_a_directory_is_read_whole_only_where_nothing_in_it_is_closed(line: str, tmp_path: Path) -> None:
     guard = make_workspace(tmp_path)
@@ -422,6 +433,107 @@ sqlite3 file:x 'select 1'
 sqlite3 app.db 'select load_extension(1)'
 psql -c 'select a into b'
 psql -c 'select 1; drop x'
+timeout 5 rm x
+timeout 5 nice -n 1 ls
+timeout -s KILL 5 ls
+timeout 5 env A=1 ls
+timeout 5 cat .env
+timeout 0 ls
+timeout 5
+nice -n -5 ls
+nice ls
+nice -n 5 timeout 5 ls
+perf stat -o x ls
+perf record ls
+env -i ls
+env A=1 ls
+env ls
+sort -u list.txt -o list.txt
+sort -o new.py list.txt
+sort -o new.txt list.txt a.txt
+mv a.txt list.txt src/main.py
+mv a.txt list.txt missing/
+mv a.txt src/../a.txt data/
+mv src/a.py src/a.py docs/
+mv data.csv data/orders.csv docs/../data
+mv a.txt .git/
+mv -f a.txt data/
+mv -- a.txt list.txt missing
+ln -s /etc x
+ln -s ../x x
+ln -s a src/x
+ln -s src x
+ln -s .env x
+ln -s a .bashrc
+ln a x
+ln -sf a list.txt
+git reset HEAD~1
+git reset missing
+git reset main
+git reset -- main
+rsync -av src host:x
+rsync -av --delete src new
+rsync -av -e sh src new
+rsync -av . data
+curl -o new.py https://example.com
+curl -o notes.txt https://example.com
+curl -L -o new.txt https://example.com
+docker pull --all-tags x
+docker pull -
+kubectl diff -f https://example.com/x
+kubectl diff -f src
+kubectl diff -f -
+kubectl diff -f '*.yaml'
+kubectl diff -k src
+cloc --config x .
+cloc x.tgz
+cloc --vcs=git .
+node -e 'require("x")'
+node -p 1
+perl -e 'print "$ENV{A}"'
+perl -e 'print "@{[1]}"'
+ruby -e 'puts `x`'
+python3 -c 'import os; print(os.name)'
+ruff check --config x src
+ruff check --config 'fix=true' src
+ruff check --add-noqa src
+ruff check --output-file x src
+ruff check --unsafe-fixes --fix src
+ruff clean
+ruff server
+black -c x
+black --config x src
+black --include . src
+mypy --config-file x src
+mypy --python-executable ./x src
+mypy --install-types src
+mypy --html-report x src
+mypy -c x
+flake8 --config x
+flake8 --output-file x
+isort --settings-path x src
+isort --add-import 'import evil' src
+autoflake -i -r src
+autoflake --config x src
+git rebase --continue --exec x
+git rebase --edit-todo
+git rebase --abort
+git rebase --skip
+git rebase -i main
+git rebase --continue main
+helm template chart
+helm template ./chart --post-renderer ./x
+helm template ./chart -f .env
+helm template ./chart --enable-dns
+helm template https://example.com/x.tgz
+helm template ./../chart
+go list all
+go list ./...
+go list -m -u all
+go list -mod=mod -m all
+go list -m -json all
+cargo tree --manifest-path x
+cargo tree --config x
 """.strip().splitlines()
 
 
