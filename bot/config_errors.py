@@ -3,7 +3,6 @@
 Knows by the shape of bot.settings what was meant, and what an example looks like.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -56,6 +55,13 @@ class Where:
                 return f"{self.source}:{self.lines[key[:length]]}"
         below = [name for set_key, name in self.variables.items() if set_key[: len(key)] == key]
         return below[0] if below else str(self.source or "defaults")
+
+
+def _near(found: str, choices: Sequence[str]) -> list[str]:
+    """The choice that was probably meant, if there is one."""
+    from difflib import get_close_matches  # most configurations hold no error
+
+    return get_close_matches(found, choices, n=1)
 
 
 def dotted(key: Key) -> str:
@@ -120,7 +126,7 @@ def _platform(error: ErrorDetails) -> str:
     shown = _literal(found) if isinstance(found, str) else "this"
     choices = list(cast("OneOf", annotation_at(("channels", ""))).sections)
     listed = " or ".join(_literal(choice) for choice in choices)
-    near = difflib.get_close_matches(str(found), choices, n=1)
+    near = _near(str(found), choices)
     advice = f"did you mean {_literal(near[0])}?" if near else f"use {listed}"
     return f"{shown} is not one of the choices; {advice}"
 
@@ -166,7 +172,7 @@ def _unknown(key: Key) -> str:
     if _general(plain) in PLANNED:
         return "is not supported by this version; remove it"
     names = list(fields_of(annotation_at(key[:-1])))
-    near = difflib.get_close_matches(str(key[-1]), names, n=1)
+    near = _near(str(key[-1]), names)
     if near:
         return f"unknown key; did you mean {near[0]}?"
     homes = [home for home in keys_below(Config) if home[-1] == key[-1]]
@@ -187,7 +193,7 @@ def _choice(key: Key, value: object, *, shown: bool) -> str:
     for later in PLANNED_VALUES.get(_general(plain), ()):
         if shown and str(value).startswith(later):
             return f"is not supported by this version; use {listed}"
-    near = difflib.get_close_matches(str(value), choices, n=1) if shown else []
+    near = _near(str(value), choices) if shown else []
     advice = f"did you mean {_literal(near[0])}?" if near else f"use {listed}"
     return f"is not one of the choices; {advice}"
 

@@ -5,7 +5,6 @@ import contextlib
 import socket
 from collections.abc import Iterator, Sequence
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -13,8 +12,13 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.errors import StartError
+from bot.imports import UVICORN_COMMAND_LINE, put_off
 from bot.web.console import SECURITY_HEADERS
 from bot.web.errors import on_http_error
+
+with put_off(*UVICORN_COMMAND_LINE):
+    from uvicorn.config import Config
+    from uvicorn.server import Server
 
 LISTEN_BACKLOG = 128
 KEEP_ALIVE_S = 75
@@ -46,7 +50,7 @@ def url_of(sock: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """Leaves signals to the hub, which stops its parts in order."""
 
     @contextlib.contextmanager
@@ -76,7 +80,7 @@ class WebServer:
 
     def __init__(self, sock: socket.socket, routes: Sequence[BaseRoute]) -> None:
         self._sock = sock
-        config = uvicorn.Config(
+        config = Config(
             _secured(Starlette(routes=list(routes), exception_handlers={HTTPException: on_http_error})),
             http="httptools",  # h11 takes 64 kB of headers at most, and other ports may set more cookies
             lifespan="off",

@@ -75,7 +75,8 @@ class FileUploads:
         """Remove what is too old, now and every hour, until cancelled."""
         while True:
             try:
-                await asyncio.to_thread(self._tidy)
+                if self._directory.exists():  # most hubs are sent no files, and a thread takes memory
+                    await asyncio.to_thread(self._tidy)
             except OSError as error:
                 logger.warning("uploads.tidy_failed error=%s", error)
             await self._clock.sleep(TIDY_EVERY_S)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
@@ -42,10 +43,13 @@ def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
     if not with_tools:
         lines.append("You cannot use tools any more in this turn: say what was done, what is left, and stop.")
     elif facts.tools:
-        lines.append(
-            f"Tools on offer: {', '.join(map(folded, facts.tools))}. A call may need a person's consent."
-        )
+        lines.append(_on_offer(tuple(facts.tools)))
     return "\n\n".join(lines)
+
+
+@lru_cache(32)  # the same few offers stand in every prompt
+def _on_offer(names: tuple[str, ...]) -> str:
+    return f"Tools on offer: {', '.join(map(folded, names))}. A call may need a person's consent."
 
 
 def _local_time(now_us: int, timezone: str) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from core.errors import ToolFailed
 from core.safety.limits import HeadAndTail
-from core.tools import leader
 from core.tools.bounds import MOST_PROCESSES, all_tasks, bound, is_crowd
 from core.tools.orphans import Orphans
 from core.tools.plan_message import Command, encode
@@ -198,7 +197,7 @@ class _Collector(asyncio.Protocol):
 @cache
 def _code() -> bytes:
     """The leader's, compiled once."""
-    source = Path(leader.__file__)
+    source = Path(__file__).with_name("leader.py")
     return marshal.dumps(compile(source.read_bytes(), source.name, "exec"))
 
 

@@ -5,10 +5,12 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from core.safety.shell.plan import Joiner, Plan, Program, Redirect, Step, ToFile, ToNull, ToStdout
-from core.tools.leader import LENGTH_BYTES, Job
+
+if TYPE_CHECKING:
+    from core.tools.leader import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ def one_program(*argv: str) -> Plan:
 
 def encode(command: Command) -> bytes:
     """Return the message. Raises ValueError where it holds what no program can be given."""
+    from core.tools.leader import LENGTH_BYTES  # and what it needs: of no use before there is a command
+
     plan = command.plan
     job: Job = (
         tuple((step.joiner.value, tuple(map(_program, step.programs))) for step in plan.steps),

@@ -1,0 +1,91 @@
+"""What the hub does not load, and that it is there for whoever asks for it."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.bot.program import environment
+from tests.scenarios.house import TOKEN
+
+NOT_BEFORE_THEY_ARE_NEEDED = {
+    "click",
+    "core.safety.shell.rating",
+    "core.tools.leader",
+    "core.tools.readable",
+    "difflib",
+    "multiprocessing",
+    "re2",
+}
+BUILD = """
+import asyncio, sys
+from bot.app import Seams, build
+from bot.config import load
+
+async def main():
+    async with build(load(), Seams()):
+        print(*sys.modules)
+
+asyncio.run(main())
+"""
+COMMAND_LINE = """
+from bot.imports import UVICORN_COMMAND_LINE, put_off
+
+with put_off(*UVICORN_COMMAND_LINE):
+    import uvicorn
+    from uvicorn.server import Server
+
+print("main" in vars(uvicorn), uvicorn.Server is Server, callable(uvicorn.run), callable(uvicorn.main))
+"""
+AUTHORITIES = """
+import ssl
+from bot.imports import authorities_read_late
+
+with authorities_read_late():
+    late = ssl.create_default_context()
+usual = ssl.create_default_context()
+
+def strictness(context):
+    return context.verify_mode, context.check_hostname, context.minimum_version, context.options
+
+def read():
+    return len(late.get_ca_certs()) + late.cert_store_stats()["x509"]
+
+before = read()
+late.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="hub.example")
+same = late.get_ca_certs() == usual.get_ca_certs() and late.cert_store_stats() == usual.cert_store_stats()
+print(strictness(late) == strictness(usual), before == 0, same)
+"""
+
+
+async def output_of(code: str, directory: Path) -> list[str]:
+    """What a Python of its own prints."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        code,
+        cwd=directory,
+        env=environment(HUBBUB__HTTP__PORT="0"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode().split()
+
+
+async def test_a_hub_loads_nothing_that_only_rare_paths_need(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text(
+        f'[channels.telegram]\ntoken = "{TOKEN}"\n'
+        '[[models]]\nname = "main"\nprovider = "openai"\nmodel = "m"\napi_key = "k"\n'
+    )
+    loaded = set(await output_of(BUILD, tmp_path))
+    assert "telegram" in loaded
+    assert "core.model.openai" in loaded
+    assert loaded & NOT_BEFORE_THEY_ARE_NEEDED == set()
+
+
+async def test_what_was_put_off_is_there_for_whoever_asks(tmp_path: Path) -> None:
+    assert await output_of(COMMAND_LINE, tmp_path) == ["False", "True", "True", "True"]
+
+
+async def test_a_context_that_reads_late_is_as_strict_and_reads_the_same_authorities(tmp_path: Path) -> None:
+    assert await output_of(AUTHORITIES, tmp_path) == ["True", "True", "True"]
