@@ -1,7 +1,6 @@
 """Imports that leave out what a library would load along for features the hub does not use."""
 
 import importlib
-import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,46 +48,6 @@ def put_off(package: str, module: str, *names: str) -> Iterator[None]:
             return loaded[name]
 
         loaded["__getattr__"] = later
-
-
-class _ReadLate(ssl.SSLContext):
-    """Verifies by the authorities of this machine, which it reads when it is first used."""
-
-    _is_read = False
-
-    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
-        """See SSLContext."""
-        self._read()
-        return super().wrap_bio(*args, **options)
-
-    def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
-        """See SSLContext."""
-        self._read()
-        return super().wrap_socket(*args, **options)
-
-    def _read(self) -> None:
-        if not self._is_read:
-            self.load_default_certs()
-            self._is_read = True
-
-
-@contextmanager
-def authorities_read_late() -> Iterator[None]:
-    """Inside, a default TLS context is made without reading the authorities: that waits for its first
-    connection. aiohttp makes two at its import, the hub uses its own: 40 ms and 2.5 MB."""
-
-    def nothing(self: ssl.SSLContext) -> None:
-        del self  # a context that verifies nothing needs no authorities, now or later
-
-    makes = ssl.create_default_context
-    # Its own defaults are those of a client: a certificate is required, and the host's name in it.
-    ssl.create_default_context = lambda: _ReadLate(ssl.PROTOCOL_TLS_CLIENT)
-    ssl.SSLContext.set_default_verify_paths = nothing
-    try:
-        yield
-    finally:
-        ssl.create_default_context = makes
-        del ssl.SSLContext.set_default_verify_paths  # what it inherits is seen again
 
 
 HTTPX_COMMAND_LINE = "httpx._main"

@@ -11,7 +11,7 @@ from bot.config import Loaded
 from bot.errors import StartError, needed_to_start
 from bot.ground import Ground
 from bot.hooked import holds_inputs
-from bot.imports import HTTPX_COMMAND_LINE, authorities_read_late, left_out
+from bot.imports import HTTPX_COMMAND_LINE, left_out
 from bot.keys import hub_key
 from bot.places import DATABASE_NAME
 from bot.settings import Config
@@ -84,7 +84,7 @@ async def open_each_model(
     async with contextlib.AsyncExitStack() as opened:
         client = None
         if remote:
-            with left_out(HTTPX_COMMAND_LINE), authorities_read_late():
+            with left_out(HTTPX_COMMAND_LINE):
                 from core.model.http import model_client
             contexts = [certificates.for_url(settings.base_url) for settings in remote]
             tls = next((context for context in contexts if context is not None), None)

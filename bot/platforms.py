@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.certificates import Certificates
 from bot.channel_settings import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
-from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, authorities_read_late, left_out
+from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
 from bot.parts import SPILL_NAME
 from bot.settings import Config
 from bot.web.channels import CHANNELS_PATH
@@ -107,7 +107,7 @@ def _telegram(
     read_file: ReadFile,
     timeouts: "TelegramTimeouts | None",
 ) -> Channel:
-    with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY), authorities_read_late():
+    with left_out(HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY):
         from channels.telegram.channel import TelegramChannel as Telegram
         from channels.telegram.webhook import PATH, Webhook
 

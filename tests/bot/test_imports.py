@@ -11,7 +11,6 @@ NOT_BEFORE_THEY_ARE_NEEDED = {
     "click",
     "core.safety.shell.rating",
     "core.tools.leader",
-    "core.tools.readable",
     "difflib",
     "multiprocessing",
     "re2",
@@ -35,25 +34,6 @@ with put_off(*UVICORN_COMMAND_LINE):
     from uvicorn.server import Server
 
 print("main" in vars(uvicorn), uvicorn.Server is Server, callable(uvicorn.run), callable(uvicorn.main))
-"""
-AUTHORITIES = """
-import ssl
-from bot.imports import authorities_read_late
-
-with authorities_read_late():
-    late = ssl.create_default_context()
-usual = ssl.create_default_context()
-
-def strictness(context):
-    return context.verify_mode, context.check_hostname, context.minimum_version, context.options
-
-def read():
-    return len(late.get_ca_certs()) + late.cert_store_stats()["x509"]
-
-before = read()
-late.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="hub.example")
-same = late.get_ca_certs() == usual.get_ca_certs() and late.cert_store_stats() == usual.cert_store_stats()
-print(strictness(late) == strictness(usual), before == 0, same)
 """
 
 
@@ -85,7 +65,3 @@ async def test_a_hub_loads_nothing_that_only_rare_paths_need(tmp_path: Path) -> 
 
 async def test_what_was_put_off_is_there_for_whoever_asks(tmp_path: Path) -> None:
     assert await output_of(COMMAND_LINE, tmp_path) == ["False", "True", "True", "True"]
-
-
-async def test_a_context_that_reads_late_is_as_strict_and_reads_the_same_authorities(tmp_path: Path) -> None:
-    assert await output_of(AUTHORITIES, tmp_path) == ["True", "True", "True"]

@@ -16,6 +16,7 @@ from core.errors import InvalidArguments, ToolError
 from core.safety.network import NetworkGuard
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.definition import tool
+from core.tools.readable import readable
 from core.tools.web import WebAnswer, WebRequest, web_request
 
 if TYPE_CHECKING:
@@ -119,8 +120,6 @@ def _rating(guard: NetworkGuard) -> Callable[[Arguments], Risk]:
 
 def _told(answer: WebAnswer) -> str:
     """Status, address, the headers that matter, and the content."""
-    from core.tools.readable import readable  # a reader of HTML: of no use before there is a page
-
     lines = [f"{answer.status} {answer.reason}".rstrip(), str(answer.url)]
     lines += [f"{name}: {answer.headers[name]}" for name in _SHOWN_HEADERS if name in answer.headers]
     media_type, charset = _content_type(answer.headers.get("content-type", ""))
