@@ -14,9 +14,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.approvals import AdminPolicy, Preset
-from core.consent.access import RolePolicy
 from core.consent.decide import decide
-from core.consent.facts import Autonomous, CallFacts, Interactive, Mode, Policy, ScopeGrant, ToolFacts
+from core.consent.facts import (
+    Autonomous,
+    CallFacts,
+    Interactive,
+    Mode,
+    Policy,
+    RolePolicy,
+    ScopeGrant,
+    ToolFacts,
+)
 from core.prompts import Grant, GrantScope
 from core.tool import Data, Requirement, Risk
 from core.users import Principal, Role

@@ -25,9 +25,8 @@ from pathlib import Path
 
 from core.linear import Compiled, compiled
 from core.routine import Event
-from core.routines.matcher import Heard, Listener, Matcher
-from core.routines.pattern import Pattern, Subject
-from core.routines.translator import translate
+from core.routines.matching.matcher import Heard, Listener, Matcher
+from core.routines.matching.pattern import Pattern, Subject, translate
 
 GATE_US = 50
 GATE_BACKTRACKING_MS = 1

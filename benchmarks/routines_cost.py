@@ -28,13 +28,13 @@ from benchmarks.overhead import Contestant, Figures, measure, median_of
 from benchmarks.platforms import OnTelegram, Platform
 from bot.__main__ import FEW_COLLECTIONS
 from bot.app import USUAL_COLLECTIONS
-from bot.config import load
+from bot.config.load import load
 from bot.routines import build_desk
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.model.demo import DemoModel
 from core.routine import Definition, Event, Guardrails, Lightweight
-from core.routines.stored import text_of
+from core.routines.definitions import text_of
 from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role
 from tests.core.routines.engine_world import Told, service_of

@@ -22,12 +22,7 @@ from pathlib import Path
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.messages import Address, InboundEvent, InboundMessage, Sender, plain
-from core.store.accept import (
-    AcceptView,
-    Admission,
-    Admitted,
-    Verdict,
-)
+from core.store.accept import AcceptView, Admission, Admitted, Verdict
 from core.store.effects import QueueInput
 from core.store.rows import Draft, TurnStart, TurnState
 from core.store.sqlite.store import SqliteStore

@@ -5,47 +5,133 @@ import contextlib
 import gc
 import logging
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bot.api_access import published
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
 from bot.assembly import Answering, Calling, Speaking
-from bot.certificates import Certificates
-from bot.config import Loaded
-from bot.errors import StartError, needed_to_start, with_advice
-from bot.ground import Ground
-from bot.log_file import log_file
-from bot.metrics import MeteredModel
-from bot.parts import open_models, open_store
+from bot.config.keys import VaultKeyRing
+from bot.config.load import Loaded
+from bot.live import Live
+from bot.ops.api_access import ApiAccess, published
+from bot.ops.logs import log_file
+from bot.ops.metrics import Gauges, MeteredInbox, MeteredModel
+from bot.parts import Ground, open_models, open_store
 from bot.platforms import ChannelBuilder
-from bot.serving import Serving
-from bot.vault_keys import VaultKeyRing
-from bot.web.live import Live
-from bot.web.server import listen
+from bot.runtime import Certificates, StartError, needed_to_start, with_advice
+from bot.web.auth import Gate
+from bot.web.console import Console
+from bot.web.file_links import FileLinks
+from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
+from bot.web.login import LoginDesk, login_routes, login_url
+from bot.web.server import OnDemand, WebServer, channel_routes, listen, url_of
 from channels.manager import ChannelManager
-from core.actors import ThreadActors
 from core.clock import Clock, SystemClock
-from core.conversation.pairing import PairingDesk
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener
-from core.hub import Hub
 from core.ids import Ids, RandomIds
+from core.inbound.hub import Hub
 from core.model.base import Model
+from core.people.pairing import PairingDesk
 from core.ports import Inbox
-from core.recovery import BootRecovery
 from core.routines.service import RoutineService
-from core.store.base import Store
+from core.runs.actors import ThreadActors
+from core.runs.recovery import BootRecovery
 from core.store.lock import DataDirectoryLock
-from core.tools.halt import ToolHalt
-from core.tools.running import CallThreads
+from core.store.port import Store
+from core.tools.execution import CallThreads, ToolHalt
 from core.users import Role
 
 if TYPE_CHECKING:
-    from channels.telegram.timeouts import Timeouts as TelegramTimeouts
-    from core.notices import Notices
+    from channels.telegram.places import Timeouts as TelegramTimeouts
+    from core.people.notices import Notices
     from core.safety.network import Lookup
     from core.tools.mcp.server import McpServers
+
+
+# Builds what the hub serves over HTTP.
+
+API_PATH = "/api"
+
+
+class Serving:
+    """The server on a listening socket. What few people ask of it is made by the first who does."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        speaking: Speaking,
+        calling: Calling,
+        answering: Answering,
+        sock: socket.socket,
+    ) -> None:
+        self._ground = ground
+        self._speaking = speaking
+        self._calling = calling
+        self._answering = answering
+        self.access = ApiAccess.new(url_of(sock))
+        self.inbox = MeteredInbox(answering.hub, ground.metrics)
+        self.login = LoginDesk(ground.store, ground.owner, ground.clock)
+        self.gate = Gate(
+            self.access.token,
+            ground.owner,
+            ground.store,
+            FileLinks(ground.clock),
+            ground.config.http.public_url,
+        )
+        self.people_reach = self.gate.public_url or self.access.url
+        manager, live, actors = speaking.manager, ground.live, answering.actors
+        ground.metrics.look_at(
+            Gauges(manager.states, manager.waiting, lambda: len(actors.unfinished()), lambda: live.streams)
+        )
+        routes = [
+            *health_routes(self.readiness, self.gate),
+            Mount(f"{API_PATH}/webhooks", app=OnDemand(self._webhooks)),
+            Mount(API_PATH, app=OnDemand(self._api)),
+            *login_routes(self.login, self.gate),
+            *metrics_routes(ground.metrics, self.gate),
+            *channel_routes(manager.routes(self.inbox)),
+            *Console().routes(),
+        ]
+        self.web = WebServer(sock, routes)
+
+    def login_url(self) -> str:
+        """A link that logs one browser in."""
+        return login_url(self.people_reach, self.login)
+
+    async def readiness(self) -> Readiness:
+        """Whether the hub can do its work."""
+        return await readiness_of(
+            self._ground.store, self._answering.hub, self._speaking.manager, self._calling.servers
+        )
+
+    def _api(self) -> ASGIApp:
+        from bot.http_api import build_api
+
+        return build_api(
+            self._ground,
+            self._speaking,
+            self._calling,
+            self._answering,
+            self.gate,
+            self.login,
+            self.inbox,
+            self.readiness,
+            self.people_reach,
+        )
+
+    def _webhooks(self) -> ASGIApp:
+        from bot.http_api import build_webhooks
+
+        ground = self._ground
+        return build_webhooks(
+            ground.store, self._calling.routines, ground.ring, ground.clock, ground.ids, ground.leaks
+        )
+
 
 logger = logging.getLogger(__name__)
 

@@ -6,35 +6,40 @@ Every class here is one stage of that: made from the stages before it, its attri
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bot.auditing import ChangeListeners, build_audit
-from bot.ground import Ground
-from bot.guarding import build_credentials
-from bot.parts import build_chat, build_mcp, build_pipeline, build_rules
+from bot.parts import (
+    ChangeListeners,
+    Ground,
+    build_audit,
+    build_chat,
+    build_credentials,
+    build_mcp,
+    build_pipeline,
+    build_rules,
+)
 from bot.platforms import ChannelBuilder
 from bot.routines import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
 from channels.webchat import WEB, WebChannel
-from core.acknowledgements import Acknowledgements
-from core.actors import ThreadActors
-from core.agent.runner import ChatTurnRunner
-from core.conversation.elsewhere import Elsewhere
-from core.conversation.pairing import ClaimRules, PairingDesk
 from core.events import TurnListener, TurnListeners
-from core.expiry import PromptExpiry
-from core.gathering import AlbumGathering
-from core.hub import Hub, nothing_held
+from core.inbound.acknowledgements import Acknowledgements
+from core.inbound.hub import Hub, nothing_held
 from core.model.base import Model
-from core.previews import TurnPreviews
-from core.recovery import BootRecovery
+from core.people.notices import Elsewhere
+from core.people.pairing import ClaimRules, PairingDesk
+from core.runs.actors import ThreadActors
+from core.runs.albums import AlbumGathering
+from core.runs.previews import TurnPreviews
+from core.runs.recovery import BootRecovery, PromptExpiry
+from core.runs.runner import ChatTurnRunner
 from core.tools.editing import CallEditing
-from core.tools.halt import ToolHalt
+from core.tools.execution import ToolHalt
 from core.tools.processes import end_process
 
 if TYPE_CHECKING:
-    from core.notices import Notices
-    from core.routines.chatting import RoutinesInWords
+    from core.people.notices import Notices
+    from core.routines.trial import RoutinesInWords
     from core.safety.network import Lookup
 
 MAX_CONCURRENT_TURNS = 256
@@ -94,7 +99,7 @@ class Calling:
 
     def notices(self) -> "Notices":
         """What tells people something of the hub's own accord."""
-        from bot.notices import build_notices  # a hub that only answers does not need it
+        from bot.parts import build_notices  # a hub that only answers does not need it
 
         return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
 

@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from bot.errors import StartError
-from bot.hook_settings import Hook as HookSettings
-from bot.settings import Config
+from bot.config.schema import Config
+from bot.config.sections import Hook as HookSettings
+from bot.runtime import StartError
 from bot.tools import authorities, network_guard
 from core.clock import Clock
 from core.errors import ToolDenied
-from core.hooks.chain import Chain, Registered
-from core.hooks.inbound import InboundHooks, Starts
-from core.hooks.outbound import OutboundHooks
-from core.hooks.points import AnswerHooks, CallHooks, ReplyHooks
-from core.hooks.sessions import SessionHooks
-from core.hooks.values import Hook, Point
-from core.hooks.webhook import (
+from core.hooks.chain import AnswerHooks, CallHooks, Chain, Hook, Point, Registered, ReplyHooks
+from core.hooks.points import (
     TELL_TIMEOUT_S,
     AskingWebhook,
+    InboundHooks,
+    OutboundHooks,
+    SessionHooks,
+    Starts,
     Target,
     TellingWebhooks,
     ToldWebhook,
@@ -30,7 +29,7 @@ from core.ids import Ids
 from core.ports import OutboxListener
 from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
-from core.store.base import Store
+from core.store.port import Store
 from core.tools.web import WebAnswer, WebRequest
 from core.tools.web_client import WebClient
 
@@ -46,7 +45,7 @@ class _Web:
         self._client: WebClient | None = None
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
-        """See core.hooks.webhook.Fetches."""
+        """See core.hooks.points.Fetches."""
         if self._client is None:
             tls = await asyncio.to_thread(authorities)  # reading them takes a while
             self._client = WebClient(self._guard, tls)

@@ -1,47 +1,49 @@
 """Builds the parts from the configuration; the channels are built in bot.platforms."""
 
+import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
-from bot.certificates import Certificates
-from bot.config import Loaded
-from bot.errors import StartError, needed_to_start
-from bot.ground import Ground
-from bot.hooked import holds_inputs
-from bot.imports import HTTPX_COMMAND_LINE, left_out
-from bot.keys import hub_key
-from bot.places import DATABASE_NAME
-from bot.settings import Config
-from bot.settings import Model as ModelSettings
+from bot.config.keys import VaultKeyRing, hub_key
+from bot.config.load import Loaded
+from bot.config.schema import Config, secret_values
+from bot.config.schema import Model as ModelSettings
+from bot.config.types import DATABASE_NAME
+from bot.live import Live
+from bot.ops.metrics import Metrics
+from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
 from bot.tools import build_approvals, build_laws, vote_rule
-from bot.vault_keys import VaultKeyRing
+from channels.manager import ChannelManager
 from channels.webchat import WEB
-from core.agent.allowance import GuestAllowance
-from core.agent.chat import ChatDelegate
-from core.agent.runner import DelegateFactory
-from core.agent.services import ChatServices, ChatSettings
+from core.approvals import ApprovalSettings
+from core.audit.linker import HEADS_NAME, AuditLinker, HeadFile
 from core.clock import Clock
-from core.consent.laws import ConsentLaws
-from core.conversation.access import Access, ChannelAccess, DirectMode, GroupMode
-from core.conversation.elsewhere import Elsewhere
-from core.conversation.judging import HouseRules
-from core.conversation.sessions import SessionManager
+from core.consent.rules import ConsentLaws
+from core.errors import VaultError
 from core.events import TurnListener
 from core.ids import Ids
-from core.model.base import Model
+from core.inbound.credentials import InboundCredentials
+from core.inbound.judge import HouseRules
+from core.inbound.sessions import SessionManager
+from core.model.base import FailoverModel, Model, RetryingModel
 from core.model.demo import DemoModel
-from core.model.failover import FailoverModel
-from core.model.retry import RetryingModel
+from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
+from core.people.notices import Elsewhere, Notices
 from core.ports import OutboxListener
+from core.runs.chat import ChatDelegate
+from core.runs.runner import DelegateFactory
+from core.runs.services import ChatServices, ChatSettings, GuestAllowance
+from core.safety.fencing import ResultLimits
 from core.safety.leaks import LeakDetector
-from core.safety.limits import ResultLimits
-from core.store.base import Store
+from core.store.facets import SealedSecret
+from core.store.feed import ChangeListener, Changes
+from core.store.port import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite.store import SqliteStore
-from core.tools.halt import ToolHalt
+from core.tools.execution import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
 from core.users import Principal
@@ -51,6 +53,71 @@ if TYPE_CHECKING:
 
     from bot.hooks import Hooks
     from core.tools.mcp.server import McpServers
+
+
+# Builds what keeps credentials out of conversations.
+
+
+def build_leaks(config: Config) -> LeakDetector:
+    """What no conversation may hold: the configuration's own secrets, and what looks like one."""
+    return LeakDetector(secret_values(config))
+
+
+def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids: Ids) -> InboundCredentials:
+    """Takes credentials out of what people write, into the vault."""
+
+    def seal(name: str, value: str) -> SealedSecret:
+        try:
+            return ring.keys_to_seal().seal(name, value, clock.now())
+        except StartError as error:
+            raise VaultError(str(error)) from error
+
+    return InboundCredentials(leaks, seal, ids)
+
+
+# Whether there are hooks: who has none loads nothing of them.
+
+
+def holds_inputs(config: Config) -> bool:
+    """Whether messages wait for hooks before a turn takes them."""
+    return any("before_inbound" in hook.on for hook in config.hooks)
+
+
+def configured_hooks(
+    config: Config, leaks: LeakDetector, store: Store, clock: Clock, ids: Ids
+) -> "Hooks | None":
+    """Those the configuration names. Raises StartError for one that is not there, or must not be asked."""
+    if not config.hooks:
+        return None
+    from bot.hooks import build_hooks
+
+    return build_hooks(config, leaks, store, clock, ids)
+
+
+# What every part of a running hub stands on.
+
+
+class Ground:
+    """The configuration, the open store, its owner, time, ids and keys; who watches; what must not get out.
+
+    Raises StartError for a hook that is not there, or must not be asked.
+    """
+
+    def __init__(
+        self, loaded: Loaded, store: Store, owner: Principal, ring: VaultKeyRing, clock: Clock, ids: Ids
+    ) -> None:
+        self.loaded = loaded
+        self.config: Config = loaded.config
+        self.store = store
+        self.owner = owner
+        self.ring = ring
+        self.clock = clock
+        self.ids = ids
+        self.metrics = Metrics()
+        self.live = Live()
+        self.leaks = build_leaks(loaded.config)
+        self.hooks: Hooks | None = configured_hooks(loaded.config, self.leaks, store, clock, ids)
+
 
 SPILL_NAME = "outputs"
 
@@ -113,7 +180,7 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
     retrying = RetryingModel(model, clock)
     if not settings.priced:
         return retrying
-    from core.model.pricing import Price, PricedModel  # few hubs know prices
+    from core.model.base import Price, PricedModel  # few hubs know prices
 
     return PricedModel(retrying, Price(settings.input_usd_per_million, settings.output_usd_per_million))
 
@@ -223,3 +290,64 @@ def _chat_settings(config: Config) -> ChatSettings:
         rule=vote_rule(config),
         approvals=build_approvals(config),
     )
+
+
+# Builds what chains the audit of a running hub, and says what is recorded of the operator's rules.
+
+
+def build_audit(loaded: Loaded, store: Store, laws: ConsentLaws, clock: Clock) -> AuditLinker:
+    """The linker of this hub. A policy file that changes is recorded once a call was judged by it."""
+    config = loaded.config
+    linker = AuditLinker(
+        store,
+        HeadFile(config.hub.data_dir / HEADS_NAME),
+        clock,
+        lambda: laid_down(config, laws),
+        keep_days=config.audit.keep_days,
+    )
+    loop = asyncio.get_running_loop()
+    laws.watch(lambda: loop.call_soon_threadsafe(linker.policy_changed))
+    return linker
+
+
+class ChangeListeners:
+    """Tells several of each commit, one after the other."""
+
+    def __init__(self, *listeners: ChangeListener) -> None:
+        self._listeners = listeners
+
+    def changed(self, changes: Changes) -> None:
+        """See ChangeListener."""
+        for listener in self._listeners:
+            listener.changed(changes)
+
+
+def laid_down(config: Config, laws: ConsentLaws) -> dict[str, Any]:
+    """What the operator laid down about tools and consent, as plain JSON values."""
+    admin = laws.policy().admin
+    return {
+        "owner": config.hub.owner,
+        "owner_identities": list(config.hub.owner_identities),
+        "approvals": config.approvals.model_dump(mode="json"),
+        "roles": config.roles.model_dump(mode="json"),
+        "teams": {name: list(team.users) for name, team in config.teams.items()},
+        "policy": {
+            "unreadable": admin.unreadable,
+            "disabled": sorted(admin.disabled),
+            "disabled_for": {user: sorted(tools) for user, tools in admin.disabled_for.items()},
+            "ceiling": _bounds(admin.ceiling),
+            "ceiling_for": {user: _bounds(ceiling) for user, ceiling in admin.ceiling_for.items()},
+        },
+    }
+
+
+def _bounds(settings: ApprovalSettings) -> dict[str, Any]:
+    return {name: value for name, value in asdict(settings).items() if value is not None}
+
+
+# What tells people something of the hub's own accord; loaded by the first who has something to tell.
+
+
+def build_notices(store: Store, manager: ChannelManager, rules: HouseRules, leaks: LeakDetector) -> Notices:
+    """Notices through all channels that are there."""
+    return Notices(store, manager, manager, rules.access, in_threads=[WEB], leaks=leaks)

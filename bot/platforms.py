@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.certificates import Certificates
-from bot.channel_settings import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
-from bot.imports import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, left_out
+from bot.config.schema import Config
+from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
 from bot.parts import SPILL_NAME
-from bot.settings import Config
-from bot.web.channels import CHANNELS_PATH
+from bot.runtime import HTTPX_COMMAND_LINE, PASSPORT_CRYPTOGRAPHY, Certificates, left_out
+from bot.web.server import CHANNELS_PATH
 from channels.channel import Channel
 from core import texts
 from core.clock import Clock
@@ -17,7 +16,7 @@ from core.errors import ToolDenied, ToolFailed
 from core.safety.paths import PathGuard
 
 if TYPE_CHECKING:
-    from channels.telegram.timeouts import Timeouts as TelegramTimeouts
+    from channels.telegram.places import Timeouts as TelegramTimeouts
 
 ReadFile = Callable[[str, int], bytes]
 

@@ -5,26 +5,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.settings import Config
-from core.agent.services import ReplyHook
+from bot.config.schema import Config
 from core.clock import Clock
 from core.ids import Ids
 from core.messages import InboundMessage, Message
 from core.model.base import Model
 from core.routines.service import Engine, RoutineService, RoutineSignals
+from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
-from core.store.base import Store
+from core.store.port import Store
 from core.tools.pipeline import CallPipeline
 from core.tools.processes import end_process
 from core.users import Principal
 
 if TYPE_CHECKING:
-    from bot.routine_desk import DeskOfRoutines
-    from core.notices import Notices, Recipient
-    from core.routine_run import Match
-    from core.routines.chatting import RoutinesInWords
-    from core.routines.desk import RoutineDesk
-    from core.routines.own_threads import ThreadOpener
+    from bot.operator.routines import DeskOfRoutines
+    from core.people.notices import Notices, Recipient
+    from core.routine import Match
+    from core.routines.manage import RoutineDesk
+    from core.routines.notices import ThreadOpener
+    from core.routines.trial import RoutinesInWords
 
 
 def build_routines(
@@ -47,17 +47,15 @@ def build_routines(
 
     def build(signals: RoutineSignals) -> Engine:
         from bot.platforms import readable_files
-        from core.agent.unseen import UnseenModel
         from core.routine_json import read_hours
-        from core.routines.acting import ActingRuns, ActingServices
-        from core.routines.doors import Doors
         from core.routines.engine import EngineParts, RoutineEngine
         from core.routines.events import HubEvents, SystemEvents
         from core.routines.heartbeat import Heartbeat
-        from core.routines.lightweight import LightweightRuns
-        from core.routines.listening import Listening
-        from core.routines.own_threads import OwnThreads
-        from core.routines.telling import Telling
+        from core.routines.notices import OwnThreads, Telling
+        from core.routines.pattern_registry import Doors, Listening
+        from core.routines.run import LightweightRuns
+        from core.routines.tool_run import ActingRuns, ActingServices
+        from core.runs.redacted_reply import UnseenModel
         from core.safety.paths import PathGuard
 
         async def send(key: str, to: "Recipient", message: Message) -> bool:
@@ -97,7 +95,7 @@ def build_desk(
     leaks: LeakDetector | None = None,
 ) -> "RoutineDesk":
     """What people do with routines."""
-    from core.routines.desk import RoutineDesk
+    from core.routines.manage import RoutineDesk
 
     return RoutineDesk(
         store,
@@ -115,7 +113,7 @@ def build_words(
     config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids, leaks: LeakDetector
 ) -> "RoutinesInWords":
     """What people do with routines by talking."""
-    from core.routines.chatting import RoutinesInWords
+    from core.routines.trial import RoutinesInWords
 
     return RoutinesInWords(build_desk(config, store, service, clock, ids, leaks))
 
@@ -131,7 +129,7 @@ def desks(
     """Everybody's routines, for the API and for commands."""
 
     def desk_of(principal: Principal) -> "DeskOfRoutines":
-        from bot.routine_desk import DeskOfRoutines
+        from bot.operator.routines import DeskOfRoutines
 
         desk = build_desk(config, store, service, clock, ids, leaks)
         return DeskOfRoutines(desk, store, principal, clock, ids, timezone=config.hub.timezone)

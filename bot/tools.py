@@ -4,36 +4,35 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
-from bot.approval_settings import Rule
-from bot.config import Loaded
-from bot.policy_file import policy_source
-from bot.settings import Config
+from bot.config.load import Loaded
+from bot.config.policy import policy_source
+from bot.config.schema import Config
+from bot.config.sections import Rule
 from core.approvals import LoopLimits, Preset
 from core.clock import Clock
-from core.consent.access import RolePolicy
-from core.consent.facts import Policy
-from core.consent.laws import ConsentLaws
-from core.consent.rules import ApprovalRule, ApprovalRules
+from core.consent.facts import Policy, RolePolicy
+from core.consent.rules import ApprovalRule, ApprovalRules, ConsentLaws
 from core.prompts import VoteRule
-from core.safety.addresses import Exemption
-from core.safety.network import Lookup, NetworkGuard, SystemLookup
+from core.safety.network import Exemption, Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.tool import Requirement, Tool, use_limits
-from core.tools.builtin.ask import ask_user_tool
 from core.tools.builtin.attachments import Conversations, Fetching, attachment_tools
-from core.tools.builtin.clock import time_tool
-from core.tools.builtin.documents import Documents, document_tools
+from core.tools.builtin.basics import (
+    Secrets,
+    ask_user_tool,
+    echo_tool,
+    json_tool,
+    secret_name_tools,
+    time_tool,
+    tool_name_tools,
+)
 from core.tools.builtin.file_writing import writing_tools
-from core.tools.builtin.files import reading_tools
+from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
-from core.tools.builtin.memory import Notes, memory_tools
 from core.tools.builtin.message import Telling, message_tool
+from core.tools.builtin.notes import Documents, Notes, document_tools, memory_tools
 from core.tools.builtin.routines import Told, routine_tools
-from core.tools.builtin.searching import searching_tools
-from core.tools.builtin.secret_names import Secrets, secret_name_tools
 from core.tools.builtin.shell import shell_tool
-from core.tools.builtin.small import echo_tool, json_tool
-from core.tools.builtin.tool_names import tool_name_tools
 from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry
 from core.users import Principal, Role

@@ -4,15 +4,25 @@ Times are integer microseconds UTC. Secrets never appear in here. Plain values, 
 nothing but the store; the API describes them by the same declarations.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, assert_never
+from typing import Protocol, Self, assert_never
 
 from core.consent.cards import in_full
 from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
-from core.store.consents import ToolSettingRow
-from core.store.kept import SealedSecret
+from core.store.facets import SealedSecret, ToolSettingRow
 from core.store.pairing import PairingRequest
-from core.store.rows import PromptView
+from core.store.rows import PromptView, ThreadRow
+from core.transcript import (
+    AssistantSaid,
+    Entry,
+    Note,
+    OperatorSaid,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
 from core.users import Person
 
 
@@ -214,3 +224,148 @@ class DecisionView:
 
     id: str
     outcome: str
+
+
+# Conversations as the API and `--json` show them: one shape for both. See bot.views for what holds of it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadView:
+    """One conversation. `state`: of its active turn (`running`, `waiting`), else `idle`."""
+
+    id: str
+    owner_id: str
+    channel: str
+    title: str
+    state: str
+    created_at: int
+    last_active_at: int
+
+    @classmethod
+    def of(cls, row: ThreadRow) -> Self:
+        """The row without what only its channel can read."""
+        return cls(
+            id=row.id,
+            owner_id=row.owner_id,
+            channel=row.channel,
+            title=row.title,
+            state="idle" if row.active_turn_state is None else row.active_turn_state.value,
+            created_at=row.created_at,
+            last_active_at=row.last_active_at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
+    """One line of a conversation.
+
+    `kind`: user, assistant, call, result, summary, note, operator. `name`: who speaks (user, operator) or the
+    tool (call); `text` of a call: its arguments as the model gave them; `status`: of a result.
+    """
+
+    seq: int
+    turn_id: str | None
+    at: int
+    kind: str
+    text: str
+    name: str | None = None
+    call_id: str | None = None
+    status: str | None = None
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        """The entry, whatever it is, in one flat shape."""
+        said = entry.said
+        name = call_id = status = None
+        match said:
+            case UserSaid(text, sender):
+                name = sender
+            case ToolCalled(call_id, name, text):
+                pass
+            case ToolResult(call_id, result, text):
+                status = result.value
+            case OperatorSaid(text, name):
+                pass
+            case AssistantSaid(text) | Summary(text) | Note(text):
+                pass
+            case _:
+                assert_never(said)
+        return cls(
+            seq=entry.seq,
+            turn_id=entry.turn_id,
+            at=entry.at,
+            kind=said.kind,
+            text=text,
+            name=name or None,
+            call_id=call_id,
+            status=status,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationView:
+    """A thread with its newest entries, in order. `earlier`: there are entries before them."""
+
+    thread: ThreadView
+    entries: tuple[EntryView, ...]
+    earlier: bool
+
+
+class Conversations(Protocol):
+    """The store as far as conversations are shown."""
+
+    async def thread(self, thread_id: str) -> ThreadRow | None:
+        """See Store."""
+        ...
+
+    async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
+        """See Store."""
+        ...
+
+
+async def conversation(store: Conversations, thread_id: str, limit: int) -> ConversationView | None:
+    """A thread with its newest entries; None if there is none of that id."""
+    row = await store.thread(thread_id)
+    if row is None:
+        return None
+    newest = await store.entries(thread_id, limit + 1)
+    entries = tuple(EntryView.of(entry) for entry in newest[-limit:])
+    return ConversationView(thread=ThreadView.of(row), entries=entries, earlier=len(newest) > limit)
+
+
+# How the hub does, as the API and `--json` show it: one shape for both.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelView:
+    """One channel's named state, and why; `since` is an ISO time."""
+
+    state: str
+    reason: str | None
+    since: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerView:
+    """One MCP server's state (`connecting`, `ready`, `failed`), and why; `since` is an ISO time. `tools`: how
+    many of its tools are on offer; `refused`: by its own names, why others are not."""
+
+    state: str
+    reason: str | None
+    since: str
+    tools: int
+    refused: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
+    """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person."""
+
+    version: str
+    ready: bool
+    hub: str
+    store: str
+    channels: dict[str, ChannelView]
+    mcp: dict[str, ServerView]
+    approvals: int
+    pairing_requests: int

@@ -3,22 +3,191 @@
 Every part's ref is durable before the next part goes out; only the record of the last one is left to itself.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from channels.channel import Channel, Look, Payload
-from channels.outlet import Outlet
-from channels.records import Records
+from channels.text.blocks import weight
 from core.clock import Clock
-from core.errors import AddressGone, MessageRejected, Unanswered
-from core.messages import Address, MessageRef
-from core.ports import Outbox, OutboxRow, SendState, Surroundings, Uncertain
+from core.errors import AddressGone, AuthRejected, MessageRejected, StoreUnavailable, Unanswered
+from core.messages import Address, Message, MessageRef
+from core.off_loop import ON_LOOP_CHARS, off_loop
+from core.ports import OutboundGate, Outbox, OutboxRow, Posted, SendState, Surroundings, Uncertain
+
+# The door of one channel that everything sent goes through.
 
 logger = logging.getLogger(__name__)
 
+MOST_UNREACHABLE = 100
+MOST_DRAWINGS = 64
+"""Messages drawn while their commits are under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """Why an address takes no messages from us, and since when (microseconds UTC)."""
+
+    reason: str
+    since: int
+
+
+class Outlet:
+    """What senders send through. Closed while the platform refuses the token; then rows wait. `went`: told of
+    each message how it went; `pass_on`: of rows that go out elsewhere, perhaps on other channels; `gate`: has
+    a say in what goes out, if there is one."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        on_rejected: Callable[[AuthRejected], None],
+        on_send: Callable[[SendState], None] = lambda _: None,
+        pass_on: Callable[[Sequence[OutboxRow]], None] = lambda _: None,
+        gate: OutboundGate | None = None,
+    ) -> None:
+        self.gate = gate
+        self.channel = channel
+        self._on_rejected = on_rejected
+        self.went = on_send
+        self.pass_on = pass_on
+        self._open = asyncio.Event()
+        self._open.set()
+        self._unreachable: OrderedDict[Address, Unreachable] = OrderedDict()
+        self._drawings: OrderedDict[Message, tuple[Channel, tuple[Payload, ...]]] = OrderedDict()
+
+    @property
+    def unreachable(self) -> Mapping[Address, Unreachable]:
+        """Addresses that took no message the last time one was sent there; the newest of very many."""
+        return self._unreachable
+
+    def not_reached(self, address: Address, reason: str, now: int) -> None:
+        """The platform says that this address takes nothing from us."""
+        before = self._unreachable.pop(address, None)
+        self._unreachable[address] = Unreachable(reason, before.since if before is not None else now)
+        if len(self._unreachable) > MOST_UNREACHABLE:
+            self._unreachable.popitem(last=False)
+
+    def reached(self, address: Address) -> None:
+        """It took one."""
+        self._unreachable.pop(address, None)
+
+    async def opened(self) -> Channel:
+        """The channel, once sending makes sense."""
+        await self._open.wait()
+        return self.channel
+
+    def draw(self, message: Message) -> None:
+        """Draw what will be sent soon, unless that takes long. Drawings that nobody asks for make way for
+        others."""
+        if weight(message.blocks) > ON_LOOP_CHARS:
+            return
+        self._drawings[message] = (self.channel, self._draw(self.channel, message))
+        if len(self._drawings) > MOST_DRAWINGS:
+            self._drawings.popitem(last=False)
+
+    async def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+        """What `channel` is to show; nothing where that broke, which is logged."""
+        by, parts = self._drawings.pop(message, (None, ()))
+        if by is channel:
+            return parts
+        return await off_loop(weight(message.blocks), lambda: self._draw(channel, message))
+
+    def _draw(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
+        try:
+            return channel.render(message)
+        except Exception:  # a defect met by one message: it fails alone
+            logger.exception("rendering a message of %s broke", channel.name)
+            return ()
+
+    def reject(self, channel: Channel, error: AuthRejected) -> None:
+        """This channel's token was refused: nothing goes out until `use`. What a channel that was replaced
+        meanwhile learns of its own token changes nothing."""
+        if channel is self.channel:
+            self._open.clear()
+            self._on_rejected(error)
+
+    def use(self, channel: Channel) -> None:
+        """Send through this channel from now on."""
+        self.channel = channel
+        self._open.set()
+
+
+# What the requests to one conversation came to, on its way into the store.
+
 T = TypeVar("T")
+
+MAX_BEHIND = 8
+STORE_PAUSE_S = 1.0
+
+
+class Records:
+    """Keeps records however long the database takes no writes; `changed` is called when one is kept.
+
+    Only the record of a row's last part may be left to itself while the next row goes out.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        outbox: Outbox,
+        clock: Clock,
+        tasks: asyncio.TaskGroup,
+        changed: Callable[[], None],
+    ) -> None:
+        self._address = address
+        self._outbox = outbox
+        self._clock = clock
+        self._tasks = tasks
+        self._changed = changed
+        self._behind: dict[int, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._behind)
+
+    def __contains__(self, row_id: int) -> bool:
+        return row_id in self._behind
+
+    async def durably(self, unit: Callable[[], Awaitable[T]]) -> T:
+        """A unit of the store, however long the database takes no writes."""
+        while True:
+            try:
+                return await unit()
+            except StoreUnavailable as error:
+                logger.warning("the store takes nothing for %s: %s", self._address, error)
+                await self._clock.sleep(STORE_PAUSE_S)
+
+    async def part(self, row_id: int, posted: Posted) -> None:
+        """A part that others follow is shown."""
+        await self._record(row_id, posted, last=False)
+
+    async def last_part_aside(self, row_id: int, posted: Posted) -> None:
+        """A row is shown completely. Recorded beside what follows; waits only where too much is behind."""
+        if len(self._behind) >= MAX_BEHIND:
+            await self.settled()
+        task = self._tasks.create_task(self._last_part(row_id, posted), name=f"record row {row_id}")
+        self._behind[row_id] = task
+        task.add_done_callback(lambda _: self._done(row_id))
+
+    async def settled(self) -> None:
+        """Until nothing is behind."""
+        if self._behind:
+            await asyncio.wait(self._behind.values())
+
+    def _done(self, row_id: int) -> None:
+        self._behind.pop(row_id, None)
+        self._changed()
+
+    async def _last_part(self, row_id: int, posted: Posted) -> None:
+        try:
+            await self._record(row_id, posted, last=True)
+        except Exception:  # a row left `sending` is ambiguous at the next start; the others go on
+            logger.exception("row %d to %s was sent and could not be recorded", row_id, self._address)
+
+    async def _record(self, row_id: int, posted: Posted, *, last: bool) -> None:
+        await self.durably(lambda: self._outbox.record_part_sent(row_id, posted, last=last))
 
 
 class RepeatableUnanswered(Unanswered):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from channels.blocks import weight
 from channels.channel import Channel, Growing, Look, Payload
-from channels.records import Records
+from channels.delivery import Records
+from channels.text.blocks import weight
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered
 from core.messages import Address, Message, MessageRef, Plain

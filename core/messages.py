@@ -4,8 +4,11 @@ Everything here is plain, frozen and storable. `Address` and `MessageRef` are st
 and read only by it; the core stores and returns them unchanged.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NewType
+
+from core.names import folded, quoted
 
 Address = NewType("Address", str)
 """Where to speak: a chat, a topic, a channel thread. Minted and parsed by its channel only."""
@@ -233,3 +236,31 @@ class Message:
 def plain(text: str) -> Message:
     """A message of one plain sentence."""
     return Message(blocks=(Plain(text),))
+
+
+# What a person sent as a model is told of it: their text, and what they attached.
+
+_UNITS = ((1024 * 1024, "MB"), (1024, "kB"))
+
+
+def as_told(texts: Sequence[str], attachments: Sequence[Attachment]) -> str:
+    """One input: texts under each other, then a line for each file with its name, type and size."""
+    lines = [text for text in texts if text.strip()] or ([] if attachments else list(texts[:1]))
+    return "\n".join((*lines, *map(_line, attachments)))
+
+
+def size_in_words(size_bytes: int) -> str:
+    """As people write sizes."""
+    for unit_bytes, name in _UNITS:
+        if size_bytes >= unit_bytes:
+            return f"{size_bytes / unit_bytes:.1f} {name}".replace(".0 ", " ")
+    return f"{size_bytes} bytes"
+
+
+def _line(attachment: Attachment) -> str:
+    facts = [quoted(attachment.name), folded(attachment.media_type)]
+    if attachment.size_bytes:
+        facts.append(size_in_words(attachment.size_bytes))
+    if attachment.out_of_reach:
+        facts.append("too large to be read")
+    return f"[Attached file: {', '.join(facts)}]"

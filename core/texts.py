@@ -6,8 +6,7 @@ command_texts of core.conversation.
 
 from collections.abc import Sequence
 
-from core.inputs import size_in_words
-from core.messages import Attachment
+from core.messages import Attachment, size_in_words
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("new", "start a new conversation"),

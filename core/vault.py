@@ -19,7 +19,7 @@ from core.audit_chain import RETIRED, ChainKey
 from core.clock import Clock
 from core.errors import VaultError
 from core.ids import is_secret_name
-from core.store.kept import SealedSecret
+from core.store.facets import SealedSecret
 
 KEY_BYTES = 32
 VALUE_LIMIT_BYTES = 8 * 1024

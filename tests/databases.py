@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from core.store.sqlite.connection import connect_writer
-from core.store.sqlite.migrations import migrate, schema_scripts
+from core.store.sqlite.maintenance import migrate, schema_scripts
 
 
 def lay_database(path: Path) -> Path:

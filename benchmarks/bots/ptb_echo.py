@@ -17,7 +17,7 @@ def request(transport: str) -> BaseRequest:
     """python-telegram-bot's own request class, or the hub's."""
     if transport == "default":
         return HTTPXRequest(connection_pool_size=CONNECTIONS)
-    from channels.telegram.requests import BotRequest, RequestTimeouts
+    from channels.telegram.client import BotRequest, RequestTimeouts
 
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # for plain http: no authorities are loaded
     return BotRequest(tls, CONNECTIONS, RequestTimeouts(connect_s=5.0, pool_s=5.0, read_s=30.0))

@@ -11,8 +11,10 @@ def run_command() -> None:
     plainly, config = plainly_to_run(words)
     if plainly:
         sys.exit(_run_hub(config))
-    from bot.cli.commands import app  # and with it Typer
-    from bot.cli.selection import only
+    from bot.cli.commands import (
+        app,  # and with it Typer
+        only,
+    )
 
     only(app, words)(prog_name="hubbub")
     sys.exit(0)
@@ -33,7 +35,7 @@ def plainly_to_run(words: Sequence[str]) -> tuple[bool, Path | None]:
 
 
 def _run_hub(config: Path | None) -> int:
-    from bot.cli.ending import FAILED, complain
+    from bot.cli.exit_codes import FAILED, complain
     from bot.cli.running import run_hub
 
     try:

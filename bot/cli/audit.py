@@ -1,25 +1,32 @@
 """`hubbub audit`: the records of who decided and did what, exported and verified."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from bot.cli.ending import USAGE, CommandFailed
-from bot.cli.looking import existing_database
-from bot.cli.printing import print_json, printable, when
-from bot.config import Loaded, load
-from bot.vault_keys import VaultKeyRing
-from core.audit.heads import HEADS_NAME, Head, HeadFile
-from core.audit.verify import Verified, as_lines
-from core.audit.verify import verify as look_at
-from core.audit_chain import ChainKey
+from bot.cli.exit_codes import USAGE, CommandFailed
+from bot.cli.output import print_json, print_table, printable, when, whole
+from bot.cli.show import existing_database
+from bot.config.keys import VaultKeyRing
+from bot.config.load import Loaded, load
+from bot.config.policy import read_policy
+from bot.parts import SPILL_NAME
+from bot.tools import build_laws, build_tools
+from core.audit.linker import HEADS_NAME, Head, HeadFile, Verified, as_lines
+from core.audit.linker import verify as look_at
+from core.audit_chain import AuditKind, ChainKey
+from core.clock import SystemClock
 from core.errors import VaultError
-from core.store.audit_rows import AuditRow
-from core.store.sqlite.audit_reading import AuditSnapshot, audit_in
+from core.safety.fencing import ResultLimits
+from core.store.rows import AuditRow, InboundRow
+from core.store.sqlite.audit import AuditSnapshot, audit_in
+from core.store.sqlite.pages import PastCall, Was, past_calls
+from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, PutsQuestion, Ready, Refused
+from core.transcript import ResultStatus
 
 
 def export(path: Path | None, after: int, *, as_json: bool) -> None:
@@ -136,3 +143,149 @@ def _keys(loaded: Loaded, snapshot: AuditSnapshot) -> Mapping[str, ChainKey]:
         except (VaultError, ValueError):
             continue  # records sealed with it are reported, each with its key
     return {key.id: key for key in map(ChainKey.of, masters)}
+
+
+# `hubbub audit export --message`: a message, what was decided and done for it, and its reply, verified.
+
+GONE = "no longer kept"
+
+
+def export_message(path: Path | None, key: str, *, as_json: bool) -> None:
+    """Print the chain of one message. Ends with 1 if the audit is not as it was written."""
+    loaded = load(path, secrets=False)
+    noted = noted_heads(loaded)
+    with audit_in(existing_database(loaded.database)) as snapshot:
+        records, event = snapshot.naming(key), snapshot.event(key)
+        if not records and event is None:
+            raise CommandFailed(f"No event has the key {printable(key)}; `hubbub why` lists the newest ones.")
+        replies = _replies(snapshot, records, event)
+        verified = verified_in(snapshot, loaded, noted)
+    if as_json:
+        message = None if event is None else asdict(event)
+        told = {"message": message, "records": [*map(page, records)], "replies": replies}
+        print_json({**told, "verified": verdict(verified)})
+    else:
+        for text in _as_lines(key, event, records, replies):
+            typer.echo(text)
+        tell(verified)
+    require_sound(verified)
+
+
+def _replies(
+    snapshot: AuditSnapshot, records: Sequence[AuditRow], event: InboundRow | None
+) -> Sequence[Mapping[str, Any]]:
+    """Return each row of the outbox with its state, and the record that names it (None: none does)."""
+    named = {
+        row_id: record.id
+        for record in records
+        if record.kind == AuditKind.ANSWERED
+        for row_id in json.loads(record.detail)["outbox"]
+    }
+    found = sorted({*named, *(() if event is None else event.outbox)})
+    states = snapshot.outbox_states(found)
+    return [{"outbox": one, "state": states.get(one, GONE), "record": named.get(one)} for one in found]
+
+
+def _as_lines(
+    key: str, event: InboundRow | None, records: Sequence[AuditRow], replies: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    yield f"message {printable(key)}: {GONE if event is None else _told(event)}"
+    for record in records:
+        yield line(record) + ("" if record.link is not None else "  (not chained yet)")
+    if not records:
+        yield "No record: nothing was asked, decided or run for it."
+    for reply in replies:
+        named = "named by no record" if reply["record"] is None else f"named by record {reply['record']}"
+        yield f"reply in outbox row {reply['outbox']}: {reply['state']}, {named}"
+
+
+def _told(event: InboundRow) -> str:
+    who = event.sender or "the hub"
+    return printable(f"from {who} on {event.channel}, {when(event.received_at)}, {event.outcome}")
+
+
+# `hubbub policy test`: the calls of the past, judged by the rules as they are now.
+
+NOT_HERE = "cannot be judged"
+"""The tool is gone, or takes other arguments by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """A call that would be decided otherwise. `was`, `now`: runs, asks or refused; `now` may be NOT_HERE."""
+
+    at: int
+    call_id: str
+    thread_id: str
+    user: str
+    tool: str
+    was: str
+    now: str
+    reason: str
+
+
+def test(path: Path | None, policy: Path | None, limit: int, *, as_json: bool) -> None:
+    """Judge them, and list what would be decided otherwise."""
+    loaded = _with_policy(load(path, secrets=False), policy)
+    database = existing_database(loaded.database)
+    calls, left_out = past_calls(database, limit, SystemClock())
+    pipeline = _pipeline(loaded)
+    differ = [found for call in calls if (found := _otherwise(pipeline, call)) is not None]
+    if as_json:
+        page = {"judged": len(calls), "left_out": left_out}
+        print_json({**page, "otherwise": [asdict(one) for one in differ]})
+        return
+    if differ:
+        columns = ("when (UTC)", whole("call"), "user", "tool", "was", "would be", "because")
+        rows = ((when(o.at), o.call_id, o.user, o.tool, o.was, o.now, o.reason) for o in differ)
+        print_table(columns, rows)
+    besides = f" {left_out} were not judged by any rule." if left_out else ""
+    typer.echo(f"Of {len(calls)} calls {len(differ)} would be decided otherwise.{besides}")
+
+
+def _with_policy(loaded: Loaded, policy: Path | None) -> Loaded:
+    """Raises CommandFailed for a policy that leaves nobody any tool because it cannot be read."""
+    config = loaded.config
+    file = policy.absolute() if policy is not None else config.policy.file
+    if file is not None and (why := read_policy(file).unreadable) is not None:
+        raise CommandFailed(printable(f"{file} {why}"), USAGE)
+    changed = config.policy.model_copy(update={"file": file})
+    return replace(loaded, config=config.model_copy(update={"policy": changed}))
+
+
+def _pipeline(loaded: Loaded) -> CallPipeline:
+    """One that judges and never runs anything."""
+    config = loaded.config
+    settings = PipelineSettings(
+        laws=build_laws(config),
+        binding_key=b"",
+        workspace=str(config.workspace.dir),
+        tool_timeout_s=config.approvals.tool_timeout_s,
+        tool_timeouts_s={},
+        result_limits=ResultLimits(config.hub.data_dir / SPILL_NAME),
+    )
+    clock = SystemClock()
+    return CallPipeline(build_tools(loaded, None, clock), settings, clock)
+
+
+def _otherwise(pipeline: CallPipeline, past: PastCall) -> Otherwise | None:
+    now, reason = _judged(pipeline, past)
+    if now == past.was:
+        return None
+    call = past.call
+    return Otherwise(
+        past.at, call.call_id, past.thread_id, past.principal.user_id, call.tool, past.was, now, reason
+    )
+
+
+def _judged(pipeline: CallPipeline, past: PastCall) -> Sequence[str]:
+    """What would become of it, and why."""
+    prepared = pipeline.prepare(past.call, past.principal, past.thread_id, past.standing)
+    match prepared:
+        case Ready() | PutsQuestion():
+            return Was.RUNS.value, ""
+        case NeedsPerson(ask=ask):
+            return Was.ASKS.value, ask.reason
+        case Refused(result):
+            refused = result.status is ResultStatus.DENIED
+            return (Was.REFUSED.value if refused else NOT_HERE), result.text

@@ -2,24 +2,49 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, BinaryIO, assert_never, cast
 
 import typer
 
-from bot.chat.talk import TalkFailed
-from bot.cli.ending import FAILED, OK, USAGE
+from bot.app import App, serve
+from bot.cli.exit_codes import FAILED, OK, USAGE
 from bot.cli.running import load_or_complain, models_in_words, run_to_the_end
-from bot.config import Loaded
-from bot.config_secrets import secret_values
-from bot.errors import StartError, needed_to_start
-
-if TYPE_CHECKING:
-    from bot.chat.here import Conversation
+from bot.config.load import Loaded
+from bot.config.schema import secret_values
+from bot.ops.api_access import ApiAccess, read_access
+from bot.runtime import StartError, needed_to_start
+from bot.terminal.hub_api import hub_api
+from bot.terminal.remote import RemoteTalk
+from bot.terminal.talk import (
+    Asked,
+    Began,
+    Card,
+    Cut,
+    Event,
+    Moved,
+    Rested,
+    Resumed,
+    Said,
+    Settled,
+    Standing,
+    Stepped,
+    Talk,
+    TalkFailed,
+    Wrote,
+)
+from bot.terminal.view import View
+from channels.terminal import painted, render
+from channels.text.blocks import Block
+from core.errors import StoreLocked
+from core.ids import RandomIds
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +92,7 @@ class _Ended:
 @contextlib.contextmanager
 def _log_aside(loaded: Loaded) -> Iterator[None]:
     """The log of the last chat lies in the data directory: the terminal is for the conversation."""
-    from bot.logs import configure
+    from bot.ops.logs import configure
 
     config = loaded.config
     with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
@@ -79,7 +104,6 @@ def _log_aside(loaded: Loaded) -> Iterator[None]:
 
 
 async def _chat(loaded: Loaded, front: Front, ended: _Ended) -> None:
-    from bot.chat.here import conversation
 
     stop = asyncio.Event()
     async with conversation(loaded, stop) as held:
@@ -98,7 +122,6 @@ def _front(loaded: Loaded, *, as_json: bool) -> Front:
         return _lines
     if sys.stdin.isatty() and sys.stdout.isatty():
         return lambda held: _at_terminal(held, loaded)
-    from bot.chat.pipe import INPUT_LIMIT_BYTES, PipeTalk
 
     text = sys.stdin.buffer.read(INPUT_LIMIT_BYTES).decode("utf-8", "replace")
     if not text.strip():
@@ -108,14 +131,13 @@ def _front(loaded: Loaded, *, as_json: bool) -> Front:
 
 
 async def _lines(held: "Conversation") -> bool:
-    from bot.chat.pipe import PipeTalk, lines_of
 
     return await PipeTalk(held.talk, _write).lines(lines_of(sys.stdin.buffer))
 
 
 async def _at_terminal(held: "Conversation", loaded: Loaded) -> bool:
-    from bot.chat.history import kept_history
-    from bot.chat.terminal import ChatTerminal
+    from bot.terminal.history import kept_history
+    from bot.terminal.terminal import ChatTerminal
 
     colours = _colours(loaded.environment)
     where = models_in_words(loaded) if held.own_hub else "the hub that runs"
@@ -131,3 +153,239 @@ def _write(text: str) -> None:
 def _colours(environment: Mapping[str, str]) -> bool:
     """See https://no-color.org; a dumb terminal shows no sequences."""
     return not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
+
+
+# Where a conversation is held: with the hub that runs, or with one in this process.
+
+OPENS_WITHIN_S = 5.0
+LOOK_AGAIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`own_hub`: it ends with the hub of this process."""
+
+    talk: Talk
+    own_hub: bool
+
+
+@contextlib.asynccontextmanager
+async def conversation(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[Conversation]:
+    """The owner's conversation; `stop` is set when a signal says to end.
+
+    With the hub that uses the data directory, over its API; without one, with a hub that has no platform and
+    ends with the block. Raises StartError, or TalkFailed if the hub that runs cannot be asked.
+    """
+    async with contextlib.AsyncExitStack() as opened:
+        own_hub = True
+        try:
+            await opened.enter_async_context(_hub_here(loaded, stop))
+        except StartError as error:
+            if not isinstance(error.__cause__, StoreLocked):
+                raise
+            own_hub = False
+            _stop_when_told(stop)
+        talk = await opened.enter_async_context(_talk(loaded))
+        yield Conversation(talk, own_hub)
+
+
+@contextlib.asynccontextmanager
+async def _talk(loaded: Loaded) -> AsyncIterator[Talk]:
+    """The same way in both cases, so that a conversation goes on whichever hub it was begun with."""
+
+    def access() -> ApiAccess | None:
+        return read_access(loaded.config.hub.data_dir)
+
+    async with hub_api(access) as api:
+        await _until_published(loaded)
+        talk = RemoteTalk(api, RandomIds().row_id)
+        await talk.open()
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(talk.run(), name="following")
+            yield talk
+            following.cancel()
+
+
+async def _until_published(loaded: Loaded) -> None:
+    """A hub that is starting says in a moment where its API is."""
+    for _ in range(int(OPENS_WITHIN_S / LOOK_AGAIN_S)):
+        if read_access(loaded.config.hub.data_dir) is not None:
+            return
+        await asyncio.sleep(LOOK_AGAIN_S)
+    raise TalkFailed("another command uses the data directory, and it is no hub; try again when it has ended")
+
+
+@contextlib.asynccontextmanager
+async def _hub_here(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[None]:
+    serves: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+    hub = asyncio.create_task(serve(_alone(loaded), ready=serves.set_result, stop=stop), name="hub")
+    await asyncio.wait([hub, serves], return_when=asyncio.FIRST_COMPLETED)
+    if hub.done():
+        await hub  # raises why it could not start
+    try:
+        yield
+    finally:
+        stop.set()
+        await hub
+
+
+def _alone(loaded: Loaded) -> Loaded:
+    """The same hub without platforms, for this machine only, on any free port."""
+    config = loaded.config
+    http = config.http.model_copy(update={"host": "127.0.0.1", "port": 0, "public_url": ""})
+    return replace(loaded, config=config.model_copy(update={"channels": {}, "http": http}))
+
+
+def _stop_when_told(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+
+
+# The conversation without a line editor: what comes in on one pipe goes to the hub, what comes back goes
+# out on another.
+#
+# Plainly: all of the input is one message; the answers are printed as text, and the command ends when
+# nothing goes on any more. With JSON: one object a line, in and out.
+
+PIPE_LOOK_AGAIN_S = 0.2
+"""How often it is looked whether anything still goes on, while nothing is heard."""
+INPUT_LIMIT_BYTES = 1024 * 1024
+WAITS = (
+    "The conversation waits for you: answer with `hubbub approvals decide {id} approve`, or in `hubbub chat`."
+)
+BAD_LINE = 'write {"text": "…"} or {"prompt_id": "…", "choice": "approve"}, one object a line'
+
+
+class PipeTalk:
+    """Runs one conversation on pipes. `write` takes text for standard output."""
+
+    def __init__(self, talk: Talk, write: Callable[[str], None]) -> None:
+        self._talk = talk
+        self._write = write
+        self._view = View()
+        # A program names what it answers, also after it went on in another conversation.
+        self._asked: dict[str, Card] = {}
+
+    async def one_message(self, text: str) -> bool:
+        """Send the text and print what is answered; whether all is done, and nothing waits for a person."""
+        if text.strip():
+            await self._talk.say(text)
+        standing = await self._until_rest(self._print)
+        if standing is Standing.WAITING and self._view.card is not None:
+            self._write(WAITS.format(id=self._view.card.prompt_id) + "\n")
+        return standing is Standing.IDLE
+
+    async def lines(self, source: AsyncIterator[str]) -> bool:
+        """Do what each line says, and tell what happens, one object a line; as `one_message` at the end."""
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(self._follow(), name="conversation")
+            async for line in source:
+                if line.strip():
+                    await self._do(line)
+            following.cancel()
+        return await self._until_rest(self._tell) is Standing.IDLE
+
+    # --- out ---------------------------------------------------------------------------------------------
+
+    async def _until_rest(self, show: Callable[[Event], None]) -> Standing:
+        while True:
+            standing = await self._talk.standing()
+            if standing is Standing.IDLE or standing is Standing.WAITING:
+                return standing
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PIPE_LOOK_AGAIN_S):
+                    event = await self._talk.next()
+                show(event)
+
+    async def _follow(self) -> None:
+        while True:
+            self._tell(await self._talk.next())
+
+    def _print(self, event: Event) -> None:
+        lines = self._view.take(event, None)
+        if lines and not (isinstance(event, Said) and event.past):
+            self._write(painted(lines, colours=False))
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            self._asked[event.card.prompt_id] = event.card
+        self._view.take(event, None)
+        self._write(json.dumps(as_json(event), ensure_ascii=False) + "\n")
+
+    # --- in ----------------------------------------------------------------------------------------------
+
+    async def _do(self, line: str) -> None:
+        try:
+            await self._asked_for(line)
+        except TalkFailed as error:
+            self._write(json.dumps({"type": "error", "message": str(error)}, ensure_ascii=False) + "\n")
+
+    async def _asked_for(self, line: str) -> None:
+        try:
+            page = json.loads(line)
+        except ValueError as error:
+            raise TalkFailed(f"{error}; {BAD_LINE}") from error
+        match page:
+            case {"text": str(text)}:
+                await self._talk.say(text)
+            case {"prompt_id": str(prompt_id), "arguments": dict(arguments)}:
+                changed = cast("Mapping[str, Any]", arguments)
+                await self._talk.approve_edited(prompt_id, changed, self._place(prompt_id, 0))
+            case {"prompt_id": str(prompt_id), "choice": int() | str() as choice}:
+                await self._talk.decide(prompt_id, self._place(prompt_id, choice))
+            case _:
+                raise TalkFailed(BAD_LINE)
+
+    def _place(self, prompt_id: str, choice: int | str) -> int:
+        card = self._asked.get(prompt_id)
+        if card is None:
+            raise TalkFailed(f"nothing that waits here has the id {prompt_id}")
+        offered = _answers(card)
+        if isinstance(choice, int) and 0 <= choice < len(offered):
+            return card.first_choice + choice
+        if choice in offered:
+            return card.first_choice + offered.index(str(choice))
+        raise TalkFailed(f"{choice} is no answer to this; it takes {', '.join(offered)}")
+
+
+def as_json(event: Event) -> Mapping[str, object]:
+    """An event for programs: `type`, and what belongs to it. What is said is text as it is printed."""
+    page: Mapping[str, object]
+    match event:
+        case Said():
+            page = {
+                "by": event.author.value,
+                "name": event.name,
+                "text": _text(event.blocks),
+                "files": list(event.files),
+                "past": event.past,
+            }
+        case Asked(card):
+            page = {
+                "prompt_id": card.prompt_id,
+                "text": _text(card.blocks),
+                "choices": _answers(card),
+                "arguments": None if card.arguments is None else dict(card.arguments),
+                "free_text": card.free_text,
+                "secret": card.secret,
+            }
+        case Stepped() | Settled() | Wrote() | Cut() | Began() | Rested() | Resumed() | Moved():
+            page = asdict(event)
+        case _:
+            assert_never(event)
+    return {"type": type(event).__name__.lower(), **page}
+
+
+def _text(blocks: Sequence[Block]) -> str:
+    return painted(render(blocks, None), colours=False).rstrip("\n")
+
+
+def _answers(card: Card) -> Sequence[str]:
+    return [choice.option or choice.label for choice in card.choices]
+
+
+async def lines_of(file: BinaryIO) -> AsyncIterator[str]:
+    """The lines of a file or pipe, as they come. A line that is too long is cut: it is no JSON then."""
+    while line := await asyncio.to_thread(file.readline, INPUT_LIMIT_BYTES):
+        yield line.decode("utf-8", "replace")

@@ -1,21 +1,141 @@
 """Every command, parsed. What a command does is imported only when it runs, so that `--help` is quick."""
 
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
-from bot.cli.audit_commands import audit_commands, policy_commands
-from bot.cli.database_commands import db_commands
-from bot.cli.keeping_commands import (
+from bot.cli.admin_commands import (
+    audit_commands,
+    db_commands,
     grants_commands,
+    pair_commands,
     permissions_commands,
+    policy_commands,
     secrets_commands,
     tools_commands,
+    users_commands,
 )
-from bot.cli.operating_commands import config_commands, init, login, logs, models_commands
 from bot.cli.parameters import ConfigOption, JsonOption, LimitOption
-from bot.cli.people_commands import pair_commands, users_commands
 from bot.cli.routine_commands import routines_commands
+
+# `init`, `login`, `logs` and the groups `config` and `models`, parsed; see bot.cli.commands.
+
+config_commands = typer.Typer(help="The configuration.", no_args_is_help=True)
+models_commands = typer.Typer(help="The language models.", no_args_is_help=True)
+
+
+def init(
+    platform: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="telegram, slack, discord or none; may be repeated."),
+    ] = None,
+    owner: Annotated[
+        list[str] | None, typer.Option(metavar="ACCOUNT", help="Your own account, such as telegram:12345.")
+    ] = None,
+    provider: Annotated[str | None, typer.Option(metavar="NAME", help="openai or demo.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model's name there.")] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model is served.")] = None,
+    api_base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Another server that speaks the platform's API.")
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--input/--no-input", help="Ask, or take what is not given as suggested.")
+    ] = True,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Try tokens and model before writing.")
+    ] = True,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="The configuration file to make; default: ./hubbub.toml."
+        ),
+    ] = None,
+) -> None:
+    """Make a configuration by a few questions.
+
+    Tries the tokens and the model, and writes hubbub.toml and hubbub.env.
+
+    Tokens and keys are asked for, or taken from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
+    DISCORD_TOKEN and OPENAI_API_KEY; never from the command line.
+    """
+    from bot.cli.exit_codes import ended
+    from bot.cli.init import Given
+    from bot.cli.init import init as make
+
+    given = Given(
+        platforms=tuple(platform) if platform else None,
+        owner=tuple(owner or ()),
+        provider=provider,
+        model=model,
+        base_url=base_url,
+        api_base_url=api_base_url,
+        ask=ask,
+        check=check,
+        force=force,
+    )
+    raise typer.Exit(ended(lambda: make(config, given)))
+
+
+def login(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """A fresh link to the running hub's console. It is good once, for 15 minutes."""
+    from bot.cli.exit_codes import ended
+    from bot.cli.ops import login as link
+
+    raise typer.Exit(ended(lambda: link(config, as_json=as_json)))
+
+
+def logs(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
+    level: Annotated[
+        str, typer.Option(metavar="LEVEL", help="This and worse: debug, info, warning, error.")
+    ] = "debug",
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Such as 10m, 2h, 3d, or 2026-01-31T08:00 (UTC).")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=0, help="How many at most, the newest.")
+    ] = 200,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What the hub has written down, also while none runs."""
+    from bot.cli.exit_codes import ended
+    from bot.cli.ops import show
+
+    raise typer.Exit(ended(lambda: show(config, level, since, limit, follow=follow, as_json=as_json)))
+
+
+@models_commands.command("test")
+def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """One short call to each configured model. Says whether it answers, how fast, for how many tokens."""
+    from bot.cli.exit_codes import ended
+    from bot.cli.ops import try_each
+
+    raise typer.Exit(ended(lambda: try_each(config, as_json=as_json)))
+
+
+@config_commands.command("check")
+def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Read the configuration and say whether it is right. With --json also what is in force."""
+    from bot.cli.exit_codes import ended
+    from bot.cli.ops import check
+
+    raise typer.Exit(ended(lambda: check(config, as_json=as_json)))
+
+
+@config_commands.command("reload")
+def config_reload(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Have the running hub read it again. Channels take up tokens, the rest holds from the next start."""
+    from bot.cli.exit_codes import ended
+    from bot.cli.ops import reload
+
+    raise typer.Exit(ended(lambda: reload(config, as_json=as_json)))
+
 
 app = typer.Typer(
     help="A chat hub: people talk to an assistant that asks before it acts.",
@@ -27,7 +147,7 @@ app = typer.Typer(
 
 def _tell_version(wanted: bool) -> None:
     if wanted:
-        from bot.version import version
+        from bot.runtime import version
 
         typer.echo(f"hubbub {version()}")
         raise typer.Exit
@@ -106,17 +226,17 @@ def why(
     as_json: JsonOption = False,
 ) -> None:
     """Say what became of a message, and why. Without a key also what was only counted."""
-    from bot.cli import explaining
-    from bot.cli.ending import ended
+    from bot.cli import show
+    from bot.cli.exit_codes import ended
 
-    raise typer.Exit(ended(lambda: explaining.why(config, key, limit, as_json=as_json)))
+    raise typer.Exit(ended(lambda: show.why(config, key, limit, as_json=as_json)))
 
 
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Look at everything the hub needs. Each finding says what to do about it."""
-    from bot.cli.ending import ended
-    from bot.cli.examining import doctor as examine
+    from bot.cli.exit_codes import ended
+    from bot.cli.ops import doctor as examine
 
     raise typer.Exit(ended(lambda: examine(config, as_json=as_json)))
 
@@ -124,10 +244,10 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 @threads_commands.command("list")
 def threads_list(limit: LimitOption = 20, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """The conversations, the latest active first."""
-    from bot.cli import looking
-    from bot.cli.ending import ended
+    from bot.cli import show
+    from bot.cli.exit_codes import ended
 
-    raise typer.Exit(ended(lambda: looking.list_threads(config, limit, as_json=as_json)))
+    raise typer.Exit(ended(lambda: show.list_threads(config, limit, as_json=as_json)))
 
 
 @threads_commands.command("show")
@@ -141,15 +261,15 @@ def threads_show(
     as_json: JsonOption = False,
 ) -> None:
     """What was said in a conversation. Tool calls and their results are included."""
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     if prompt:
-        from bot.cli.prompting import show_prompt
+        from bot.cli.ops import show_prompt
 
         raise typer.Exit(ended(lambda: show_prompt(config, thread, as_json=as_json)))
-    from bot.cli import looking
+    from bot.cli import show
 
-    raise typer.Exit(ended(lambda: looking.show_thread(config, thread, limit, as_json=as_json)))
+    raise typer.Exit(ended(lambda: show.show_thread(config, thread, limit, as_json=as_json)))
 
 
 @threads_commands.command("export")
@@ -159,19 +279,19 @@ def threads_export(
     as_json: JsonOption = False,
 ) -> None:
     """The whole conversation as Markdown, or as JSON."""
-    from bot.cli import looking
-    from bot.cli.ending import ended
+    from bot.cli import show
+    from bot.cli.exit_codes import ended
 
-    raise typer.Exit(ended(lambda: looking.export_thread(config, thread, as_json=as_json)))
+    raise typer.Exit(ended(lambda: show.export_thread(config, thread, as_json=as_json)))
 
 
 @approvals_commands.command("list")
 def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """What is open now, the oldest first."""
-    from bot.cli import looking
-    from bot.cli.ending import ended
+    from bot.cli import show
+    from bot.cli.exit_codes import ended
 
-    raise typer.Exit(ended(lambda: looking.list_approvals(config, as_json=as_json)))
+    raise typer.Exit(ended(lambda: show.list_approvals(config, as_json=as_json)))
 
 
 @approvals_commands.command("decide")
@@ -184,7 +304,50 @@ def approvals_decide(
     as_json: JsonOption = False,
 ) -> None:
     """Answer as the owner."""
-    from bot.cli import changing
-    from bot.cli.ending import ended
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
 
-    raise typer.Exit(ended(lambda: changing.decide(config, prompt, answer, as_json=as_json)))
+    raise typer.Exit(ended(lambda: admin.decide(config, prompt, answer, as_json=as_json)))
+
+
+# Builds only what was asked for.
+#
+# Typer makes every command of an application, with the types of all its options, before it looks at the
+# first word; that takes longer than most commands do.
+
+
+def only(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    """The same application, in which every command but the one the words begin with is no more than a name
+    with its help: enough for lists of commands, and to say which one somebody may have meant."""
+    word, rest = (words[0], words[1:]) if words else (None, ())
+    names = [*map(_name, app.registered_commands), *(str(group.name) for group in app.registered_groups)]
+    selected = typer.Typer(
+        help=str(app.info.help),
+        add_help_option=word not in names,  # a flag that is not given is read all the same, by pydantic
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        rich_markup_mode=None,  # help drawn by rich takes as long as the rest of the start
+    )
+    for command in app.registered_commands:
+        name = _name(command)
+        if name == word:
+            selected.registered_commands.append(command)
+        else:
+            selected.command(name, help=inspect.getdoc(command.callback))(_mentioned)
+    for group in app.registered_groups:
+        if group.typer_instance is not None and group.name == word:
+            selected.add_typer(only(group.typer_instance, rest), name=word)
+        elif group.typer_instance is not None:
+            selected.command(str(group.name), help=str(group.typer_instance.info.help))(_mentioned)
+    own = app.registered_callback if word not in names else None
+    selected.callback()((own and own.callback) or _mentioned)  # makes a group also of one command
+    return selected
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or getattr(command.callback, "__name__", "")
+
+
+def _mentioned() -> None:
+    """What is only mentioned does nothing: a command that is called is a real one."""

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import typer
 
-from bot.cli.ending import USAGE, CommandFailed
-from bot.cli.looking import existing_database
-from bot.cli.printing import print_json, printable
-from bot.config import database_of, load
-from bot.errors import needed_to_start
-from core.audit.heads import HEADS_NAME
+from bot.cli.exit_codes import USAGE, CommandFailed
+from bot.cli.output import print_json, printable
+from bot.cli.show import existing_database
+from bot.config.load import database_of, load
+from bot.runtime import needed_to_start
+from core.audit.linker import HEADS_NAME
 from core.errors import StoreLocked
-from core.inputs import size_in_words
+from core.messages import size_in_words
 from core.store.lock import DataDirectoryLock
 from core.store.sqlite import maintenance
-from core.store.sqlite.maintenance import Progress
-from core.store.sqlite.migrations import schema_scripts
+from core.store.sqlite.maintenance import Progress, schema_scripts
 
 PAUSED = (
     "Tools are paused: calls that were agreed to when it was made may have run since. Start the hub, look at "
@@ -72,7 +71,7 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
 
     Tools are paused in it: what had been agreed to when it was made may have run since.
     """
-    from bot.offline import pause_tools_in  # half of the hub
+    from bot.cli.offline import pause_tools_in  # half of the hub
 
     loaded = load(path, secrets=False)
     database = loaded.database

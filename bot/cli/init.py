@@ -2,33 +2,149 @@
 
 import asyncio
 import getpass
+import json
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
 
-from bot.cli.ending import FAILED, USAGE, CommandFailed
-from bot.cli.printing import printable
-from bot.config import environment_file, process_environment
-from bot.environment_file import with_file, written
-from bot.errors import ConfigError
-from bot.findings import Finding, Health
-from bot.keys import write_for_its_user
-from bot.places import FILE_NAME
-from bot.setup import (
-    MODEL_KEY_VARIABLE,
-    OPENAI_URL,
-    PLATFORMS,
-    SUGGESTED_MODEL,
-    Answers,
-    ChannelAnswer,
-    ModelAnswer,
-    PlatformSetup,
-    configuration,
-    variables,
-)
+from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
+from bot.cli.output import printable
+from bot.config.document import with_file, written
+from bot.config.keys import write_for_its_user
+from bot.config.load import environment_file, load, process_environment
+from bot.config.schema import Config, secret_values
+from bot.config.types import FILE_NAME
+from bot.ops.logs import Redactor
+from bot.ops.model_trial import try_model
+from bot.ops.probes import Finding, Health, broken, channel_findings, fine
+from bot.parts import open_each_model
+from bot.runtime import Certificates, ConfigError
+from core.clock import SystemClock
+
+# What `hubbub init` needs to know, and the files that follow from it.
+
+OPENAI_URL = "https://api.openai.com/v1"
+MODEL_KEY_VARIABLE = "OPENAI_API_KEY"
+SUGGESTED_MODEL = "gpt-5-mini"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretWanted:
+    """A token a platform wants: the key in its section, the variable it is kept in, where to find it."""
+
+    key: str
+    variable: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformSetup:
+    """What is asked about a platform. `account`: how people find their own id on it."""
+
+    name: str
+    secrets: tuple[SecretWanted, ...]
+    account: str
+
+
+PLATFORMS: Mapping[str, PlatformSetup] = {
+    setup.name: setup
+    for setup in (
+        PlatformSetup(
+            "telegram",
+            (SecretWanted("token", "TELEGRAM_TOKEN", "the bot's token, from @BotFather"),),
+            "the number of your own account",
+        ),
+        PlatformSetup(
+            "slack",
+            (
+                SecretWanted("bot_token", "SLACK_BOT_TOKEN", "the bot token, xoxb-…, see docs/slack.md"),
+                SecretWanted("app_token", "SLACK_APP_TOKEN", "the app-level token, xapp-…"),
+            ),
+            "your own member id, such as U024BE7LH",
+        ),
+        PlatformSetup(
+            "discord",
+            (SecretWanted("token", "DISCORD_TOKEN", "the bot's token, see docs/discord.md"),),
+            "your own user id, a number",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelAnswer:
+    """One channel. `secrets`: by variable; `account`: the owner's own there, "" if not known yet."""
+
+    platform: PlatformSetup
+    secrets: Mapping[str, str] = field(repr=False)
+    account: str = ""
+    api_base_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """The model; the built-in one needs nothing else."""
+
+    provider: str
+    model: str = ""
+    base_url: str = OPENAI_URL
+    api_key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Everything that was asked."""
+
+    channels: Sequence[ChannelAnswer]
+    model: ModelAnswer
+
+
+def configuration(answers: Answers) -> str:
+    """The text of hubbub.toml; no secret is in it."""
+    lines = ["# Made by `hubbub init`. Every option is named in config.example.toml.", ""]
+    accounts = [f"{one.platform.name}:{one.account}" for one in answers.channels if one.account]
+    if accounts:
+        lines += ["[hub]", f"owner_identities = [{', '.join(map(_text, accounts))}]", ""]
+    lines += _model(answers.model)
+    for channel in answers.channels:
+        lines += ["", f"[channels.{channel.platform.name}]"]
+        lines += [
+            f'{secret.key} = "env:{secret.variable}"'
+            for secret in channel.platform.secrets
+            if channel.secrets.get(secret.variable)
+        ]
+        if channel.api_base_url:
+            lines.append(f"api_base_url = {_text(channel.api_base_url)}")
+    return "\n".join(lines) + "\n"
+
+
+def variables(answers: Answers) -> Mapping[str, str]:
+    """What goes into the environment file."""
+    found = {name: value for one in answers.channels for name, value in one.secrets.items() if value}
+    key = answers.model.api_key
+    return found | ({MODEL_KEY_VARIABLE: key} if key else {})
+
+
+def _model(answer: ModelAnswer) -> list[str]:
+    if answer.provider == "demo":
+        return ["[[models]]", 'name = "demo"', 'provider = "demo"']
+    lines = ["[[models]]", 'name = "main"', f"provider = {_text(answer.provider)}"]
+    lines.append(f"model = {_text(answer.model)}")
+    if answer.base_url != OPENAI_URL:
+        lines.append(f"base_url = {_text(answer.base_url)}")
+    if answer.api_key:
+        lines.append(f'api_key = "env:{MODEL_KEY_VARIABLE}"')
+    return lines
+
+
+def _text(value: str) -> str:
+    """As TOML writes it; JSON's escapes are TOML's but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
 
 MARKS = {Health.FINE: "ok", Health.WARNING: "note", Health.BROKEN: "NOT OK"}
 
@@ -142,7 +258,6 @@ def _agreed_to_replace(files: Sequence[Path], given: Given) -> None:
 
 def _try(answers: Answers, environ: Mapping[str, str], given: Given) -> None:
     """Judge what was answered, and try it live. Raises CommandFailed if it cannot work."""
-    from bot.setup_check import judged, tried
 
     try:
         config = judged(answers, environ)
@@ -197,3 +312,37 @@ def _next(target: Path, beside: Path, answers: Answers) -> str:
 
 
 __all__ = ["Given", "init"]
+
+
+# Tries what was answered before it is written: every token on its platform, the model by one short call.
+
+
+def judged(answers: Answers, environ: Mapping[str, str]) -> Config:
+    """The configuration that follows. Raises ConfigError in the words of `hubbub config check`."""
+    with tempfile.TemporaryDirectory() as place:
+        (Path(place) / "hubbub.toml").write_text(configuration(answers))
+        relevant = {name: value for name, value in environ.items() if not name.startswith("HUBBUB_")}
+        return load(environ={**relevant, **variables(answers)}, cwd=Path(place)).config
+
+
+async def tried(config: Config) -> Sequence[Finding]:
+    """What the platforms and the model say, the broken first; no secret is in it."""
+    redact = Redactor(secret_values(config))
+    found = [*await channel_findings(config), *await _models(config)]
+    said = [Finding(one.what, one.health, redact(one.message), redact(one.fix)) for one in found]
+    return sorted(said, key=lambda one: one.health is not Health.BROKEN)
+
+
+async def _models(config: Config) -> Sequence[Finding]:
+    clock = SystemClock()
+    findings: list[Finding] = []
+    async with open_each_model(config, clock, Certificates()) as models:
+        for model in models:
+            trial = await try_model(model, clock)
+            what = f"model {model.name}"
+            if trial.problem is None:
+                findings.append(fine(what, f"answered in {trial.total_s:.1f} s: {trial.answer[:40]}"))
+            else:
+                problem = trial.problem.removeprefix(f"{what}: ")
+                findings.append(broken(what, problem, "check the key, the model's name and base_url"))
+    return findings

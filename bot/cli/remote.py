@@ -3,18 +3,18 @@
 import asyncio
 import http.client
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from bot.api_access import ApiAccess
-from bot.errors import DeskRefused
-from bot.reload_view import ReloadView
-from bot.status_views import StatusView
-from bot.views import DecisionView, PairingRequestView, UserView
-from core.conversation.pairing import PairAs
+from bot.operator.reload import ReloadView
+from bot.operator.routine_views import FiredView, RoutineView, RunView, TrialView
+from bot.ops.api_access import ApiAccess
+from bot.runtime import DeskRefused
+from bot.views import DecisionView, PairingRequestView, StatusView, UserView
+from core.people.pairing import PairAs
 from core.prompts import Option, ToolSetting
 
 ANSWER_LIMIT_S = 15.0
@@ -56,7 +56,7 @@ class HubClient:
 
 
 class RemoteDesk(HubClient):
-    """See bot.desk.Desk."""
+    """See bot.operator.decisions.Desk."""
 
     async def status(self) -> StatusView:
         """The hub at a glance."""
@@ -102,7 +102,7 @@ class RemoteDesk(HubClient):
 
 
 class RemoteKeeping(HubClient):
-    """See bot.keeping.Keeping."""
+    """See bot.operator.settings.Keeping."""
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """See Keeping."""
@@ -132,7 +132,7 @@ class RemoteKeeping(HubClient):
 
 
 class RemoteHub(HubClient):
-    """See bot.reload_view.Reloading."""
+    """See bot.operator.reload.Reloading."""
 
     async def reload(self) -> ReloadView:
         """See Reloading."""
@@ -161,3 +161,67 @@ def _refusal(page: Any) -> DeskRefused:
             return DeskRefused(code, message)
         case _:
             return DeskRefused("unavailable", OTHER_VERSION)
+
+
+# Routines of the owner in a hub that runs on this machine, over its API.
+
+ROUTINES = "/api/routines"
+
+
+class RemoteRoutines(HubClient):
+    """See bot.operator.routines.RoutineActions."""
+
+    async def listed(
+        self, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineView]:
+        """See RoutineActions."""
+        found: list[RoutineView] = []
+        while limit is None or len(found) < limit:
+            query = urlencode({"after": found[-1].name if found else after, "query": containing})
+            pages = await self._call("GET", f"{ROUTINES}?{query}")
+            found += [read_page(RoutineView, page) for page in pages]
+            if not pages:
+                break
+        return found[:limit]
+
+    async def show(self, name: str) -> RoutineView:
+        """See RoutineActions."""
+        return read_page(RoutineView, await self._call("GET", _of(name)))
+
+    async def create(self, page: Mapping[str, Any]) -> RoutineView:
+        """See RoutineActions."""
+        return read_page(RoutineView, await self._call("POST", ROUTINES, page))
+
+    async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
+        """See RoutineActions."""
+        return read_page(RoutineView, await self._call("PATCH", _of(name), page))
+
+    async def switch(self, name: str, *, enabled: bool) -> RoutineView:
+        """See RoutineActions."""
+        action = "enable" if enabled else "disable"
+        return read_page(RoutineView, await self._call("POST", f"{_of(name)}/{action}"))
+
+    async def delete(self, name: str) -> RoutineView:
+        """See RoutineActions."""
+        return read_page(RoutineView, await self._call("DELETE", _of(name)))
+
+    async def fire(self, name: str) -> FiredView:
+        """See RoutineActions."""
+        return read_page(FiredView, await self._call("POST", f"{_of(name)}/fire"))
+
+    async def history(self, name: str, limit: int) -> Sequence[RunView]:
+        """See RoutineActions."""
+        pages = await self._call("GET", f"{_of(name)}/runs?limit={limit}")
+        return [read_page(RunView, page) for page in pages]
+
+    async def test(self, name: str, text: str) -> TrialView:
+        """See RoutineActions."""
+        return read_page(TrialView, await self._call("POST", f"{_of(name)}/test", {"text": text}))
+
+    async def _call(self, method: str, path: str, page: Mapping[str, Any] | None = None) -> Any:
+        body = None if page is None else json.dumps(dict(page))
+        return await asyncio.to_thread(self._request, method, path, body)
+
+
+def _of(name: str) -> str:
+    return f"{ROUTINES}/{quote(name, safe='')}"

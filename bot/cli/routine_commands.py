@@ -45,7 +45,7 @@ Description = Annotated[str | None, typer.Option(metavar="TEXT", help="What it i
 def routines_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """All of them, with the next time of each."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.list_routines(config, as_json=as_json)))
 
@@ -70,7 +70,7 @@ def routines_add(
 ) -> None:
     """Make a routine. Say what fires it, and what the model is asked then; without a trigger only you do."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     def make() -> None:
         given = _given(prompt, cooldown, description) | {"name": name}
@@ -99,7 +99,7 @@ def routines_edit(
 ) -> None:
     """Change what is given, and nothing else. A routine stays of the kind it is."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     def change() -> None:
         given = _given(prompt, cooldown, description) | ({"name": rename} if rename is not None else {})
@@ -115,7 +115,7 @@ def routines_edit(
 def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """All that one says."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.show(config, name, as_json=as_json)))
 
@@ -124,7 +124,7 @@ def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption =
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let one go on, with its next time."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.switch(config, name, enabled=True, as_json=as_json)))
 
@@ -133,7 +133,7 @@ def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause one."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.switch(config, name, enabled=False, as_json=as_json)))
 
@@ -142,7 +142,7 @@ def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOptio
 def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Run one once, whatever its cooldown."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.fire(config, name, as_json=as_json)))
 
@@ -156,7 +156,7 @@ def routines_test(
 ) -> None:
     """Whether and why a message would fire one. Says what the model would get; nothing is run."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.test(config, name, text, as_json=as_json)))
 
@@ -170,7 +170,7 @@ def routines_history(
 ) -> None:
     """The newest runs of one, newest first."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.history(config, name, limit, as_json=as_json)))
 
@@ -179,7 +179,7 @@ def routines_history(
 def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Forget one and its runs."""
     from bot.cli import routines
-    from bot.cli.ending import ended
+    from bot.cli.exit_codes import ended
 
     raise typer.Exit(ended(lambda: routines.delete(config, name, as_json=as_json)))
 

@@ -7,14 +7,14 @@ from typing import Any, TypeVar, cast
 
 import typer
 
-from bot.api_access import ApiAccess
-from bot.cli.changing import in_place
-from bot.cli.ending import USAGE, CommandFailed
-from bot.cli.looking import existing_database
-from bot.cli.printing import print_json, print_table, printable, printable_lines, when, whole
-from bot.config import load
-from bot.routine_desk import RoutineActions
-from bot.routine_views import RoutineView
+from bot.cli.admin import in_place
+from bot.cli.exit_codes import USAGE, CommandFailed
+from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
+from bot.cli.show import existing_database
+from bot.config.load import load
+from bot.operator.routine_views import RoutineView
+from bot.operator.routines import RoutineActions
+from bot.ops.api_access import ApiAccess
 
 T = TypeVar("T")
 
@@ -33,13 +33,13 @@ def at_routines(
         existing_database(loaded.database)
 
     async def here() -> T:
-        from bot.offline import offline_routines
+        from bot.cli.offline import offline_routines
 
         async with offline_routines(loaded) as desk:
             return await action(desk)
 
     async def there(access: ApiAccess) -> T:
-        from bot.cli.remote_routines import RemoteRoutines
+        from bot.cli.remote import RemoteRoutines
 
         return await action(RemoteRoutines(access))
 

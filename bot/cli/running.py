@@ -9,10 +9,10 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from bot.cli.ending import FAILED, OK, USAGE, complain
-from bot.config import Loaded, load
-from bot.config_secrets import secret_values
-from bot.errors import ConfigError, StartError
+from bot.cli.exit_codes import FAILED, OK, USAGE, complain
+from bot.config.load import Loaded, load
+from bot.config.schema import secret_values
+from bot.runtime import ConfigError, StartError
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def run_hub(path: Path | None) -> int:
     if loaded is None:
         return USAGE
     from bot.app import App, serve
-    from bot.logs import configure
+    from bot.ops.logs import configure
 
     configure(loaded.config.log.level, loaded.config.log.format, secrets=secret_values(loaded.config))
 

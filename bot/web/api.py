@@ -3,45 +3,183 @@
 Errors are `{"error": {"code", "message", "field"?}}`. Times are integer microseconds UTC.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pydantic import TypeAdapter
+from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from bot.desk import HubDesk
-from bot.keeping import Keeping
-from bot.reload_view import Reloading
-from bot.routine_desk import DeskOfRoutines
-from bot.status_views import StatusView
-from bot.web.approval_policy import ApprovalPolicies
-from bot.web.callers import ApiGuard, Gate
-from bot.web.chat import Chat
-from bot.web.deciding import Deciding
-from bot.web.endpoints import Endpoint, routes_of
-from bot.web.errors import HANDLERS
-from bot.web.keeping import KeepingApi
-from bot.web.list_stream import ChannelStates
-from bot.web.live import Live
+from bot.live import Live
+from bot.operator.decisions import HubDesk
+from bot.operator.reload import Reloading
+from bot.operator.routines import DeskOfRoutines
+from bot.operator.settings import Keeping
+from bot.runtime import version
+from bot.views import StatusView
+from bot.web.answers import Deciding
+from bot.web.auth import SESSION_HEADER, ApiGuard, Gate
+from bot.web.chat import Chat, SentFiles
+from bot.web.endpoints import Call, Endpoint, Given, Nothing, routes_of
+from bot.web.errors import HANDLERS, ErrorPage
+from bot.web.items import Presenter, SensitiveArguments
 from bot.web.login import LoginDesk
-from bot.web.looking import Looking
-from bot.web.openapi import openapi_endpoint
-from bot.web.people import People
-from bot.web.presenting import Presenter, SensitiveArguments
+from bot.web.people import Looking, People
 from bot.web.routines import RoutinesApi
-from bot.web.sent_files import SentFiles
+from bot.web.settings import ApprovalPolicies, KeepingApi
+from bot.web.stream import ChannelStates
 from bot.web.threads import Threads
 from bot.web.uploads import FileUploads
 from bot.web.webhooks import documented
 from channels.webchat import WebChannel
 from core.clock import Clock
-from core.consent.laws import ConsentLaws
-from core.hub import Hub
+from core.consent.rules import ConsentLaws
 from core.ids import Ids
+from core.inbound.hub import Hub
 from core.safety.paths import PathGuard
-from core.store.base import Store
+from core.store.port import Store
 from core.users import Principal
+
+# The OpenAPI 3.1 document, made of the table the routes are made of.
+
+_REFUSALS = {
+    400: "The request says something else than it may.",
+    401: "No key, or none that is good.",
+    403: "Not for this caller, or not from the hub's own pages.",
+    404: "There is no such thing, or none the caller may know of.",
+    405: "Not with this method.",
+    408: "The body did not arrive in time.",
+    409: "Refused as things stand.",
+    413: "The body is too large.",
+    415: "The body is of another kind than is taken.",
+    422: "The form is right, but a value means nothing here; the error names its field.",
+    429: "Too much at once; bring it again later.",
+    503: "Try again later.",
+}
+_ID = {"format": "uuid"}
+_PATHS = {"path": {"pattern": "^[a-z0-9][a-z0-9._-]{0,99}$"}}
+"""What a part of a path must be, by its name; every other one is an id."""
+_REF = "#/components/schemas/{model}"
+
+
+def openapi_endpoint(endpoints: Sequence[Endpoint]) -> Endpoint:
+    """`GET /openapi.json`; the document is made when it is first asked for."""
+    made: list[bytes] = []
+
+    async def document(call: Call) -> Response:
+        """This document."""
+        del call
+        if not made:
+            made.append(json.dumps(openapi(endpoints), ensure_ascii=False).encode())
+        return Response(made[0], media_type="application/json")
+
+    return Endpoint("GET", "/openapi.json", document, None)
+
+
+def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """The document."""
+    schemas: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    _, errors = models_json_schema([(ErrorPage, "serialization")], ref_template=_REF)
+    schemas.update(errors["$defs"])
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hubbub", "version": version()},
+        "servers": [{"url": "/api"}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(schemas.items())),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "header", "name": SESSION_HEADER},
+            },
+        },
+        "security": [{"token": []}, {"session": []}],
+    }
+
+
+def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": _operation_id(endpoint),
+        "summary": endpoint.summary,
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint.query, schemas)],
+        "responses": _responses(endpoint, schemas),
+    }
+    if endpoint.public:
+        operation["security"] = []
+    if endpoint.body is not None:
+        schema = _schema(endpoint.body, "validation", schemas)
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    elif endpoint.raw_body:
+        content = {"application/octet-stream": {"schema": {"type": "string", "minLength": 1}}}
+        content = {"application/json": {"schema": {}}} if endpoint.public else content
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _operation_id(endpoint: Endpoint) -> str:
+    words = re.findall(r"[a-z0-9]+", endpoint.path.removesuffix(".json"))
+    return "_".join([endpoint.method.lower(), *words])
+
+
+def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", **_PATHS.get(name, _ID)}}
+        for name in re.findall(r"{(\w+)}", endpoint.path)
+    ]
+
+
+def _query_parameters(query: type[Given], schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    if query is Nothing:
+        return []
+    schema = TypeAdapter(query).json_schema(ref_template=_REF)
+    schemas.update(schema.pop("$defs", {}))
+    required = schema.get("required", ())
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": _given(part)}
+        for name, part in schema["properties"].items()
+    ]
+
+
+def _given(part: dict[str, Any]) -> dict[str, Any]:
+    """A parameter's schema: in a query, what is null is left out."""
+    kinds = [kind for kind in part.get("anyOf", ()) if kind.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else part
+
+
+def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+    good: dict[str, Any] = {"description": endpoint.summary}
+    if endpoint.answer is not None:
+        good["content"] = {
+            endpoint.media_type: {"schema": _schema(endpoint.answer, "serialization", schemas)}
+        }
+    else:
+        good["content"] = {endpoint.media_type: {"schema": {}}}
+    statuses = {400, 401, *([] if endpoint.public else [403]), *endpoint.refusals}
+    if endpoint.body is not None or endpoint.raw_body:
+        statuses |= {408, 413}
+    error = {"content": {"application/json": {"schema": {"$ref": _REF.format(model="ErrorPage")}}}}
+    refusals = {str(status): {"description": _REFUSALS[status], **error} for status in sorted(statuses)}
+    also = {str(status): good | {"description": told} for status, told in endpoint.also}
+    return {str(endpoint.status): good, **also, **refusals}
+
+
+def _schema(type_: Any, mode: Any, schemas: dict[str, Any]) -> dict[str, Any]:
+    schema = TypeAdapter(type_).json_schema(mode=mode, ref_template=_REF)
+    schemas.update(schema.pop("$defs", {}))
+    name = schema.get("title")
+    if schema.get("type") == "object" and name:
+        schemas[name] = schema
+        return {"$ref": _REF.format(model=name)}
+    return schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, Literal, assert_never
 from bot.web.blocks import Page
 from core.consent import card_texts
 from core.consent.cards import always_line, in_full, labels
-from core.consent.voting import may_decide
+from core.consent.votes import may_decide
 from core.prompts import AskedCall, Options, Prompt, PromptState, Replies
 from core.store.feed import PromptGlance
 from core.store.rows import PromptView

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from channels import blocks
-from channels.blocks import Alignment
-from channels.markdown import read
+from channels.text import blocks
+from channels.text.blocks import Alignment
+from channels.text.markdown import read
 from core import messages
 
 Style = Literal["bold", "italic", "strike", "code"]

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.web.callers import Caller, caller_of
+from bot.web.auth import Caller, caller_of
 from bot.web.errors import ApiError, not_found
 
 BODY_LIMIT_BYTES = 512 * 1024
@@ -164,3 +164,19 @@ async def body_in_time(limit_s: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise HTTPException(408, f"the body did not arrive within {limit_s:g} s") from error
+
+
+# Where a page of a list ends, as a text that only the hub makes sense of.
+
+Cursor = Annotated[str, Field(pattern=r"^[0-9]{1,18}\.[0-9a-z-]{1,64}$", max_length=83)]
+
+
+def cursor_of(at: int, row_id: str) -> str:
+    """Behind the row of this time and id."""
+    return f"{at}.{row_id}"
+
+
+def position_of(cursor: str) -> tuple[int, str]:
+    """The time and the id of the row that a cursor stands behind."""
+    at, _, row_id = cursor.partition(".")
+    return int(at), row_id

@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bot.errors import DeskRefused
+from bot.runtime import DeskRefused
 from core.errors import HubError, InboxUnavailable, StoreUnavailable
 
 

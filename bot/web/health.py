@@ -1,14 +1,25 @@
 """`/healthz` (the process lives), `/readyz` (it takes messages, and each channel's state), `/metrics`."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.metrics import MEDIA_TYPE, Metrics
-from bot.web.callers import Gate
+from bot.ops.metrics import MEDIA_TYPE, Metrics
+from bot.web.auth import Gate
+from channels.manager import ChannelManager
+from core.clock import SECOND_US
+from core.inbound.hub import Hub
+from core.store.port import Store
+
+if TYPE_CHECKING:
+    from core.tools.mcp.server import McpServers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,7 @@ def metrics_routes(metrics: Metrics, gate: Gate) -> list[Route]:
         refusal = gate.refusal_of_host(request.headers)
         if refusal is not None:
             return refusal
-        from bot.metrics_page import page  # Prometheus's library: of no use before somebody looks
+        from bot.ops.metrics_page import page  # Prometheus's library: of no use before somebody looks
 
         return Response(page(metrics), media_type=MEDIA_TYPE)
 
@@ -76,3 +87,52 @@ def health_routes(readiness: Callable[[], Awaitable[Readiness]], gate: Gate) -> 
         return JSONResponse(page, status_code=200 if state.ready else 503)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+# Whether the hub can do its work: what `/readyz` tells.
+
+STORE_PROBE_S = 1.0
+
+
+async def readiness_of(
+    store: Store, hub: Hub, manager: ChannelManager, servers: "McpServers | None" = None
+) -> Readiness:
+    """How everything is doing now; answers soon whatever the store does."""
+    healthy = await _takes_writes(store)
+    unreachable = manager.unreachable()
+    channels = {
+        name: ChannelHealth(
+            state.phase.value,
+            state.reason,
+            _iso(state.since),
+            dict(Counter(one.reason for one in unreachable[name].values())),
+        )
+        for name, state in manager.states().items()
+    }
+    return Readiness(
+        ready=hub.is_open and healthy,
+        hub="open" if hub.is_open else "shut",
+        store="ok" if healthy else "takes no writes: nothing is accepted until it does",
+        channels=channels,
+        mcp={} if servers is None else _mcp(servers),
+    )
+
+
+def _mcp(servers: "McpServers") -> dict[str, ServerHealth]:
+    return {
+        name: ServerHealth(state.phase.value, state.reason, _iso(state.since), state.tools, state.refused)
+        for name, state in servers.states().items()
+    }
+
+
+def _iso(at: int) -> str:
+    return datetime.fromtimestamp(at // SECOND_US, UTC).isoformat()
+
+
+async def _takes_writes(store: Store) -> bool:
+    """Whether the store is fine; one that is still trying is not. Whoever asks is answered soon."""
+    try:
+        async with asyncio.timeout(STORE_PROBE_S):
+            return await store.healthy()
+    except TimeoutError:
+        return False

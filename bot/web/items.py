@@ -3,11 +3,33 @@
 Times are integer microseconds UTC.
 """
 
-from typing import Annotated, Any, Literal
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field
 
-from bot.web.blocks import Block, Page
+from bot.web.approvals import ApprovalPage, approval_page, lines_of
+from bot.web.blocks import Block, Page, blocks_of
+from bot.web.file_links import file_target
+from channels.text.blocks import weight
+from core.messages import Attachment, File, Markdown
+from core.off_loop import off_loop
+from core.prompts import Prompt, PromptKind, PromptState
+from core.safety.fencing import unfence
+from core.store.feed import (
+    CallShown,
+    CardSettled,
+    CardShown,
+    FeedItem,
+    HubSaid,
+    PersonSaid,
+    PromptGlance,
+    ThreadGlance,
+)
+from core.store.rows import TurnState
+from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolResult
+from core.users import Principal
 
 
 class Speaker(Page):
@@ -179,3 +201,174 @@ class ThreadPage(Page):
     turn: TurnView | None
     waiting: int
     last_seq: int
+
+
+# Makes what the API and the streams show of what is stored: one serialiser for everything anybody reads.
+
+SensitiveArguments = Callable[[str], Collection[str]]
+"""Names of a tool's arguments that are never shown."""
+
+STRUCK_OUT = "•••"
+UNREADABLE = "(unreadable)"
+
+
+def _chars(item: FeedItem) -> int:
+    """How long showing it takes, in characters of plain text."""
+    shown = item.shown
+    match shown:
+        case AssistantSaid(text) | OperatorSaid(text, _):
+            return weight([Markdown(text)])
+        case HubSaid(message):
+            return weight(message.blocks)
+        case PersonSaid():
+            return len(shown.text)
+        case ToolResult(_, _, text) | Summary(text):
+            return len(text)
+        case CallShown(call, _):
+            return len(call.arguments or "")
+        case CardShown() | CardSettled():
+            return 0
+        case _:
+            assert_never(shown)
+
+
+class Presenter:
+    """Makes what is shown of what is stored; `sensitive` names what must not be."""
+
+    def __init__(self, sensitive: SensitiveArguments) -> None:
+        self._sensitive = sensitive
+
+    async def items(self, thread_id: str, items: Sequence[FeedItem]) -> tuple[Item, ...]:
+        """Lines of a thread, in order."""
+        chars = sum(map(_chars, items))
+        return await off_loop(chars, lambda: tuple(self.item(thread_id, item) for item in items))
+
+    def item(self, thread_id: str, item: FeedItem) -> Item:
+        """One line of a thread."""
+        at = {"seq": item.seq, "at": item.at, "turn": item.turn_id}
+        shown = item.shown
+        match shown:
+            case PersonSaid():
+                return UserItem(
+                    **at,
+                    text=shown.text,
+                    sender=_speaker(shown),
+                    attachments=tuple(map(_file, shown.attachments)),
+                    via=shown.channel,
+                )
+            case AssistantSaid(text):
+                return AssistantItem(**at, text=text, blocks=blocks_of([Markdown(text)]))
+            case OperatorSaid(text, by):
+                return OperatorItem(**at, text=text, blocks=blocks_of([Markdown(text)]), by=by)
+            case HubSaid(message):
+                text = "\n\n".join(block.text for block in message.blocks)
+                files = tuple(_sent_files(thread_id, item.seq, message.files))
+                return NoticeItem(**at, text=text, blocks=blocks_of(message.blocks), files=files)
+            case CallShown(call, state, asked):
+                return CallItem(
+                    **at,
+                    call_id=call.call_id,
+                    tool=call.tool,
+                    arguments=self._arguments(call.tool, call.arguments),
+                    state=state.value,
+                    asked=None if asked is None else self._arguments(call.tool, asked),
+                )
+            case ToolResult(call_id, status, text):
+                return ResultItem(**at, call_id=call_id, status=status.value, text=_unfenced(text))
+            case Summary(text):
+                return SummaryItem(**at, text=text)
+            case CardShown(prompt):
+                return PromptItem(
+                    **at,
+                    prompt_id=prompt.id,
+                    prompt_kind=prompt.kind.value,
+                    title=prompt.title,
+                    lines=lines_of(prompt),
+                    outcome=prompt.outcome_text,
+                )
+            case CardSettled(prompt, by):
+                return OutcomeItem(**at, prompt_id=prompt.id, text=prompt.outcome_text or "", by=by)
+            case _:
+                assert_never(shown)
+
+    def waiting(self, said: PersonSaid) -> WaitingView:
+        """A message that no turn has taken yet."""
+        return WaitingView(
+            text=said.text, sender=_speaker(said), attachments=tuple(map(_file, said.attachments))
+        )
+
+    def thread(self, glance: ThreadGlance, reader: Principal) -> ThreadPage:
+        """A thread as this person sees it."""
+        row, owner = glance.thread, glance.owner
+        return ThreadPage(
+            id=row.id,
+            channel=row.channel,
+            title=row.title,
+            user=Who(id=owner.user_id, name=owner.name, role=owner.role.value),
+            group=glance.group,
+            own=owner.user_id == reader.user_id,
+            updated_at=row.last_active_at,
+            created_at=row.created_at,
+            preview=glance.preview,
+            turn=_turn(glance),
+            waiting=glance.waiting,
+            last_seq=glance.last_seq,
+        )
+
+    def approval(self, glance: PromptGlance, reader: Principal) -> ApprovalPage:
+        """A prompt as this person sees it."""
+        prompt, arguments = glance.prompt, None
+        if prompt.tool is not None and glance.arguments is not None:
+            arguments = self._arguments(prompt.tool, glance.arguments)
+        return approval_page(glance, reader, arguments, editable=self._editable(prompt))
+
+    def _editable(self, prompt: Prompt) -> bool:
+        """Whether its arguments may be changed: what is struck out could not be given back."""
+        wanted = prompt.kind is PromptKind.APPROVAL and prompt.state is PromptState.OPEN
+        return wanted and prompt.tool is not None and not self._sensitive(prompt.tool)
+
+    def _arguments(self, tool: str, text: str) -> dict[str, Any]:
+        try:
+            arguments = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            return {UNREADABLE: text}
+        if not isinstance(arguments, dict):
+            return {UNREADABLE: text}
+        sensitive = self._sensitive(tool)
+        return {name: STRUCK_OUT if name in sensitive else value for name, value in arguments.items()}
+
+
+def _unfenced(text: str) -> str:
+    """What a tool returned, without the fence that is for models; a line before it may tell of an edit."""
+    whole = unfence(text)
+    head, line_break, rest = text.partition("\n")
+    return whole if whole != text else f"{head}{line_break}{unfence(rest)}"
+
+
+def _speaker(said: PersonSaid) -> Speaker:
+    return Speaker(name=said.name, role=None if said.role is None else said.role.value)
+
+
+def _file(attachment: Attachment) -> FileView:
+    return FileView(name=attachment.name, media_type=attachment.media_type, size_bytes=attachment.size_bytes)
+
+
+def _sent_files(thread_id: str, seq: int, files: Sequence[File]) -> Iterator[SentFile]:
+    for position, file in enumerate(files):
+        url = file_target(thread_id, seq, position)
+        known = file.size_bytes > 0
+        yield SentFile(
+            name=file.name,
+            media_type=file.media_type,
+            size_bytes=file.size_bytes if known else None,
+            url=url if known else None,
+        )
+
+
+def _turn(glance: ThreadGlance) -> TurnView | None:
+    row = glance.thread
+    if row.active_turn_id is None:
+        return None
+    if row.active_turn_state is TurnState.WAITING:
+        return TurnView(id=row.active_turn_id, state="waiting")
+    return TurnView(id=row.active_turn_id, state="stopping" if glance.stopping else "running")

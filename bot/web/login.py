@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.web.callers import LONGEST_KEY, SESSION_HEADER, Gate, hash_of, hash_of_session, new_key
+from bot.web.auth import LONGEST_KEY, SESSION_HEADER, Gate, hash_of, hash_of_session, new_key
 from bot.web.console import LOGIN_PATH
 from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.errors import error_response, on_invalid
 from core.clock import SECOND_US, Clock
 from core.errors import StoreUnavailable
-from core.store.keys import KeyKind, Keys
+from core.store.port import KeyKind, Keys
 from core.users import Principal
 
 CODE_LIFE_US = 15 * 60 * SECOND_US

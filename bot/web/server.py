@@ -3,18 +3,21 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount
+from starlette.routing import Route as WebRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bot.errors import StartError
-from bot.imports import UVICORN_COMMAND_LINE, put_off
+from bot.runtime import UVICORN_COMMAND_LINE, StartError, put_off
 from bot.web.console import SECURITY_HEADERS
 from bot.web.errors import on_http_error
+from channels.channel import HttpRequest, HttpResponse, Route
 
 with put_off(*UVICORN_COMMAND_LINE):
     from uvicorn.config import Config
@@ -107,3 +110,72 @@ class WebServer:
             self._server.should_exit = True
             await asyncio.wait([serving])
             self._sock.close()
+
+
+# The endpoints platforms call, mounted below `/channels/{name}`; channels know no web framework.
+
+CHANNELS_PATH = "/channels"
+
+BODY_LIMIT_BYTES = 1024 * 1024
+"""Platforms' events are far smaller; more is refused before it is read."""
+
+
+def channel_routes(routes: Mapping[str, Sequence[Route]]) -> list[BaseRoute]:
+    """One mount per channel that has endpoints."""
+    return [
+        Mount(f"{CHANNELS_PATH}/{name}", routes=[_web_route(route) for route in of_channel])
+        for name, of_channel in routes.items()
+        if of_channel
+    ]
+
+
+def _web_route(route: Route) -> WebRoute:
+    return WebRoute(route.path, _endpoint(route.handle), methods=[route.method])
+
+
+def _endpoint(
+    handle: Callable[[HttpRequest], Awaitable[HttpResponse]],
+) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        body = await _body(request)
+        if body is None:
+            return Response(status_code=413)
+        answer = await handle(
+            HttpRequest(request.method, request.url.path, dict(request.headers.items()), body)
+        )
+        return Response(answer.body, answer.status, dict(answer.headers))
+
+    return endpoint
+
+
+async def _body(request: Request) -> bytes | None:
+    """The raw body, None if it is over the limit."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_LIMIT_BYTES:
+            return None
+    return bytes(body)
+
+
+# A part of the web side that is made when somebody first asks for it.
+
+
+class OnDemand:
+    """An application that its first request brings into being, in a thread: the others are served meanwhile.
+
+    The API's models are a tenth of the hub's start and of its memory, and chats need none of them.
+    """
+
+    def __init__(self, make: Callable[[], ASGIApp]) -> None:
+        self._make = make
+        self._made: ASGIApp | None = None
+        self._making = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if self._made is None:
+            async with self._making:
+                if self._made is None:
+                    self._made = await asyncio.to_thread(self._make)
+        await self._made(scope, receive, send)

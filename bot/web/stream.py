@@ -5,20 +5,27 @@ event's id; between them what its turn is doing. Lines are read from the store w
 new ones, so a stream that is cut and taken up at its last id misses nothing and repeats nothing.
 """
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from bot.web.callers import Caller
-from bot.web.live import Live, LiveTurn, Subscription
-from bot.web.presenting import Presenter
+from bot.live import Live, LiveTurn, Subscription
+from bot.web.auth import Caller
+from bot.web.items import Presenter
+from channels.supervisor import ChannelState
+from core.clock import SECOND_US, Clock
 from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEvent
 from core.messages import Address
 from core.prompts import PromptState
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
+from core.store.routine_port import Routines
 from core.transcript import AssistantSaid
 
 BATCH = 200
@@ -197,3 +204,199 @@ def _turn_event(turn_id: str, event: TurnEvent) -> tuple[str, dict[str, Any]]:
             return "turn_rested", {"turn": turn_id}
         case _:
             raise TypeError("text is told by offset")
+
+
+# Hints for lists: what is to be read again, as server-sent events.
+
+NAMED_AT_ONCE = 100
+"""Routines of which something is told."""
+SEEN_LIMIT = 10_000
+"""Threads whose owner is remembered while one member looks on."""
+
+ChannelStates = Callable[[], Mapping[str, ChannelState]]
+
+
+class ListStream(Onlooker):
+    """Hints for lists: read again what they name."""
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        live: Live,
+        presenter: Presenter,
+        caller: Caller,
+        subscription: Subscription,
+        states: ChannelStates,
+        routines: Routines,
+    ) -> None:
+        super().__init__(feeds, live, presenter, caller, subscription)
+        self._states = states
+        self._routines = routines
+        self._own: dict[str, bool] = {}
+
+    async def news(self) -> AsyncIterator[Event]:
+        """What has changed since the last time."""
+        on = self._on
+        if on.changed:
+            on.changed = False
+            yield Event("hello", {})
+        threads, on.threads = on.threads, set()
+        for thread_id in sorted(threads):
+            if await self._may_see(thread_id):
+                yield Event("thread_changed", {"thread_id": thread_id}, thread_id)
+        prompts, on.prompts = on.prompts, {}
+        async for event in self.prompts(prompts):
+            if event.type != "gate_required":
+                yield event
+        async for event in self._routine_news():
+            yield event
+        tools, on.tools = on.tools, False
+        if tools:
+            yield Event("tools_changed", {})
+        for event in self._owner_news():
+            yield event
+
+    def _owner_news(self) -> Iterator[Event]:
+        on = self._on
+        people, on.people = on.people, False
+        channels, on.channels = on.channels, set()
+        if not self._caller.is_owner:
+            return
+        if people:
+            yield Event("pairing_changed", {})
+        for name in sorted(channels):
+            state = self._states()[name]
+            yield Event("channel_state", {"name": name, "phase": state.phase.value, "reason": state.reason})
+
+    async def _routine_news(self) -> AsyncIterator[Event]:
+        """Of the caller's own. Of very many at once none is named: the whole list is to be read again."""
+        on, owner_id = self._on, self._caller.principal.user_id
+        changed, on.routines = on.routines, set()
+        ran, on.runs = on.runs, set()
+        if len(changed) + len(ran) > NAMED_AT_ONCE:
+            yield Event("routine_changed", {"routine_id": None})
+            return
+        for routine_id in sorted(changed):
+            row = await self._routines.routine(routine_id)
+            if row is None or row.owner_id == owner_id:
+                yield Event("routine_changed", {"routine_id": routine_id})
+        for routine_id in sorted(ran):
+            row = await self._routines.routine(routine_id)
+            if row is None or row.owner_id != owner_id:
+                continue
+            for run in await self._routines.routine_runs(routine_id, 1):
+                yield Event(
+                    "routine_run",
+                    {
+                        "routine_id": routine_id,
+                        "name": row.text.name,
+                        "run_id": run.id,
+                        "status": run.state.value,
+                    },
+                )
+
+    async def _may_see(self, thread_id: str) -> bool:
+        if self._caller.is_owner:
+            return True
+        if thread_id not in self._own:
+            if len(self._own) >= SEEN_LIMIT:
+                self._own.clear()
+            glance = await self._feeds.thread_glance(thread_id)
+            self._own[thread_id] = (
+                glance is not None and glance.owner.user_id == self._caller.principal.user_id
+            )
+        return self._own[thread_id]
+
+
+# A stream of events as an answer: told until it is cut, or nobody reads it any more.
+
+HEARTBEAT_S = 15.0
+SEND_LIMIT_S = 20.0
+"""Whoever takes nothing for so long is cut."""
+KEY_CHECK_US = 15 * SECOND_US
+"""A key is looked up again when that much time has passed, before anything else is told."""
+HEARTBEAT = b": still here\n\n"
+
+
+class EventStream(Response):
+    """Tells the news of a subscription until it is cut, its reader goes away, takes nothing for too long or
+    has no key any more.
+
+    Not sse-starlette: that looks every half second, in a task of its own, for servers that are stopping, and
+    ours says so itself.
+    """
+
+    def __init__(
+        self,
+        live: Live,
+        subscription: Subscription,
+        stream: ThreadStream | ListStream,
+        may_read: Callable[[], Awaitable[bool]],
+        clock: Clock,
+    ) -> None:
+        super().__init__(
+            media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        )
+        del self.headers["content-length"]
+        self._live = live
+        self._on = subscription
+        self._stream = stream
+        self._may_read = may_read
+        self._clock = clock
+        self._checked_at = clock.now()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        del scope
+        telling = asyncio.create_task(self._tell(send), name="stream")
+        leaving = asyncio.create_task(_left(receive), name="stream's reader")
+        try:
+            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            telling.cancel()
+            leaving.cancel()
+            ended = await asyncio.gather(telling, leaving, return_exceptions=True)
+            self._live.leave(self._on)
+        for outcome in ended:
+            if isinstance(outcome, Exception) and not isinstance(outcome, TimeoutError):
+                raise outcome
+
+    async def _tell(self, send: Send) -> None:
+        headers = [(name, value) for name, value in self.raw_headers]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        while not self._on.cut:
+            news = await self._on.something(HEARTBEAT_S)
+            if not await self._key_is_good():
+                break
+            if not news:
+                await _give(send, HEARTBEAT)
+                continue
+            async for event in self._stream.news():
+                await _give(send, event.encoded(self._clock.now()))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _key_is_good(self) -> bool:
+        """Return whether who reads may go on: a session ends while its streams are open, too."""
+        now = self._clock.now()
+        if abs(now - self._checked_at) < KEY_CHECK_US:
+            return True
+        self._checked_at = now
+        return await self._may_read()
+
+
+async def _give(send: Send, body: bytes) -> None:
+    async with asyncio.timeout(SEND_LIMIT_S):
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def resumed_at(request: Request, after: int | None) -> int:
+    """The position to go on from: the browser's own note of it beats the address."""
+    text = request.headers.get("last-event-id", "")
+    if text.isascii() and text.isdecimal() and len(text) < 19:
+        return int(text)
+    return after or 0

@@ -1,29 +1,78 @@
 """Threads of all channels: the list, one thread's lines, and speaking in the assistant's place."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bot.live import Live, TooManySubscribers
+from bot.web.approvals import ApprovalPage
+from bot.web.auth import Gate
 from bot.web.blocks import Page
-from bot.web.callers import Gate
-from bot.web.conversation_pages import ConversationPage, LiveStep, LiveView, ThreadsPage
-from bot.web.cursors import Cursor, cursor_of, position_of
-from bot.web.endpoints import Call, Endpoint, Given, Limit
-from bot.web.errors import ApiError
-from bot.web.event_stream import EventStream, resumed_at
-from bot.web.list_stream import ChannelStates, ListStream
-from bot.web.live import Live, TooManySubscribers
-from bot.web.presenting import Presenter
-from bot.web.seeing import thread_seen_by
-from bot.web.stream import ThreadStream
+from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
+from bot.web.errors import ApiError, not_found
+from bot.web.items import Item, Presenter, ThreadPage, WaitingView
+from bot.web.stream import ChannelStates, EventStream, ListStream, ThreadStream, resumed_at
 from channels.webchat import WebChannel
 from core.clock import Clock
-from core.hub import Hub
 from core.ids import Ids
+from core.inbound.hub import Hub
 from core.messages import Sender
-from core.store.base import Store
-from core.store.feed import ThreadsWanted
+from core.store.feed import Feeds, ThreadGlance, ThreadsWanted
+from core.store.port import Store
+
+# Conversations as the API shows them: the list, and one with its lines and what runs.
+
+
+class ThreadsPage(Page):
+    """The latest active first."""
+
+    threads: tuple[ThreadPage, ...]
+    next: str | None
+
+
+class LiveStep(Page):
+    """A call that began, ended or waits."""
+
+    call_id: str
+    tool: str
+    state: str
+
+
+class LiveView(Page):
+    """What the running turn has said and done beyond the lines."""
+
+    turn: str
+    offset: Literal[0] = 0
+    text: str
+    steps: tuple[LiveStep, ...]
+
+
+class ConversationPage(Page):
+    """A thread with some of its lines in order. `more`: there are lines before them; `last_seq`: go on from
+    there by stream; `waiting`: messages that no turn has taken yet, each a line once one has."""
+
+    thread: ThreadPage
+    items: tuple[Item, ...]
+    first_seq: int
+    last_seq: int
+    more: bool
+    live: LiveView | None
+    waiting: tuple[WaitingView, ...]
+    approvals: tuple[ApprovalPage, ...]
+
+
+# Which threads a caller of the API may know of.
+
+
+async def thread_seen_by(feeds: Feeds, call: Call) -> ThreadGlance:
+    """The thread the path names. Raises ApiError; another person's is as if it were not there."""
+    glance = await feeds.thread_glance(call.thread_id)
+    caller = call.caller
+    if glance is None or not (caller.is_owner or glance.owner.user_id == caller.principal.user_id):
+        raise not_found("no thread has this id")
+    return glance
+
 
 Seq = Annotated[int, Field(ge=0, le=2**53)]
 ClientKey = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]

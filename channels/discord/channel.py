@@ -1,8 +1,11 @@
 """A Discord bot as a channel (https://docs.discord.com/developers), receiving by the gateway."""
 
 import asyncio
+import logging
 import ssl
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import yarl
 from discord.gateway import DiscordWebSocket
@@ -10,20 +13,253 @@ from discord.http import Route as SdkRoute
 
 from channels.channel import Connected, Look, Payload, Route
 from channels.discord import outbound
-from channels.discord.catchup import CatchUp
 from channels.discord.client import DiscordClient
-from channels.discord.delivery import Delivery, ReadFile, edited
 from channels.discord.errors import first_of
 from channels.discord.gateway import Gateway
-from channels.discord.inbound import Account
-from channels.discord.menu import offer
-from channels.discord.pending import Pending
-from channels.discord.places import direct_address, spot_of
-from channels.discord.reading import Reader
-from core.clock import Clock
-from core.errors import AddressGone, AttachmentTooLarge, MessageRejected
+from channels.discord.handler import Pending, Reader
+from channels.discord.inbound import OPTION, Account, Where, where_of
+from channels.discord.outbound import FILE, REFERENCE, Upload
+from channels.discord.places import (
+    direct_address,
+    order_key_of,
+    person_of,
+    ref_of,
+    snowflake_at,
+    snowflake_of,
+    spot_of,
+)
+from channels.discord.wire import Channel
+from channels.keyed_lock import Held
+from core.clock import SECOND_US, Clock
+from core.errors import AddressGone, AttachmentTooLarge, AuthRejected, ChannelError, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted
+from core.ports import Inbox, Posted, Seen, Surroundings
+
+# What was said while nobody listened: read from Discord's history, each conversation from the last message
+# the hub has seen of it.
+#
+# Bounded by age and count, and in order; what came live as well is known by its key. Only a hub that has
+# heard something before has missed anything. Private conversations that never reached the hub are not
+# found: Discord lists none to bots.
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE_S = 3 * 24 * 3600
+MAX_CONVERSATIONS = 100
+MAX_MESSAGES = 500
+"""Of one conversation, the newest."""
+
+
+class Guilds(Protocol):
+    """What the gateway tells of the servers the bot is in."""
+
+    async def known(self) -> None:
+        """Until each of them was told of, or it takes too long."""
+        ...
+
+    def where(self, channel_id: str) -> Where | None:
+        """The kind of one of their channels."""
+        ...
+
+    def spoken_in(self, since: int) -> Iterable[str]:
+        """Their channels and threads with messages after an id."""
+        ...
+
+
+class CatchUp:
+    """Reads the history of one bot's conversations. `guilds` None: private conversations only."""
+
+    def __init__(
+        self,
+        client: DiscordClient,
+        reader: Reader,
+        pending: Pending,
+        guilds: Guilds,
+        name: str,
+        clock: Clock,
+        *,
+        groups: bool,
+    ) -> None:
+        self._client = client
+        self._reader = reader
+        self._pending = pending
+        self._guilds = guilds
+        self._name = name
+        self._clock = clock
+        self._groups = groups
+
+    async def run(self, inbox: Inbox, held: Held) -> None:
+        """Bring every conversation up to date and release it. Raises ChannelError and InboxUnavailable: what
+        is still held then was not brought."""
+        seen = await inbox.last_seen(self._name)
+        oldest = snowflake_at(self._clock.now() - MAX_AGE_S * SECOND_US)
+        since = _since(seen, self._pending.before())
+        for channel_id in sorted(since, key=lambda channel_id: since[channel_id], reverse=True)[
+            :MAX_CONVERSATIONS
+        ]:
+            await self._conversation(channel_id, max(since[channel_id], oldest), held)
+        if since and self._groups:
+            await self._guilds.known()
+            newest = max(since.values())
+            others = [one for one in self._guilds.spoken_in(newest) if one not in since]
+            for channel_id in others[: max(MAX_CONVERSATIONS - len(since), 0)]:
+                await self._conversation(channel_id, max(newest, oldest), held)
+        held.release_all()
+
+    async def _conversation(self, channel_id: str, since: int, held: Held) -> None:
+        try:
+            async with self._reader.lane(channel_id):
+                newest = await self._bring(channel_id, since)
+                self._pending.caught_up(channel_id, newest)
+        except (AddressGone, MessageRejected) as error:
+            logger.warning("%s: %s could not be caught up with: %s", self._name, channel_id, error)
+        held.release(channel_id)
+
+    async def _bring(self, channel_id: str, since: int) -> int:
+        messages = await self._client.after(channel_id, since, MAX_MESSAGES)
+        if not messages:
+            return since
+        where = await self._where(channel_id)
+        for message in messages:
+            await self._reader.missed(message, where)
+        return int(messages[-1]["id"])
+
+    async def _where(self, channel_id: str) -> Where:
+        if (known := self._guilds.where(channel_id)) is not None:
+            return known
+        return where_of(Channel.model_validate(await self._client.channel(channel_id)))
+
+
+def _since(seen: Sequence[Seen], waiting: Mapping[str, int]) -> dict[str, int]:
+    """By conversation, the id after which everything may be missing."""
+    since = {str(one.address): snowflake_of(one.order_key) for one in seen if person_of(one.address) is None}
+    return since | {
+        channel_id: min(before, since.get(channel_id, before)) for channel_id, before in waiting.items()
+    }
+
+
+# Showing one rendered part in a conversation, as a message or with a file; finding one that may be shown.
+
+UPLOAD_LIMIT_BYTES = 10 * 1024 * 1024
+"""API Reference, Uploading Files: 10 MiB for everybody."""
+LOOK_BACK_MESSAGES = 20
+CONVERSATIONS_KEPT = 2_000
+
+ReadFile = Callable[[str, int], bytes]
+"""The content of a file below the workspace, at most so many bytes. Raises ValueError, for people."""
+
+
+class Delivery:
+    """Posts to conversations. `read_file`: what gives the files that are sent, None to send none."""
+
+    def __init__(self, client: DiscordClient, read_file: ReadFile | None) -> None:
+        self._client = client
+        self._read_file = read_file
+        self._direct: OrderedDict[str, str] = OrderedDict()
+
+    async def post(self, to: Address, payload: Payload, nonce: str) -> Posted:
+        """Show one part. Raises ChannelError."""
+        channel_id = await self.channel_of(to)
+        upload = payload.get(FILE)
+        body = {name: value for name, value in payload.items() if name != FILE}
+        file = await self._read(upload) if isinstance(upload, Upload) else None
+        message_id = await self._client.post(channel_id, body, nonce, file)
+        return Posted(ref_of(channel_id, message_id), order_key_of(message_id))
+
+    async def channel_of(self, to: Address) -> str:
+        """The channel an address means: that of a person is opened, or found. Raises ChannelError."""
+        user_id = person_of(to)
+        if user_id is None:
+            return to
+        if (known := self._direct.get(user_id)) is not None:
+            self._direct.move_to_end(user_id)
+            return known
+        channel_id = await self._client.open_direct(user_id)
+        self._direct[user_id] = channel_id
+        if len(self._direct) > CONVERSATIONS_KEPT:
+            self._direct.popitem(last=False)
+        return channel_id
+
+    async def find(self, to: Address, account: Account, around: Surroundings) -> Posted | None:
+        """The newest message of ours that nobody here knows of and that is younger than all that is known
+        from before. Raises ChannelError."""
+        since = max((snowflake_of(known.order_key) for known in around.earlier), default=None)
+        if since is None:
+            return None
+        channel_id = await self.channel_of(to)
+        for message in await self._client.newest(channel_id, LOOK_BACK_MESSAGES):
+            message_id = str(message["id"])
+            if int(message_id) <= since:
+                return None
+            ref = ref_of(channel_id, message_id)
+            if str(message["author"]["id"]) == account.user_id and ref not in around.shown:
+                return Posted(ref, order_key_of(message_id))
+        return None
+
+    async def _read(self, upload: Upload) -> tuple[str, bytes]:
+        if self._read_file is None:
+            raise MessageRejected("no files are sent here")
+        try:
+            content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
+        except ValueError as error:
+            raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
+        return upload.name, content
+
+
+def edited(payload: Payload) -> Payload:
+    """A part as the body of an edit: what it answers was settled when it was shown."""
+    return {name: value for name, value in payload.items() if name != REFERENCE}
+
+
+# The commands offered in Discord's own menu (documentation, Application Commands).
+
+MAX_DESCRIPTION_CHARS = 100
+_CHAT_INPUT, _STRING = 1, 3
+
+Json = Mapping[str, Any]
+
+
+def menu_of(commands: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Descriptions by name as application commands, each with room for what is typed behind it."""
+    option = {"type": _STRING, "name": OPTION, "description": "what belongs to it, if anything"}
+    return [
+        {
+            "type": _CHAT_INPUT,
+            "name": name,
+            "description": description[:MAX_DESCRIPTION_CHARS],
+            "options": [option],
+        }
+        for name, description in commands.items()
+    ]
+
+
+async def offer(client: DiscordClient, account: Account, commands: Mapping[str, str], name: str) -> None:
+    """Have Discord offer these commands; it is only told when it offers others. Raises AuthRejected."""
+    wanted = menu_of(commands)
+    try:
+        if _essence(await client.commands(account.application_id)) != _essence(wanted):
+            await client.set_commands(account.application_id, wanted)
+    except AuthRejected:
+        raise
+    except ChannelError as error:
+        logger.warning("the menu of %s could not be set: %s", name, error)
+
+
+def _essence(commands: Sequence[Json]) -> set[tuple[Any, ...]]:
+    """What is told, without what Discord adds."""
+    return {
+        (
+            command.get("type", _CHAT_INPUT),
+            command.get("name"),
+            command.get("description"),
+            tuple(
+                (option.get("type"), option.get("name"), option.get("description"))
+                for option in command.get("options") or ()
+            ),
+        )
+        for command in commands
+    }
+
 
 API_URL = "https://discord.com/api/v10"
 GATEWAY_URL = "wss://gateway.discord.gg"

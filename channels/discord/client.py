@@ -19,9 +19,28 @@ from discord.http import Route
 
 from channels.discord.errors import FAILURES, channel_error
 from channels.discord.inbound import Account
-from channels.discord.login import TOTAL_TIMEOUT_S, entered
 from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
+
+# Logging in, for requests and for the gateway.
+
+TOTAL_TIMEOUT_S: Final = 60.0
+"""A request with everything the SDK does about it."""
+
+
+async def entered(sdk: discord.Client, token: str) -> discord.Client:
+    """The client, logged in. Raises ChannelError, and then it is closed."""
+    try:
+        async with asyncio.timeout(TOTAL_TIMEOUT_S):
+            await sdk.login(token)
+    except FAILURES as error:
+        await sdk.http.close()
+        raise channel_error(error) from None
+    except BaseException:
+        await sdk.http.close()
+        raise
+    return sdk
+
 
 TRY_TIMEOUT_S: Final = 20.0
 """One try of a request."""

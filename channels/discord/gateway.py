@@ -17,10 +17,10 @@ import aiohttp
 import discord
 
 from channels.channel import Connected
+from channels.discord.client import entered
 from channels.discord.errors import FAILURES, channel_error
+from channels.discord.handler import Reader
 from channels.discord.inbound import Where
-from channels.discord.login import entered
-from channels.discord.reading import Reader
 from core.errors import Unavailable
 from core.off_loop import off_loop
 

@@ -1,13 +1,218 @@
 """What the hub says as the bodies of Create Message and Edit Message. Pure and deterministic."""
 
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import zip_longest
 from typing import NamedTuple
 
 from channels.channel import Payload
 from channels.discord.places import spot_of
-from channels.discord.rendering import MAX_TEXT_UNITS, render_plain
-from channels.discord.rendering import render as render_blocks
+from channels.text.blocks import Link, Mark, showable
+from channels.text.chunking import Chunk, Code, Line, Part, Run, parts_of, split
+from channels.text.layout import FlatSpan, FlatText, lay_out
+from channels.text.markdown import parse, read
+from core import messages
 from core.messages import File, Message, MessageRef
 from core.texts import EDIT_LABEL
+
+# What the hub says, as the Markdown that Discord's clients read (documentation, Message Formatting):
+# escaped, so that nothing but the styles meant shows as one, and no text can name anybody.
+#
+# Every message is within `limit_units` UTF-16 code units, which is never less than the characters Discord
+# counts. Blank input gives no message. Nothing raises because of the text, whatever it is.
+
+MAX_TEXT_UNITS = 2000
+"""Create Message: "Message contents (up to 2000 characters)"."""
+
+_AROUND_URL_UNITS = 32
+"""More than the signs of a link, of all styles on it and of its line, and one character of text, escaped."""
+
+JOINER = "\u2060"
+"""A word joiner: not seen, and keeps apart what Discord would read as one."""
+
+_BLANK = re.compile(r"[\s\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\u180e]*")
+_BARE_URL = re.compile(r"https?://[^\s<]+", re.IGNORECASE)
+_BEHIND_URL = ".,:;\"'])*_~|>"
+"""What Discord does not take as an address's end."""
+_MARKERS = re.compile(r"[*`\\]|~~")
+_MEANING = re.compile(r"[\\`*_~|<\[]")
+_MEANING_IN_LABEL = re.compile(r"[\\`*_~|<\[\]]")
+_LINE_START = re.compile(r"(\s*)(>|#{1,3}(?=\s)|-(?=[#\s])|\+(?=\s)|\d+(?=[.)]\s))")
+_MENTION = re.compile(r"@(?=everyone|here)", re.IGNORECASE)
+_WRAPPERS = ((Mark.STRIKE, "~~"), (Mark.BOLD, "**"), (Mark.ITALIC, "*"))
+
+
+def render_blocks(said: Iterable[messages.Block], limit_units: int = MAX_TEXT_UNITS) -> tuple[str, ...]:
+    """The messages that show `said`, one block under the other. Raises ValueError if `limit_units` < 64."""
+    match blocks := tuple(said):
+        case (messages.Markdown(text),):
+            return _messages(lay_out(parse(text)), limit_units)
+        case (messages.Plain(text),):
+            return render_plain(text, limit_units)
+        case _:
+            return _messages(lay_out(read(blocks)), limit_units)
+
+
+def render_plain(text: str, limit_units: int = MAX_TEXT_UNITS) -> tuple[str, ...]:
+    """The messages that show `text` as it is."""
+    text = showable(text)
+    paragraphs = tuple(match.end() for match in re.finditer(r"\n{2,}", text))
+    return _messages(FlatText(text, block_starts=paragraphs), limit_units)
+
+
+def utf16_units(text: str) -> int:
+    """The length of `text` in UTF-16 code units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def _messages(flat: FlatText, limit_units: int) -> tuple[str, ...]:
+    if limit_units < 64:
+        raise ValueError(f"limit_units={limit_units}: a code block with its language would not fit")
+    flat = _without_endless_links(flat, limit_units)
+    chunks = split(flat, limit_units, lambda chunk: utf16_units(compose(chunk)) <= limit_units)
+    return tuple(text for text in map(compose, chunks) if not _BLANK.fullmatch(text))
+
+
+def _without_endless_links(flat: FlatText, limit_units: int) -> FlatText:
+    """An address takes room in the message: one that leaves none for its text cannot be a link."""
+    room_units = limit_units - _AROUND_URL_UNITS
+
+    def fits(span: FlatSpan) -> bool:
+        return not isinstance(span.style, Link) or utf16_units(span.style.url) <= room_units
+
+    if all(fits(span) for span in flat.spans):
+        return flat
+    return replace(flat, spans=tuple(span for span in flat.spans if fits(span)))
+
+
+def compose(chunk: Chunk) -> str:
+    """The chunk as one message's content."""
+    return "\n".join(_written(part) for part in parts_of(chunk))
+
+
+def _written(part: Part) -> str:
+    match part:
+        case Code(text, language):
+            return _code_block(text, language)
+        case Line(runs, quoted):
+            line = _line(runs)
+            return f"> {line}" if quoted else line
+
+
+def _code_block(text: str, language: str) -> str:
+    # Three backticks would end it; a language is one word of what Discord takes for one.
+    inside = text.replace("```", f"``{JOINER}`")
+    if inside.endswith("`") or not inside.strip("\n"):
+        inside += JOINER
+    word = language if re.fullmatch(r"[A-Za-z0-9_+.#-]{1,32}", language) else ""
+    return f"```{word}\n{inside}\n```"
+
+
+def _line(runs: tuple[Run, ...]) -> str:
+    level = next((run.level for run in runs if run.text.strip()), None)
+    if level is None:  # a title behind a list's bullet is none to Discord
+        runs = tuple(replace(run, marks=run.marks | _strong(run)) for run in runs)
+    body = "".join(_joined(runs))
+    if level is None:
+        return _no_block(body)
+    # Signs at its end would be taken for the title's own; behind a blank that is no space it is no title.
+    body = re.sub(r"(?<=\s)#+$", lambda signs: "\\#" * len(signs.group()), body.rstrip())
+    return f"{'#' * min(level, 3)} {body}"
+
+
+def _no_block(line: str) -> str:
+    """The line, as no beginning of a quotation, title or list."""
+    match = _LINE_START.match(line)
+    if match is None:
+        return line
+    # "1." begins a numbered list: there the dot is escaped, elsewhere the sign itself.
+    at = match.end() if match[2][0].isdigit() else match.start(2)
+    return f"{line[:at]}\\{line[at:]}"
+
+
+def _strong(run: Run) -> frozenset[Mark]:
+    return frozenset() if run.level is None else frozenset({Mark.BOLD})
+
+
+def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
+    before = ""
+    for run, after in zip_longest(runs, runs[1:]):
+        written = _run(run, is_followed=after is not None and not after.text[:1].isspace())
+        # Markers that touch would be read together: `**a****b**`.
+        if before[-1:] in tuple("*~`)_") and written[:1] in tuple("*~`[_"):
+            yield JOINER
+        yield written
+        before = written
+
+
+def _run(run: Run, *, is_followed: bool) -> str:
+    text = run.text.strip()
+    if not text:
+        return run.text
+    lead = run.text[: len(run.text) - len(run.text.lstrip())]
+    tail = run.text[len(run.text.rstrip()) :]
+    if run.url is not None and _is_linkable(run.url):
+        body = _link(text, run.url, run.marks)
+    elif Mark.CODE in run.marks:  # it stands alone: what it holds could end a style around it
+        body = _inline_code(text)
+    else:
+        body = _styled(_escaped(text, is_followed=is_followed and not tail and not run.marks), run.marks)
+    return f"{lead}{body}{tail}"
+
+
+def _styled(body: str, marks: frozenset[Mark]) -> str:
+    for mark, marker in reversed(_WRAPPERS):
+        if mark in marks:
+            body = f"{marker}{body}{marker}"
+    return body
+
+
+def _link(text: str, url: str, marks: frozenset[Mark]) -> str:
+    if text == url:
+        return f"<{url}>" if _MARKERS.search(url) else _styled(f"<{url}>", marks)
+    label = _MENTION.sub(f"@{JOINER}", _MEANING_IN_LABEL.sub(r"\\\g<0>", text)).replace("://", "\\://")
+    return f"[{_styled(label, marks)}](<{url}>)"
+
+
+def _inline_code(text: str) -> str:
+    if "`" not in text:
+        return f"`{text}`"
+    parted = text.replace("``", f"`{JOINER}`").replace("``", f"`{JOINER}`")
+    return f"`` {parted} ``"
+
+
+def _is_linkable(url: str) -> bool:
+    """Discord opens http and https; brackets and white space would end the address early."""
+    return bool(re.fullmatch(r"https?://[^\s<>]+", url, re.IGNORECASE))
+
+
+def _escaped(text: str, *, is_followed: bool) -> str:
+    """`is_followed`: by something written right behind it."""
+    parts: list[str] = []
+    done = 0
+    for match in _BARE_URL.finditer(text):
+        done, before = match.end(), text[done : match.start()]
+        touched = not text[done].isspace() if done < len(text) else is_followed
+        parts += (_escaped_words(before), _bare_url(match.group(), is_followed=touched))
+    parts.append(_escaped_words(text[done:]))
+    return "".join(parts)
+
+
+def _bare_url(text: str, *, is_followed: bool) -> str:
+    """An address in running text, which Discord makes a link: in it a backslash would be seen, and whatever
+    is written right behind it would belong to it."""
+    url = text.rstrip(_BEHIND_URL)
+    rest = text[len(url) :]
+    if ">" in url or _MARKERS.search(url) or not _is_linkable(url):
+        return _escaped_words(text).replace("://", "\\://")
+    is_open = is_followed or ">" in rest or _MEANING.search(rest)
+    return f"<{url}>{_escaped_words(rest)}" if is_open else text
+
+
+def _escaped_words(text: str) -> str:
+    return _MENTION.sub(f"@{JOINER}", _MEANING.sub(r"\\\g<0>", text))
+
 
 OUTCOME_UNITS = 300
 """Kept free on every part of a card, so that its outcome never moves its text into another part."""

@@ -1,13 +1,140 @@
 """What the hub says as the arguments of chat.postMessage and chat.update. Pure and deterministic."""
 
-from typing import NamedTuple
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from channels.channel import Payload
-from channels.slack.commands import typed_here
-from channels.slack.rendering import SlackText, escaped, render_plain
-from channels.slack.rendering import render as render_blocks
-from core.messages import File, Message
+from channels.slack.client import Sent, SlackClient, marked
+from channels.slack.errors import Declined
+from channels.slack.inbound import typed_here
+from channels.slack.places import Place, Spot, address_of
+from channels.text.blocks import Mark, showable
+from channels.text.chunking import Chunk, Code, Line, Part, Run, parts_of, split
+from channels.text.layout import FlatText, lay_out
+from channels.text.markdown import parse, read
+from core import messages
+from core.errors import MessageRejected, Unanswered
+from core.messages import Address, File, InboundMessage, Markdown, Message
 from core.texts import EDIT_LABEL
+
+# What the hub says, as Slack's rich text blocks (Block Kit reference, rich text block).
+#
+# In rich text every piece of text is shown as it is: nothing has to be escaped, and nothing that a model
+# writes can become a mention. `text`, shown in notices and by clients without blocks, is escaped as Slack
+# asks for (`&`, `<`, `>`), which takes its meaning from mentions too. Every message is within `limit_chars`
+# characters. Blank input gives no message; nothing raises because of the text, whatever it is.
+
+MAX_TEXT_CHARS = 3000
+"""A section's limit; Slack names none for rich text, but refuses messages whose blocks hold far more."""
+FALLBACK_CHARS = 480
+"""chat.update takes at most 4,000 characters of text, each of ours may become five when it is escaped, and an
+outcome comes behind them. Only notices show this text: the message itself is in its blocks."""
+MAX_URL_CHARS = 3000
+
+Json = Mapping[str, object]
+
+_BLANK = re.compile(r"[\s\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\u180e]*")
+_STYLES = {Mark.BOLD: "bold", Mark.ITALIC: "italic", Mark.STRIKE: "strike", Mark.CODE: "code"}
+
+
+@dataclass(frozen=True, slots=True)
+class SlackText:
+    """One message: `text` for notices, `elements` of its rich text block."""
+
+    text: str
+    elements: tuple[Json, ...]
+
+
+def render_blocks(said: Iterable[messages.Block], limit_chars: int = MAX_TEXT_CHARS) -> tuple[SlackText, ...]:
+    """The messages that show `said`, one block under the other. Raises ValueError if `limit_chars` < 1."""
+    match blocks := tuple(said):
+        case (messages.Markdown(text),):
+            return _messages(lay_out(parse(text)), limit_chars)
+        case (messages.Plain(text),):
+            return render_plain(text, limit_chars)
+        case _:
+            return _messages(lay_out(read(blocks)), limit_chars)
+
+
+def render_plain(text: str, limit_chars: int = MAX_TEXT_CHARS) -> tuple[SlackText, ...]:
+    """The messages that show `text` as it is."""
+    text = showable(text)
+    paragraphs = tuple(match.end() for match in re.finditer(r"\n{2,}", text))
+    return _messages(FlatText(text, block_starts=paragraphs), limit_chars)
+
+
+def escaped(text: str) -> str:
+    """Text without meaning in mrkdwn's angle brackets."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _messages(flat: FlatText, limit_chars: int) -> tuple[SlackText, ...]:
+    if limit_chars < 1:
+        raise ValueError(f"limit_chars={limit_chars}: nothing fits")
+    chunks = split(flat, limit_chars, lambda chunk: len(chunk.text) <= limit_chars)
+    return tuple(compose(chunk) for chunk in chunks if not _BLANK.fullmatch(chunk.text))
+
+
+def compose(chunk: Chunk) -> SlackText:
+    """The chunk as one message."""
+    elements: list[Json] = []
+    for kind, parts in groupby(parts_of(chunk), key=_kind):
+        if kind == "code":
+            elements += [_preformatted(part) for part in parts if isinstance(part, Code)]
+        else:
+            lines = [part for part in parts if isinstance(part, Line)]
+            elements.append({"type": f"rich_text_{kind}", "elements": list(_inline(_filled(lines)))})
+    return SlackText(escaped(chunk.text[:FALLBACK_CHARS]), tuple(e for e in elements if e["elements"]))
+
+
+def _filled(lines: Sequence[Line]) -> Sequence[Line]:
+    """Without empty lines at the edges: Slack puts room between the elements of a message itself."""
+    filled = [at for at, line in enumerate(lines) if line.runs]
+    return lines[filled[0] : filled[-1] + 1] if filled else ()
+
+
+def _kind(part: Part) -> str:
+    match part:
+        case Code():
+            return "code"
+        case Line(_, quoted):
+            return "quote" if quoted else "section"
+
+
+def _preformatted(code: Code) -> Json:
+    shown: dict[str, object] = {
+        "type": "rich_text_preformatted",
+        "elements": [{"type": "text", "text": code.text}] if code.text else [],
+    }
+    if code.language:
+        shown["language"] = code.language
+    return shown
+
+
+def _inline(lines: Iterable[Line]) -> Iterator[Json]:
+    """The lines' runs; those of one style that follow each other as one."""
+    runs: list[Run] = []
+    for number, line in enumerate(lines):
+        runs += [Run("\n")] if number else []
+        runs += line.runs
+    for (marks, url, is_title), group in groupby(runs, key=_look):
+        text = "".join(run.text for run in group)
+        styled = {_STYLES[mark]: True for mark in marks} | ({"bold": True} if is_title else {})
+        style = {"style": styled} if styled else {}
+        if url is not None and len(url) <= MAX_URL_CHARS:
+            yield {"type": "link", "url": url, "text": text, **style}
+        else:
+            yield {"type": "text", "text": text, **style}
+
+
+def _look(run: Run) -> tuple[frozenset[Mark], str | None, bool]:
+    return run.marks, run.url, run.level is not None
+
 
 OUTCOME_CHARS = 300
 MAX_BUTTON_CHARS = 75
@@ -94,3 +221,131 @@ def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
 
 def _label(label: str) -> str:
     return label if len(label) <= MAX_BUTTON_CHARS else f"{label[: MAX_BUTTON_CHARS - 1]}…"
+
+
+# Messages that grow while they are written (https://docs.slack.dev/reference/methods/chat.startStream).
+#
+# A stream stands in a thread. Slack reads the Markdown it is given, which cannot be taken back, and gives
+# no way to put other blocks in its place: what it shows is for the time being, and in the end the message
+# is stopped and changed into what the hub renders. A stream has no metadata before it is stopped, and Slack
+# closes it by itself after some minutes; from then on the message is changed like any other.
+#
+# Where Slack does not let us, it is not asked again: previews are posted and changed there.
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN: Final = 1_000
+RECIPIENTS_KEPT: Final = 1_000
+
+_NEVER = frozenset(
+    {
+        "access_denied",
+        "feature_not_enabled",
+        "missing_scope",
+        "no_permission",
+        "not_allowed",
+        "not_allowed_token_type",
+        "unknown_method",
+    }
+)
+"""This workspace or app has no streams."""
+_NOT_IN_SUCH = frozenset({"channel_type_not_supported"})
+"""It has none in conversations of this kind."""
+
+_MEANING = re.compile(r"https?://[^\s<]*|([<@])", re.IGNORECASE)
+_APART = "\u2060"
+
+
+class Streams:
+    """The growing messages of one bot. Every method raises ChannelError, nothing else. `team_id`: where the
+    people are whom streams in channels are for."""
+
+    def __init__(self, client: SlackClient) -> None:
+        self._client = client
+        self._open: OrderedDict[Spot, tuple[str, str]] = OrderedDict()  # what each says, and its nonce
+        self._recipients: OrderedDict[Address, str] = OrderedDict()
+        self._refused: set[bool] = set()  # of private conversations (True), of channels (False)
+        self.team_id = ""
+
+    def heard(self, message: InboundMessage) -> None:
+        """Somebody spoke: in a channel's thread a stream is for whoever spoke there last."""
+        if message.direct:
+            return
+        self._recipients[message.address] = message.sender.platform_user_id
+        self._recipients.move_to_end(message.address)
+        if len(self._recipients) > RECIPIENTS_KEPT:
+            self._recipients.popitem(last=False)
+
+    async def begin(self, place: Place, said: Message, nonce: str) -> Sent | None:
+        """Start one; None where there are none."""
+        direct = place.channel.startswith("D")
+        text = _markdown(said)
+        if place.thread_ts is None or text is None or direct in self._refused:
+            return None
+        recipient = self._recipients.get(address_of(place.channel, place.thread_ts))
+        if recipient is None and not direct:
+            return None
+        whom = {} if direct else {"recipient_team_id": self.team_id, "recipient_user_id": recipient}
+        try:
+            answer = await self._client.call(
+                "chat.startStream",
+                declines=_NEVER | _NOT_IN_SUCH,
+                channel=place.channel,
+                thread_ts=place.thread_ts,
+                markdown_text=text,
+                **whom,
+            )
+        except Declined as error:
+            self._refused |= {direct} if error.code in _NOT_IN_SUCH else {True, False}
+            logger.info("previews are posted and changed from now on: %s", error)
+            return None
+        except MessageRejected as error:
+            logger.info("a preview in %s is posted: %s", place.channel, error)
+            return None
+        sent = self._client.read(lambda: Sent(str(answer["channel"]), str(answer["ts"])))
+        self._open[Spot(sent.channel, sent.ts)] = (text, nonce)
+        if len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)
+        return sent
+
+    async def grow(self, spot: Spot, said: Message) -> bool:
+        """Append what is new; False if it is no stream (any more), or says something else now."""
+        text = _markdown(said)
+        shown, nonce = self._open.get(spot, (None, ""))
+        if shown is None or text is None or not text.startswith(shown):
+            return False
+        if text == shown:
+            return True
+        try:
+            await self._client.call(
+                "chat.appendStream", channel=spot.channel, ts=spot.ts, markdown_text=text[len(shown) :]
+            )
+        except (MessageRejected, Unanswered) as error:
+            # Slack has closed it, or nobody knows what it says: it is stopped and changed next time.
+            logger.info("%s grows no more: %s", spot, error)
+            self._open[spot] = ("\0", nonce)
+            return False
+        self._open[spot] = (text, nonce)
+        return True
+
+    def is_open(self, spot: Spot) -> bool:
+        """Whether it is known to grow. One of an earlier process may."""
+        return spot in self._open
+
+    async def end(self, spot: Spot) -> None:
+        """Let it grow no more; it is none any more if Slack refuses that."""
+        _, nonce = self._open.get(spot, ("", ""))
+        mark = {"metadata": marked(nonce)} if nonce else {}
+        try:
+            await self._client.call("chat.stopStream", channel=spot.channel, ts=spot.ts, **mark)
+        except MessageRejected as error:
+            logger.info("%s grows no more: %s", spot, error)
+        self._open.pop(spot, None)
+
+
+def _markdown(said: Message) -> str | None:
+    match said.blocks:
+        case (Markdown(text),):
+            return _MEANING.sub(lambda sign: f"{sign[1]}{_APART}" if sign[1] else sign[0], text)
+        case _:
+            return None

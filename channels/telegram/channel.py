@@ -3,29 +3,177 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from functools import partial
 
 from channels.channel import Connected, HttpRequest, HttpResponse, Look, Payload, Route
 from channels.telegram import outbound
-from channels.telegram.account import Account
 from channels.telegram.client import BotClient
-from channels.telegram.courtesies import MoveNotices, PressAnswers
-from channels.telegram.delivery import Delivery, where
-from channels.telegram.files import ReadFile
-from channels.telegram.places import address_of, place_of, spot_of
+from channels.telegram.errors import ChatMoved
+from channels.telegram.files import UPLOAD_LIMIT_BYTES, ReadFile, Upload, methods_for
+from channels.telegram.inbound import moved
+from channels.telegram.interrupted_sends import Prober
+from channels.telegram.outbound import FILE, REPLY, Quoted
+from channels.telegram.places import Account, Timeouts, address_of, order_key_of, place_of, ref_of, spot_of
 from channels.telegram.polling import UpdatePoller
 from channels.telegram.privacy import Groups, Hint, hints
-from channels.telegram.probing import Prober
-from channels.telegram.time_check import clock_remark
-from channels.telegram.timeouts import Timeouts
 from channels.telegram.webhook import PATH, Webhook, WebhookReceiver
-from core.clock import Clock
-from core.errors import ChannelError, MessageRejected
+from core.clock import SECOND_US, Clock
+from core.errors import ChannelError, InboxUnavailable, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted
+from core.ports import Acceptance, Inbox, Posted
+
+# What is done beside the receiving of updates; a failure of it is only logged.
 
 logger = logging.getLogger(__name__)
+
+MAX_PRESS_ANSWERS = 64
+"""Presses answered at the same time; an answer is a courtesy, so more than these go without."""
+
+MAX_PRESS_ANSWER_CHARS = 200
+"""Bot API, answerCallbackQuery: "Text of the notification … 0-200 characters"."""
+
+
+class PressAnswers:
+    """Tells people who pressed a button what became of it, beside everything else."""
+
+    def __init__(self, client: BotClient, tasks: asyncio.TaskGroup) -> None:
+        self._client = client
+        self._tasks = tasks
+        self._open = 0
+
+    def give(self, query_id: str, acceptance: Acceptance) -> None:
+        """Answer once, soon; a failure is only logged."""
+        if self._open >= MAX_PRESS_ANSWERS:
+            logger.warning("press %s goes unanswered: too many at once", query_id)
+            return
+        self._open += 1
+        self._tasks.create_task(self._answer(query_id, acceptance), name=f"answer press {query_id}")
+
+    async def _answer(self, query_id: str, acceptance: Acceptance) -> None:
+        text = acceptance.answer[:MAX_PRESS_ANSWER_CHARS] if acceptance.answer else None
+        try:
+            await self._client.answer_press(query_id, text, alert=acceptance.outcome.startswith("refused"))
+        except ChannelError as error:
+            logger.info("press %s could not be answered: %s", query_id, error)
+        finally:
+            self._open -= 1
+
+
+class MoveNotices:
+    """Tells the hub of groups that became supergroups when a request learned it; Telegram says so once more
+    in an update, which is the same event."""
+
+    def __init__(
+        self, account: Account, channel: str, inbox: Inbox, clock: Clock, tasks: asyncio.TaskGroup
+    ) -> None:
+        self._account = account
+        self._channel = channel
+        self._inbox = inbox
+        self._clock = clock
+        self._tasks = tasks
+
+    def give(self, old_chat_id: int, chat_id: int) -> None:
+        """Have what is kept under the old chat led to the new one, soon."""
+        logger.info("the group %d of %s became the supergroup %d", old_chat_id, self._channel, chat_id)
+        self._tasks.create_task(self._tell(old_chat_id, chat_id), name=f"move {old_chat_id} to {chat_id}")
+
+    async def _tell(self, old_chat_id: int, chat_id: int) -> None:
+        event = moved(old_chat_id, chat_id, self._account, self._channel, self._clock.now())
+        try:
+            await self._inbox.accept(event)
+        except InboxUnavailable as error:
+            logger.warning("the move of %d to %d is kept later: %s", old_chat_id, chat_id, error)
+
+
+# Showing one rendered part in a chat: as a message or a file, in reply to another, where the chat is now.
+
+OnMoved = Callable[[int, int], None]
+"""Told the old and the new id of a group that became a supergroup; must not block."""
+
+
+class Delivery:
+    """Posts to chats. `read_file`: what gives the files that are sent, None to send none."""
+
+    def __init__(self, client: BotClient, read_file: ReadFile | None, on_moved: OnMoved) -> None:
+        self._client = client
+        self._read_file = read_file
+        self._on_moved = on_moved
+
+    async def post(self, to: Address, payload: Payload) -> Posted:
+        """Show one part; in the supergroup if the group became one. Raises ChannelError."""
+        try:
+            return await self._post(to, payload)
+        except ChatMoved as error:
+            self._on_moved(place_of(to).chat_id, error.chat_id)
+            return await self._post(address_of(error.chat_id), payload)
+
+    async def _post(self, to: Address, payload: Payload) -> Posted:
+        place = place_of(to)
+        params = {**where(to), **_reply_in(place.chat_id, payload)}
+        match payload.get(FILE):
+            case Upload() as upload:
+                message_id = await self._upload(params, upload)
+            case _:
+                shown = {name: value for name, value in payload.items() if name != REPLY}
+                message_id = await self._client.send({**shown, **params})
+        return Posted(ref_of(place.chat_id, message_id), order_key_of(message_id))
+
+    async def _upload(self, params: Mapping[str, object], upload: Upload) -> int:
+        if self._read_file is None:
+            raise MessageRejected("no files are sent here")
+        try:
+            content = await asyncio.to_thread(self._read_file, upload.path, UPLOAD_LIMIT_BYTES)
+        except ValueError as error:
+            raise MessageRejected(f"{upload.name} cannot be sent: {error}") from error
+        *better, last = methods_for(upload, len(content))
+        for method in better:
+            try:
+                return await self._client.upload(params, method, content, upload.name, upload.media_type)
+            except MessageRejected as error:
+                logger.info("%s goes out as a document: %s", upload.name, error)
+        return await self._client.upload(params, last, content, upload.name, upload.media_type)
+
+
+def where(to: Address) -> dict[str, object]:
+    """The parameters that name a chat, or one topic of it."""
+    place = place_of(to)
+    named: dict[str, object] = {"chat_id": place.chat_id}
+    if place.topic_id is not None:
+        named["message_thread_id"] = place.topic_id
+    return named
+
+
+def _reply_in(chat_id: int, payload: Payload) -> dict[str, object]:
+    """What is quoted, if it is in that very chat: elsewhere its id would name another message."""
+    quoted = payload.get(REPLY)
+    if not isinstance(quoted, Quoted) or quoted.chat_id != chat_id:
+        return {}
+    return {REPLY: {"message_id": quoted.message_id, "allow_sending_without_reply": True}}
+
+
+# Whether this machine's clock agrees with Telegram's, by the date of an answer. Pure.
+
+SKEW_LIMIT_S = 60
+"""Clocks of machines that are kept in time agree within a second; signatures are good for minutes."""
+
+
+def clock_remark(now: int, answer_date: str | None) -> str | None:
+    """What to say of a clock that is wrong; None if it is right, or nothing is known.
+
+    `now`: microseconds UTC; `answer_date`: an HTTP date of this moment, by Telegram's clock.
+    """
+    try:
+        theirs_s = parsedate_to_datetime(answer_date or "").timestamp()
+    except ValueError:
+        return None
+    skew_s = now / SECOND_US - theirs_s
+    if abs(skew_s) <= SKEW_LIMIT_S:
+        return None
+    word = "ahead of" if skew_s > 0 else "behind"
+    return f"this machine's clock is {abs(skew_s):.0f} s {word} Telegram's; set it, for example by NTP"
+
 
 SEEN = "👀"
 """One of the reactions open to every bot (Bot API, ReactionTypeEmoji)."""

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
-from channels.blocks import Link, Mark
-from channels.chunking import Chunk
-from channels.text_layout import FlatSpan, FlatStyle, Preformatted, Quoted, Title
+from channels.text.blocks import Link, Mark
+from channels.text.chunking import Chunk
+from channels.text.layout import FlatSpan, FlatStyle, Preformatted, Quoted, Title
 
 EntityType = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 

@@ -10,25 +10,255 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Annotated, Any, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
 
-from channels.telegram.account import Account
-from channels.telegram.addressing import to_whom
-from channels.telegram.content import attachments_of, clean, sender_of
 from channels.telegram.entities import MAX_ENTITIES
-from channels.telegram.places import address_of, order_key_of, ref_of
-from channels.telegram.wire import CallbackQuery, Message, Update, User
+from channels.telegram.places import Account, address_of, order_key_of, ref_of
+from channels.text.blocks import mend_surrogates
 from core.clock import SECOND_US
 from core.messages import (
     EDIT,
+    Attachment,
     ChoiceAnswer,
     InboundEvent,
     InboundMessage,
     Moved,
+    Sender,
     Unreadable,
+    as_taken,
 )
+
+# The parts of https://core.telegram.org/bots/api#update that the hub reads, checked strictly.
+#
+# Everything else in an update is ignored, so that what the platform adds or changes elsewhere cannot make a
+# message unreadable.
+
+MOST_LISTED = 100
+"""Telegram silently ignores the entities of a message after the hundredth; a photo has a handful of sizes."""
+
+Id = Annotated[int, Field(ge=-(2**53), le=2**53)]
+"""Ids have at most 52 significant bits (Bot API, Chat)."""
+
+MessageId = Annotated[int, Field(ge=0, le=2**53)]
+
+Seconds = Annotated[int, Field(ge=0, le=253_402_300_799)]
+"""Unix time, up to the year 9999."""
+
+
+class Wire(BaseModel):
+    """No coercion: a number in quotes is not a number."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+
+class User(Wire):
+    """https://core.telegram.org/bots/api#user."""
+
+    id: Id
+    is_bot: bool = False
+    first_name: str = ""
+    last_name: str | None = None
+    username: str | None = None
+
+
+class Chat(Wire):
+    """https://core.telegram.org/bots/api#chat."""
+
+    id: Id
+    type: str
+
+
+class Entity(Wire):
+    """https://core.telegram.org/bots/api#messageentity; offset and length in UTF-16 code units."""
+
+    type: str
+    offset: Annotated[int, Field(ge=0)]
+    length: Annotated[int, Field(ge=0)]
+    user: User | None = None
+
+
+class Media(Wire):
+    """What Document, Audio, Voice, Video and PhotoSize have in common."""
+
+    file_id: str
+    file_size: Annotated[int, Field(ge=0, le=2**53)] = 0
+    file_name: str | None = None
+    mime_type: str | None = None
+
+
+class Replied(Wire):
+    """The message replied to. A topic's first message replies to the topic's creation, which is no reply."""
+
+    message_id: MessageId
+    sender: Annotated[User | None, Field(alias="from")] = None
+    forum_topic_created: object = None
+
+
+def _first(values: object) -> object:
+    return cast("list[Any]", values)[:MOST_LISTED] if isinstance(values, list) else values
+
+
+def _last(values: object) -> object:
+    return cast("list[Any]", values)[-MOST_LISTED:] if isinstance(values, list) else values
+
+
+Entities = Annotated[list[Entity], FailFast(), BeforeValidator(_first)]
+PhotoSizes = Annotated[list[Media], FailFast(), BeforeValidator(_last)]  # the largest is the last
+
+
+class Message(Wire):
+    """https://core.telegram.org/bots/api#message."""
+
+    message_id: MessageId
+    chat: Chat
+    date: Seconds
+    edit_date: Seconds | None = None
+    media_group_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    migrate_to_chat_id: Id | None = None
+    migrate_from_chat_id: Id | None = None
+    sender: Annotated[User | None, Field(alias="from")] = None
+    sender_chat: Chat | None = None
+    message_thread_id: MessageId | None = None
+    is_topic_message: bool = False
+    reply_to_message: Replied | None = None
+    text: str | None = None
+    caption: str | None = None
+    entities: Entities = []
+    caption_entities: Entities = []
+    photo: PhotoSizes = []
+    document: Media | None = None
+    audio: Media | None = None
+    voice: Media | None = None
+    video: Media | None = None
+
+    @property
+    def topic_id(self) -> int | None:
+        """The forum topic; a thread id without the flag is just a chain of replies."""
+        return self.message_thread_id if self.is_topic_message else None
+
+
+class Pressed(Wire):
+    """The message whose button was pressed: a Message, or an InaccessibleMessage with little in it."""
+
+    message_id: MessageId
+    chat: Chat
+    message_thread_id: MessageId | None = None
+    is_topic_message: bool = False
+
+
+class CallbackQuery(Wire):
+    """https://core.telegram.org/bots/api#callbackquery."""
+
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+    sender: Annotated[User, Field(alias="from")]
+    message: Pressed | None = None
+    data: str | None = None
+
+
+class Update(Wire):
+    """https://core.telegram.org/bots/api#update."""
+
+    update_id: Annotated[int, Field(ge=0, le=2**53)]
+    message: Message | None = None
+    edited_message: Message | None = None
+    callback_query: CallbackQuery | None = None
+
+
+# Whom a message speaks to, and what is left of it without the bot's name. Pure, and raises for no entity.
+#
+# Whoever is in a group has to name the bot to be heard; that is no part of what they say to it. So the name
+# is cut off where it begins or ends a message, and `@bot yes` answers a card as `yes` does.
+
+_BEHIND_A_NAME = ",: \t\n"
+"""What parts a name from what is said: `Hub, what time is it?`"""
+
+
+def to_whom(text: str, entities: list[Entity], account: Account) -> tuple[str, bool]:
+    """The text without the bot's name behind its command and at its ends, and whether it calls the bot by
+    name or command. A text that is nothing but the name stays."""
+    first = next((e for e in entities if e.type == "bot_command" and e.offset == 0), None)
+    if first is not None:
+        said = _covered(text, first)
+        command, _, to = said.partition("@")
+        if to.casefold() in ("", account.username.casefold()):
+            return command + text[len(said) :], True
+    names = [entity for entity in entities if _is_name(text, entity, account)]
+    return (_without(text, names), True) if names else (text, False)
+
+
+def _is_name(text: str, entity: Entity, account: Account) -> bool:
+    if entity.type == "text_mention":
+        return entity.user is not None and entity.user.id == account.id
+    return entity.type == "mention" and _covered(text, entity).casefold() == f"@{account.username.casefold()}"
+
+
+def _without(text: str, names: list[Entity]) -> str:
+    """Entities count in UTF-16 code units."""
+    units = text.encode("utf-16-le")
+    start, end = 0, len(units)
+    for name in sorted(names, key=lambda entity: entity.offset):
+        if not _text(units[start : 2 * name.offset]).strip(_BEHIND_A_NAME):
+            start = max(start, 2 * (name.offset + name.length))
+    for name in sorted(names, key=lambda entity: -entity.offset):
+        if name.offset * 2 >= start and not _text(units[2 * (name.offset + name.length) : end]).strip():
+            end = 2 * name.offset
+    said = _text(units[start:end])
+    return (said.lstrip(_BEHIND_A_NAME) if start else said).strip() or text
+
+
+def _covered(text: str, entity: Entity) -> str:
+    return _text(text.encode("utf-16-le")[2 * entity.offset : 2 * (entity.offset + entity.length)])
+
+
+def _text(units: bytes) -> str:
+    return units.decode("utf-16-le", "replace")
+
+
+# What a message of Telegram's holds, as the hub's values: its files, its sender.
+
+DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
+"""Bot API, getFile: "bots can download files of up to 20MB in size"."""
+
+
+def attachments_of(message: Message) -> tuple[Attachment, ...]:
+    """Its files, the largest size of a photo."""
+    found: list[Attachment] = []
+    if message.photo:  # the sizes of one photo, the largest last
+        found.append(_attachment(message.photo[-1], "photo.jpg", "image/jpeg"))
+    for media, name, media_type in (
+        (message.document, "document", "application/octet-stream"),
+        (message.audio, "audio.mp3", "audio/mpeg"),
+        (message.voice, "voice.ogg", "audio/ogg"),
+        (message.video, "video.mp4", "video/mp4"),
+    ):
+        if media is not None:
+            found.append(_attachment(media, name, media_type))
+    return tuple(found)
+
+
+def _attachment(media: Media, name: str, media_type: str) -> Attachment:
+    return Attachment(
+        handle=clean(media.file_id),
+        name=clean(media.file_name or name),
+        media_type=clean(media.mime_type or media_type),
+        size_bytes=media.file_size,
+        limit_bytes=DOWNLOAD_LIMIT_BYTES,
+    )
+
+
+def sender_of(user: User) -> Sender:
+    """Who wrote or pressed."""
+    name = " ".join(part for part in (user.first_name, user.last_name) if part)
+    return Sender(str(user.id), clean(name or str(user.id)), clean(user.username) if user.username else None)
+
+
+def clean(text: str) -> str:
+    """Without NUL and lone surrogates, which not every database keeps; as long as before, in UTF-16 units,
+    unless it is too long to be taken."""
+    return mend_surrogates(as_taken(text)).replace("\0", "\ufffd")
+
 
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
 """What the hub asks Telegram for: no posts of channels, no reactions."""

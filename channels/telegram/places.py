@@ -3,8 +3,10 @@
 An address is `<chat id>`, or `<chat id>:<topic id>` in a forum; a ref is `<chat id>:<message id>`.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from channels.telegram.privacy import AS_NEW_BOTS, GroupRights
 from core.messages import Address, MessageRef
 
 
@@ -47,3 +49,33 @@ def spot_of(ref: MessageRef) -> Spot:
 def order_key_of(message_id: int) -> str:
     """Sorts as text like message ids do as numbers within a chat."""
     return f"{message_id:020d}"
+
+
+# The bot's own account, as Telegram names it.
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The bot as Telegram knows it."""
+
+    id: int
+    username: str
+    group_rights: GroupRights = AS_NEW_BOTS
+
+
+# How long to wait for Telegram.
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long to wait for Telegram. `poll_read_s` is longer than a poll lasts: a poll's connection that
+    went silent is given up after it. `taken_within_s`: so long after a request was made Telegram may still
+    take it (connecting and reading); `probe_pace_s`: between two requests that look for a message, as between
+    two messages to one chat."""
+
+    poll_s: int = 30
+    poll_read_s: float = 45.0
+    read_s: float = 20.0
+    connect_s: float = 10.0
+    taken_within_s: float = 30.0
+    probe_pace_s: float = 1.0

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from core.clock import SECOND_US
-from core.consent import card_texts, edit_texts
+from core.consent import card_texts
 from core.consent.forms import filled_in
+from core.ids import Ids
 from core.messages import Block, Choice, Code, EditForm, Message, Plain, plain
-from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies
+from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies, VoteRule
+from core.store.rows import CallRow
 
 DETAIL_LIMIT_CHARS = 2_000
 """Of longer details the middle is left out: the card must fit one message of every platform with its
@@ -56,7 +58,7 @@ def fitting(calls: Sequence[AskedCall]) -> int:
 def form_message(prompt: Prompt, form: EditForm) -> Message:
     """Asks for a call's arguments, where no form can be shown."""
     return Message(
-        blocks=(Plain(edit_texts.FILL_IN), Code(filled_in(form.fields))),
+        blocks=(Plain(card_texts.FILL_IN), Code(filled_in(form.fields))),
         prompt_id=prompt.id,
         first_choice=form.choice,
     )
@@ -134,7 +136,7 @@ def _body(prompt: Prompt) -> tuple[Block, ...]:
 def _in_plain_sight(pattern: str | None) -> str | None:
     if pattern is None or len(pattern) > DETAIL_LIMIT_CHARS // 10:
         return pattern and card_texts.EXACTLY_THIS
-    from core.safety.plain_sight import in_plain_sight  # most turns ask nobody
+    from core.safety.confusables import in_plain_sight  # most turns ask nobody
 
     return in_plain_sight(pattern)
 
@@ -154,3 +156,43 @@ def _call(place: int, call: AskedCall) -> tuple[Block, ...]:
 
 def _heading(place: int, call: AskedCall) -> str:
     return card_texts.joint_heading(place, call.tool, call.reason)
+
+
+# Prompts that need no judgement to be worded.
+
+UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400
+REMINDED_BEFORE_S = 3_600
+"""People are reminded so long before a prompt expires; of a short-lived one when a quarter of its time is
+left."""
+
+
+def reminded_at(created_at: int, expires_at: int) -> int:
+    """When people are reminded of a prompt; microseconds UTC."""
+    return expires_at - min(REMINDED_BEFORE_S * SECOND_US, (expires_at - created_at) // 4)
+
+
+def unknown_outcome_prompt(
+    call: CallRow, detail: str, thread_id: str, requester_id: str, now: int, ids: Ids
+) -> Prompt:
+    """Asks what became of a call whose outcome was not recorded. The requester or an owner answers.
+
+    `detail`: its arguments as the card shows them on which somebody agrees to it.
+    """
+    expires_at = now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US
+    return Prompt(
+        id=ids.prompt_id(),
+        kind=PromptKind.UNKNOWN_OUTCOME,
+        thread_id=thread_id,
+        turn_id=call.turn_id,
+        call_id=call.call_id,
+        requester_id=requester_id,
+        title=card_texts.unknown_title(call.tool),
+        detail=detail,
+        offer=Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
+        rule=VoteRule(),
+        binding=call.binding or "",
+        created_at=now,
+        expires_at=expires_at,
+        remind_at=reminded_at(now, expires_at),
+        tool=call.tool,
+    )

@@ -21,12 +21,17 @@ A dangerous tool that takes a `method` is dangerous with another method than GET
 arguments raise its requirement: one that may carry credentials.
 """
 
+import hashlib
+import hmac
+import json
 import re
-from typing import assert_never
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from core.approvals import Preset
-from core.consent.access import Access
 from core.consent.facts import (
+    Access,
     Allow,
     Ask,
     Autonomous,
@@ -39,10 +44,81 @@ from core.consent.facts import (
     Policy,
     ToolFacts,
 )
-from core.consent.grants import Wanted, covered, granted, holds, needs_of
-from core.prompts import ToolSetting
-from core.tool import Requirement, Risk
+from core.prompts import Grant, GrantScope, ToolSetting
+from core.tool import Need, Requirement, Risk
 from core.users import Principal, Role
+
+# Whether something a person agreed to once and for all covers a call.
+#
+# Patterns: a tool that rates its arguments names what each call needs (see `core.tool.Risk`), and a grant's
+# pattern is one of - the same text: covers what is named exactly so; - the name of a row, where the need
+# has one: covers all of that row; - `git *`: covers `git` and every name that begins with `git` and a
+# space; - `*`: covers every call of the tool, also those without a name; - None: the whole tool, where
+# arguments carry no risk; it never covers a call of a tool that rates them. A call with several needs is
+# covered where each of them is. A need marked `exactly` is covered by its own name alone, and by no
+# pattern.
+
+ANY = "*"
+_ANYTHING_AFTER = " *"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call, as grants see it. `rated`: its tool rates arguments; `needs`: what it is called then, () for
+    what has no name."""
+
+    tool: str
+    rated: bool
+    needs: tuple[Need, ...]
+    user_id: str
+    thread_id: str
+
+
+def granted(grants: Iterable[Grant], wanted: Wanted, now: int) -> bool:
+    """Whether the grants together cover the call at `now` (microseconds UTC)."""
+    patterns = [grant.pattern for grant in grants if holds(grant, wanted, now)]
+    return bool(patterns) and covered(patterns, wanted.needs, rated=wanted.rated)
+
+
+def holds(grant: Grant, wanted: Wanted, now: int) -> bool:
+    """Whether a grant speaks of the call at all: same person, same tool, in scope, not expired."""
+    return (
+        grant.tool == wanted.tool
+        and grant.user_id == wanted.user_id
+        and (grant.scope is GrantScope.USER or grant.thread_id == wanted.thread_id)
+        and (grant.expires_at is None or now < grant.expires_at)
+    )
+
+
+def covered(patterns: Sequence[str | None], needs: Sequence[Need], *, rated: bool) -> bool:
+    """Whether each need is covered by one of the patterns; see the module's text."""
+    if not rated:
+        return None in patterns
+    if not needs:
+        return ANY in patterns
+    return all(any(pattern_fits(pattern, need) for pattern in patterns) for need in needs)
+
+
+def needs_of(risk: Risk | None) -> tuple[Need, ...]:
+    """What a call's grants must cover."""
+    if risk is None:
+        return ()
+    return risk.needs or (() if risk.pattern is None else (Need(risk.pattern),))
+
+
+def pattern_fits(pattern: str | None, need: Need) -> bool:
+    """Whether a grant's pattern covers the need of a call whose arguments carry risk."""
+    if pattern is None:
+        return False
+    if need.exactly:
+        return pattern == need.name
+    if pattern in (ANY, need.name, need.row):
+        return True
+    if pattern.endswith(_ANYTHING_AFTER):
+        beginning = pattern[: -len(_ANYTHING_AFTER)]
+        return need.name == beginning or need.name.startswith(f"{beginning} ")
+    return False
+
 
 _ORDER = {Requirement.NEVER: 0, Requirement.ASK: 1, Requirement.ALWAYS_ASK: 2}
 _NOT_IN_A_WORD = re.compile(r"[^a-z0-9]+")
@@ -230,3 +306,46 @@ def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous, principal: Princi
         wanted = _wanted(call, tool, principal)
         patterns += [grant.pattern or "" for grant in call.grants if holds(grant, wanted, call.now)]
     return covered(patterns, needs, rated=True)
+
+
+# What a person agreed to, as one keyed hash: any change of it voids the agreement.
+
+_PURPOSE = "hubbub call binding 1"
+"""Keeps these hashes apart from all others made with the same key."""
+
+
+def binding_hash(
+    key: bytes,
+    *,
+    tool: str,
+    version: int,
+    arguments: Mapping[str, Any],
+    principal: str,
+    thread_id: str,
+    working_dir: str,
+    file_digests: Mapping[str, str] | None = None,
+) -> str:
+    """HMAC-SHA256, 64 hexadecimal digits, over the canonical JSON of everything given.
+
+    Keyed, because arguments may be secret and short: without the key the hash tells nothing about them.
+    `arguments` are the final, validated ones (plain JSON values; the order of keys is irrelevant).
+    `principal`: the user id the call is made for. `file_digests`: path to digest of each file the call
+    will change. Raises TypeError or ValueError on what JSON can't say.
+    """
+    said = {
+        "purpose": _PURPOSE,
+        "tool": tool,
+        "version": version,
+        "arguments": dict(arguments),
+        "principal": principal,
+        "thread": thread_id,
+        "dir": working_dir,
+        "files": dict(file_digests or {}),
+    }
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hmac.new(key, text.encode("ascii"), hashlib.sha256).hexdigest()
+
+
+def same_binding(one: str, other: str) -> bool:
+    """Whether two hashes are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(one.encode(), other.encode())

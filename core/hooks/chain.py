@@ -4,14 +4,80 @@ speaks for."""
 import asyncio
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from typing import Any, assert_never, cast
 
-from core.hooks.values import STRUCK_OUT, Change, Hook, HookEvent, Point, Reject, Reply
 from core.off_loop import off_loop
+from core.prompts import Wrote
 from core.safety.leaks import LeakDetector
+from core.tool import Arguments, Tool
+from core.users import Principal
+
+# What a hook is told, and what it may say to that. This is what code outside the hub is written against.
+#
+# A hook is an `async def` that takes a `HookEvent` and returns None (nothing stands against it), a `Change`
+# or a `Reject`. What looks like a credential is struck out of what it is told, and so is every argument
+# that a tool keeps from being shown.
+
+STRUCK_OUT = "[REDACTED]"
+
+
+class Point(StrEnum):
+    """Where hooks are asked.
+
+    BEFORE_INBOUND: a person's message, before a turn takes it; also words that answer a question.
+    BEFORE_TOOL_CALL: a call that a model asks
+    for, before anybody is asked for consent. TRANSFORM_RESPONSE: what a model says, before it is kept.
+    BEFORE_OUTBOUND: anything that goes out to a channel. SESSION_START, SESSION_END: somebody writes after a
+    long silence, or for the first time; has been silent for long. These two are told, and nothing can be
+    said to them.
+    """
+
+    BEFORE_INBOUND = "before_inbound"
+    BEFORE_TOOL_CALL = "before_tool_call"
+    TRANSFORM_RESPONSE = "transform_response"
+    BEFORE_OUTBOUND = "before_outbound"
+    SESSION_START = "session_start"
+    SESSION_END = "session_end"
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvent:
+    """`text`: of a message; `tool` and `arguments`: of a call. `user_id`: whom it is about; what goes out
+    is for an `address` of a `channel`. What is not known at a point is None."""
+
+    point: Point
+    text: str = ""
+    tool: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    user_id: str | None = None
+    thread_id: str | None = None
+    channel: str | None = None
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Go on with this instead: a whole `text`, or `arguments` that take the place of those of the same
+    names; the others stay as they are."""
+
+    text: str | None = None
+    arguments: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """It goes no further. `reason` is told to whoever it was for."""
+
+    reason: str
+
+
+Reply = Change | Reject | None
+Hook = Callable[[HookEvent], Awaitable[Reply]]
+
 
 TEXT_LIMIT_CHARS = 100_000
 REASON_LIMIT_CHARS = 500
@@ -174,3 +240,66 @@ def _patched(
 def _chars(event: HookEvent) -> int:
     """How long the event is, as JSON."""
     return len(event.text) + len(json.dumps(event.arguments, default=str))
+
+
+# The hooks of single points, as those who have to ask them see them.
+
+HELD_BACK = "I may not send what I was going to say here: {reason}"
+
+
+class CallHooks:
+    """Implements core.tools.pipeline.CallHook."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    async def judge(
+        self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
+    ) -> Mapping[str, Any] | str:
+        """See CallHook."""
+        event = HookEvent(
+            Point.BEFORE_TOOL_CALL,
+            tool=tool.name,
+            arguments=dict(arguments),
+            user_id=principal.user_id,
+            thread_id=thread_id,
+        )
+        match await self._chain.judge(event, tool.sensitive):
+            case Passed(changed):
+                return changed.arguments or {}
+            case Rejected(hook, reason):
+                return f"the hook {hook} stands against it: {reason}"
+
+
+class AnswerHooks:
+    """Implements core.runs.services.AnswerHook: words that answer a question are like messages."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    async def heard(self, text: str, user_id: str, thread_id: str, channel: str) -> Wrote | str:
+        """See AnswerHook."""
+        event = HookEvent(
+            Point.BEFORE_INBOUND, text=text, user_id=user_id, thread_id=thread_id, channel=channel
+        )
+        match await self._chain.judge(event):
+            case Passed(changed):
+                return Wrote(changed.text)
+            case Rejected(_, reason):
+                return reason
+
+
+class ReplyHooks:
+    """Implements core.runs.services.ReplyHook."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    async def transformed(self, text: str, user_id: str | None, thread_id: str | None) -> str:
+        """See ReplyHook."""
+        event = HookEvent(Point.TRANSFORM_RESPONSE, text=text, user_id=user_id, thread_id=thread_id)
+        match await self._chain.judge(event):
+            case Passed(changed):
+                return changed.text
+            case Rejected(_, reason):
+                return HELD_BACK.format(reason=reason)

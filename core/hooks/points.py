@@ -1,70 +1,350 @@
-"""The hooks of single points, as those who have to ask them see them."""
+"""People's messages, asked about between the moment they are taken and the moment a turn takes them.
 
-from collections.abc import Mapping
-from typing import Any
+A message is kept and acknowledged as ever, and then waits in the store until hooks have spoken; over a
+restart, too. Credentials were taken out of it before, and commands are no input, so that no hook is shown
+any. Words that answer a question are asked about when the turn that asked goes on, see points.AnswerHooks.
+"""
 
-from core.hooks.chain import Chain, Passed, Rejected
-from core.hooks.values import HookEvent, Point
-from core.prompts import Wrote
-from core.tool import Arguments, Tool
-from core.users import Principal
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
-HELD_BACK = "I may not send what I was going to say here: {reason}"
+from yarl import URL
+
+from core.clock import SECOND_US, Clock
+from core.errors import HubError, MessageRejected, StoreUnavailable, ToolFailed
+from core.hooks.chain import Chain, Change, HookEvent, Passed, Point, Reject, Rejected, Reply
+from core.ids import Ids
+from core.inbound.judge import ALBUM_WAIT_US
+from core.messages import Markdown, Message, Plain, plain
+from core.ports import OutboxListener, OutboxRow
+from core.store.facets import HeldInput
+from core.store.port import Store
+from core.tools.web import WebAnswer, WebRequest
+
+MOST_AT_ONCE = 32
+AGAIN_S = 5.0
+REFUSED = "I did not take your message: {reason}"
+
+logger = logging.getLogger(__name__)
 
 
-class CallHooks:
-    """Implements core.tools.intents.CallHook."""
+class Starts(Protocol):
+    """See core.runs.albums.AlbumGathering.expect."""
 
-    def __init__(self, chain: Chain) -> None:
+    def expect(self, thread_id: str, due_us: int) -> None:
+        """Start what waits in the thread then."""
+        ...
+
+
+class InboundHooks:
+    """Asks about what waits, and lets it go on."""
+
+    def __init__(
+        self, chain: Chain, store: Store, starts: Starts, listener: OutboxListener, clock: Clock
+    ) -> None:
         self._chain = chain
+        self._store = store
+        self._starts = starts
+        self._listener = listener
+        self._clock = clock
+        self._some = asyncio.Event()
 
-    async def judge(
-        self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
-    ) -> Mapping[str, Any] | str:
-        """See CallHook."""
+    def wake(self) -> None:
+        """A message waits. Never blocks and never fails."""
+        self._some.set()
+
+    async def run(self) -> None:
+        """Until cancelled; begins with what waited when the hub ended."""
+        while True:
+            self._some.clear()
+            try:
+                held = await self._store.held_inputs(MOST_AT_ONCE)
+                well = await self._all(held)
+            except StoreUnavailable:  # said by the store already; what waits goes on waiting
+                well = False
+                held = ()
+            if not well:
+                await self._clock.sleep(AGAIN_S)
+            elif not held:
+                await self._some.wait()
+
+    async def _all(self, held: Sequence[HeldInput]) -> bool:
+        async with asyncio.TaskGroup() as group:
+            asked = [
+                group.create_task(self._asked(one), name=f"hooks about message {one.id}") for one in held
+            ]
+        return all(task.result() for task in asked)
+
+    async def _asked(self, held: HeldInput) -> bool:
+        try:
+            await self._ask(held)
+        except StoreUnavailable:
+            return False
+        except Exception:  # a defect met by one message: the others go on
+            logger.exception("hooks could not be asked about message %d", held.id)
+            return False
+        return True
+
+    async def _ask(self, held: HeldInput) -> None:
         event = HookEvent(
-            Point.BEFORE_TOOL_CALL,
-            tool=tool.name,
-            arguments=dict(arguments),
-            user_id=principal.user_id,
-            thread_id=thread_id,
+            Point.BEFORE_INBOUND,
+            text=held.text,
+            user_id=held.user_id,
+            thread_id=held.thread_id,
+            channel=held.channel,
         )
-        match await self._chain.judge(event, tool.sensitive):
-            case Passed(changed):
-                return changed.arguments or {}
+        match await self._chain.judge(event):
+            case Passed(told):
+                due_us = await self._store.release_input(held, told.text, album_wait_us=ALBUM_WAIT_US)
+                if due_us is not None:
+                    self._starts.expect(held.thread_id, due_us)
             case Rejected(hook, reason):
-                return f"the hook {hook} stands against it: {reason}"
+                logger.info("message %d goes no further: hook %s", held.id, hook)
+                outcome = f"refused: by the hook {hook}"
+                told_row = await self._store.refuse_input(held, outcome, plain(REFUSED.format(reason=reason)))
+                self._listener.outbox_ready(told_row)
 
 
-class AnswerHooks:
-    """Implements core.agent.services.AnswerHook: words that answer a question are like messages."""
+# What goes out, asked about before its first request: answers, notices, cards, what the hub says itself.
+#
+# What becomes of a message is kept before it is sent, so that it is asked about once however often it is
+# tried.
 
-    def __init__(self, chain: Chain) -> None:
+
+class OutboundHooks:
+    """Implements core.ports.OutboundGate."""
+
+    def __init__(self, chain: Chain, store: Store) -> None:
         self._chain = chain
+        self._store = store
 
-    async def heard(self, text: str, user_id: str, thread_id: str, channel: str) -> Wrote | str:
-        """See AnswerHook."""
-        event = HookEvent(
-            Point.BEFORE_INBOUND, text=text, user_id=user_id, thread_id=thread_id, channel=channel
-        )
+    async def released(self, row: OutboxRow) -> Message:
+        """See OutboundGate."""
+        if not row.message.blocks:
+            return row.message  # it takes something away, or carries files alone
+        kept = await self._store.outbound_judged(row.id)
+        if kept is not None:
+            return kept
+        text = "\n\n".join(block.text for block in row.message.blocks)
+        event = HookEvent(Point.BEFORE_OUTBOUND, text=text, channel=row.channel, address=row.address)
         match await self._chain.judge(event):
-            case Passed(changed):
-                return Wrote(changed.text)
-            case Rejected(_, reason):
-                return reason
+            case Rejected(hook, reason):
+                raise MessageRejected(f"the hook {hook} stands against it: {reason}")
+            case Passed(told, changed):
+                message = _saying(row.message, told.text) if changed else row.message
+        await self._store.judge_outbound(row.id, message)
+        return message
 
 
-class ReplyHooks:
-    """Implements core.agent.services.ReplyHook."""
+def _saying(message: Message, text: str) -> Message:
+    """Cards say what people agree to: they are sent as they are, or not at all."""
+    if message.prompt_id is not None or message.choices:
+        raise MessageRejected("a hook changed a card, which may only be sent as it is or not at all")
+    plain = all(isinstance(block, Plain) for block in message.blocks)
+    return replace(message, blocks=((Plain if plain else Markdown)(text),))
 
-    def __init__(self, chain: Chain) -> None:
-        self._chain = chain
 
-    async def transformed(self, text: str, user_id: str | None, thread_id: str | None) -> str:
-        """See ReplyHook."""
-        event = HookEvent(Point.TRANSFORM_RESPONSE, text=text, user_id=user_id, thread_id=thread_id)
-        match await self._chain.judge(event):
-            case Passed(changed):
-                return changed.text
-            case Rejected(_, reason):
-                return HELD_BACK.format(reason=reason)
+# Tells hooks that somebody's session began or ended.
+
+LOOK_EVERY_S = 30.0
+
+
+class SessionHooks:
+    """Looks now and then; a session ends after `idle_s` without a word of its person."""
+
+    def __init__(
+        self, begin: Chain | None, end: Chain | None, store: Store, clock: Clock, idle_s: float
+    ) -> None:
+        self._begin = begin
+        self._end = end
+        self._store = store
+        self._clock = clock
+        self._idle_us = int(idle_s * SECOND_US)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                await self.look()
+            except StoreUnavailable as error:
+                logger.info("sessions are looked at later: %s", error)
+            await self._clock.sleep(LOOK_EVERY_S)
+
+    async def look(self) -> None:
+        """Tell what changed since the last look. Nothing can be said to it."""
+        for change in await self._store.session_changes(self._idle_us):
+            chain = self._begin if change.began else self._end
+            point = Point.SESSION_START if change.began else Point.SESSION_END
+            if chain is not None:
+                await chain.judge(HookEvent(point, user_id=change.user_id))
+
+
+# Hooks that are asked over the web, by requests that whoever gets them can prove to be ours.
+#
+# Signed as the document "Standard Webhooks" says (https://www.standardwebhooks.com): `webhook-id`,
+# `webhook-timestamp` (seconds) and `webhook-signature`, which is `v1,` and, in base64, the HMAC-SHA256 of
+# `id.timestamp.body` under the secret. No redirect is followed, and only addresses are asked that tools may
+# reach.
+#
+# One that does not wait is told where something happens, and how much of it, never what; its answer changes
+# nothing. One that waits is shown what a hook is shown, and answers with nothing (go on), or with JSON:
+# `{"reject": "reason"}`, `{"text": "…"}`, `{"arguments": {…}}`.
+
+IN_FLIGHT = 32
+"""So many are told at a time; further ones are not told, which is logged."""
+TELL_TIMEOUT_S = 2.0
+_SECRET_PREFIX = "whsec_"  # noqa: S105 - what marks a secret written in base64
+
+
+class Fetches(Protocol):
+    """See core.tools.web_client.WebClient."""
+
+    async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
+        """The answer. Raises ToolError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Who is asked. `secret`: as text, or in base64 after `whsec_`."""
+
+    name: str
+    url: URL
+    secret: str
+    timeout_s: float
+
+
+class WebhookSender:
+    """Signs requests and sends them."""
+
+    def __init__(self, client: Fetches, clock: Clock, ids: Ids) -> None:
+        self._client = client
+        self._clock = clock
+        self._ids = ids
+
+    async def send(self, target: Target, page: Mapping[str, Any]) -> bytes:
+        """The body of a good answer. Raises ToolError, among them ToolFailed for any other answer."""
+        body = json.dumps(page, ensure_ascii=False).encode("utf-8", "replace")
+        sent_id, at = self._ids.row_id(), str(self._clock.now() // SECOND_US)
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": sent_id,
+            "webhook-timestamp": at,
+            "webhook-signature": f"v1,{signature(target.secret, sent_id, at, body)}",
+        }
+        answer = await self._client.fetch(WebRequest("POST", target.url, headers, body), target.timeout_s)
+        if not 200 <= answer.status < 300:
+            raise ToolFailed(f"{target.url.host} answered {answer.status}.")
+        return answer.body
+
+
+class AskingWebhook:
+    """A hook whose answer is waited for."""
+
+    def __init__(self, sender: WebhookSender, target: Target) -> None:
+        self._sender = sender
+        self._target = target
+
+    async def __call__(self, event: HookEvent) -> Reply:
+        """See core.hooks.chain. Raises ToolError, and ValueError for an answer that means nothing."""
+        return _reply(await self._sender.send(self._target, _whole(event)))
+
+
+class TellingWebhooks:
+    """Webhooks that are told and not waited for; `run` carries that out beside everything else."""
+
+    def __init__(self, sender: WebhookSender) -> None:
+        self._sender = sender
+        self._waiting: asyncio.Queue[tuple[Target, Mapping[str, Any]]] = asyncio.Queue(IN_FLIGHT)
+
+    def tell(self, target: Target, event: HookEvent) -> None:
+        """Never blocks and never fails."""
+        try:
+            self._waiting.put_nowait((target, _outline(event)))
+        except asyncio.QueueFull:
+            logger.warning("hook %s is not told: %d others are under way", target.name, IN_FLIGHT)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(IN_FLIGHT // 4):
+                group.create_task(self._work(), name=f"hooks told {number}")
+
+    async def _work(self) -> None:
+        while True:
+            target, page = await self._waiting.get()
+            try:
+                await self._sender.send(target, page)
+            except HubError as error:
+                logger.warning("hook %s was not told: %s", target.name, error)
+            except Exception:  # a defect met by one request: the others go out
+                logger.exception("hook %s could not be told", target.name)
+
+
+class ToldWebhook:
+    """A hook that is told."""
+
+    def __init__(self, telling: TellingWebhooks, target: Target) -> None:
+        self._telling = telling
+        self._target = target
+
+    async def __call__(self, event: HookEvent) -> Reply:
+        """See core.hooks.chain: nothing stands against it."""
+        self._telling.tell(self._target, event)
+        return None
+
+
+def signature(secret: str, sent_id: str, at: str, body: bytes) -> str:
+    """In base64."""
+    key = secret.encode()
+    if secret.startswith(_SECRET_PREFIX):
+        key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX))
+    signed = b".".join((sent_id.encode(), at.encode(), body))
+    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def _whole(event: HookEvent) -> Mapping[str, Any]:
+    return {
+        "point": event.point.value,
+        "text": event.text,
+        "tool": event.tool,
+        "arguments": None if event.arguments is None else dict(event.arguments),
+        "user_id": event.user_id,
+        "thread_id": event.thread_id,
+        "channel": event.channel,
+        "address": event.address,
+    }
+
+
+def _outline(event: HookEvent) -> Mapping[str, Any]:
+    return {
+        "point": event.point.value,
+        "text_chars": len(event.text),
+        "tool": event.tool,
+        "arguments": None if event.arguments is None else len(event.arguments),
+        "channel": event.channel,
+    }
+
+
+def _reply(body: bytes) -> Reply:
+    if not body.strip():
+        return None
+    page: Any = json.loads(body)
+    match page:
+        case {"reject": str(reason)}:
+            return Reject(reason[:500])
+        case {"text": str(text)}:
+            return Change(text=text)
+        case {"arguments": dict()}:
+            return Change(arguments=cast("dict[str, Any]", page["arguments"]))
+        case {} if not page:
+            return None
+        case _:
+            raise ValueError("the answer is none that a hook may give")

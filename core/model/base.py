@@ -1,9 +1,13 @@
 """The port to language models: one request, one stream of deltas that ends with the whole reply."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+import logging
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar, cast
 
+from core.clock import Clock
+from core.errors import ModelAuthRejected, ModelError, ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.transcript import Origin, Said
 
 
@@ -86,3 +90,188 @@ class Model(Protocol):
         ModelReplyInvalid; it is never a short success.
         """
         ...
+
+
+# Leaving a stream in the middle without leaving its connection open.
+
+T = TypeVar("T")
+
+
+class closing(Generic[T]):
+    """Close the stream when the block is left, however that happens.
+
+    A generator that is merely dropped goes on holding its connection until the garbage collector finds it.
+    Not contextlib's `aclosing`: not every stream is a generator.
+    """
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: AsyncIterator[T]) -> None:
+        self._stream = stream
+
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return self._stream
+
+    async def __aexit__(self, *_: object) -> None:
+        stream: object = self._stream
+        if isinstance(stream, AsyncGenerator):
+            await cast("AsyncGenerator[T, Any]", stream).aclose()
+
+
+# Several models as one: the first that can answer does.
+
+log = logging.getLogger(__name__)
+
+
+class FailoverModel:
+    """Asks the models in order until one begins to answer.
+
+    The next is asked after ModelUnavailable, ModelAuthRejected and ModelRejected, and only before the first
+    delta. ContextOverflow and ModelReplyInvalid surface at once: the caller shortens or asks again.
+    """
+
+    def __init__(self, name: str, models: Sequence[Model]) -> None:
+        """`models` in order of preference, at least one."""
+        if not models:
+            raise ValueError("a list of models needs at least one")
+        self._name = name
+        self._models = tuple(models)
+
+    @property
+    def name(self) -> str:
+        """The list's name; a reply's origin tells which model answered."""
+        return self._name
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model.reply. If every model fails: the only one's error, or one that sums all up."""
+        failures: list[ModelError] = []
+        for number, model in enumerate(self._models, start=1):
+            shown, reply = False, None
+            try:
+                async with closing(model.reply(request)) as stream:
+                    async for piece in stream:
+                        if isinstance(piece, ModelReply):
+                            reply = piece
+                        else:
+                            shown = True
+                            yield piece
+            except (ModelUnavailable, ModelAuthRejected, ModelRejected) as error:
+                if shown:
+                    raise
+                log.warning("model %s failed (%d of %d): %s", model.name, number, len(self._models), error)
+                failures.append(error)
+            else:
+                if reply is not None:
+                    yield reply
+                return
+        raise _summed_up(failures)
+
+
+def _summed_up(failures: Sequence[ModelError]) -> ModelError:
+    """Worth another try later if it was for any of them; otherwise of the kind of the first failure."""
+    if len(failures) == 1:
+        return failures[0]
+    what = f"all {len(failures)} models failed: {'; '.join(str(failure) for failure in failures)}"
+    transient = [failure for failure in failures if isinstance(failure, ModelUnavailable)]
+    if transient:
+        waits_s = [failure.retry_after_s for failure in transient if failure.retry_after_s is not None]
+        return ModelUnavailable(what, min(waits_s) if len(waits_s) == len(transient) else None)
+    return type(failures[0])(what)
+
+
+# What replies of a model cost, by its configured prices.
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens, which is micro-USD for a token."""
+
+    input_usd: float
+    output_usd: float
+
+
+class PricedModel:
+    """Implements Model: the same model, its replies with what they cost."""
+
+    def __init__(self, model: Model, price: Price) -> None:
+        self._model = model
+        self._price = price
+
+    @property
+    def name(self) -> str:
+        """See Model."""
+        return self._model.name
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model."""
+        async with closing(self._model.reply(request)) as pieces:
+            async for piece in pieces:
+                yield self._priced(piece) if isinstance(piece, ModelReply) else piece
+
+    def _priced(self, reply: ModelReply) -> ModelReply:
+        usage, price = reply.usage, self._price
+        cost = usage.input_tokens * price.input_usd + usage.output_tokens * price.output_usd
+        return replace(reply, usage=replace(usage, cost_micro_usd=round(cost)))
+
+
+# Trying a model again while trying again can help and nobody has seen anything yet.
+
+RETRIES = 3
+FIRST_WAIT_S = 1.0
+JITTER = 0.25
+LONGEST_WAIT_S = 60.0
+"""A provider that asks for more is not waited for: the error surfaces, with its wish, and another may try."""
+
+
+class RetryingModel:
+    """Repeats a call that failed in passing: unavailable, or a reply that broke off.
+
+    Waits 1, 2, 4 s (each ± 25 %), or as long as the provider asked for if that is longer. Only until the
+    first delta: after it the error surfaces, since only the caller knows whether a person has read the
+    beginning and whether it can be replaced.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        clock: Clock,
+        *,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._model = model
+        self._clock = clock
+        self._uniform = uniform
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return self._model.name
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
+        """See Model.reply."""
+        attempt = 0
+        while True:
+            shown, reply = False, None
+            try:
+                async with closing(self._model.reply(request)) as stream:
+                    async for piece in stream:
+                        if isinstance(piece, ModelReply):
+                            reply = piece
+                        else:
+                            shown = True
+                            yield piece
+            except (ModelUnavailable, ModelReplyInvalid) as error:
+                wait_s = self._wait_s(error, attempt)
+                if shown or attempt >= RETRIES or wait_s > LONGEST_WAIT_S:
+                    raise
+                attempt += 1
+                log.info("retry %d of %d in %.1f s: %s", attempt, RETRIES, wait_s, error)
+            else:
+                if reply is not None:
+                    yield reply
+                return
+            await self._clock.sleep(wait_s)
+
+    def _wait_s(self, error: ModelUnavailable | ModelReplyInvalid, attempt: int) -> float:
+        wished_s = error.retry_after_s if isinstance(error, ModelUnavailable) else None
+        return max(FIRST_WAIT_S * 2**attempt * self._uniform(1 - JITTER, 1 + JITTER), wished_s or 0.0)

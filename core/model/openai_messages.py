@@ -4,21 +4,69 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, assert_never
+from dataclasses import dataclass, replace
+from typing import Any, Literal, assert_never
 
-from core.model.phrasing import note_text, operator_text, result_text, summary_text, user_text
-from core.model.reading import as_array, as_text, is_object
+from core.model.base import ModelRequest, ToolSpec
+from core.model.lenient_json import as_array, as_text, is_object
+from core.model.provider_errors import ProviderError
+from core.names import quoted
 from core.transcript import (
     AssistantSaid,
     Note,
     OperatorSaid,
     Origin,
+    ResultStatus,
     Said,
     Summary,
     ToolCalled,
     ToolResult,
     UserSaid,
 )
+
+# How journal entries read to any model: the words around what people, tools and the hub said.
+
+NO_OUTCOME = "No recorded outcome: it is not known whether this call was run."
+
+_STATUS_WORDS = {
+    ResultStatus.ERROR: "Error",
+    ResultStatus.DENIED: "Denied, the call was not run",
+    ResultStatus.CANCELLED: "Cancelled, the call did not finish",
+    ResultStatus.SKIPPED: "Skipped, the call was not run",
+    ResultStatus.UNKNOWN: "Outcome unknown, the call may or may not have taken effect",
+}
+
+
+def user_text(said: UserSaid) -> str:
+    """A person's words, with the speaker's name on one line before them where several speak."""
+    text = said.text or "(a message without text)"
+    return f"{quoted(said.sender)}: {text}" if said.sender else text
+
+
+def note_text(note: Note) -> str:
+    """A note of the hub inside the conversation, told apart from what people wrote."""
+    return f"[Note from the hub, not from a person: {note.text}]"
+
+
+def operator_text(said: OperatorSaid) -> str:
+    """What a person told the others in the model's place: it is said, and the model did not say it."""
+    return f"[Note from the hub: {quoted(said.by)} answered here in your place: {said.text}]"
+
+
+def summary_text(summary: Summary) -> str:
+    """What stands for the older part of the conversation."""
+    return f"[Summary of the conversation so far, made by the hub]\n{summary.text}"
+
+
+def result_text(result: ToolResult | None) -> str:
+    """A call's outcome. Only `ok` stands bare; None, a call whose outcome is missing, is said to be so."""
+    if result is None:
+        return NO_OUTCOME
+    if result.status is ResultStatus.OK:
+        return result.text or "(no output)"
+    words = _STATUS_WORDS[result.status]
+    return f"{words}: {result.text}" if result.text else f"{words}."
+
 
 Json = dict[str, Any]
 Kept = Callable[[Origin | None], Mapping[str, Any]]
@@ -147,3 +195,62 @@ def _arguments(arguments: str) -> str:
     if is_object(arguments):
         return arguments
     return json.dumps({"unreadable_arguments": arguments}, ensure_ascii=False)
+
+
+# The parts of OpenAI-compatible chat completion requests, as strict providers accept them (API reference,
+# Chat). What the providers take differs; see Dialect.
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Which optional parts of the API a provider takes; learned from its refusals."""
+
+    include_usage: bool = True
+    output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+    replay: bool = True
+    user_after_tool: bool = True
+
+    def after(self, error: ProviderError) -> "Dialect | None":
+        """The dialect without the part this error objects to; None if it is about something else."""
+        if error.status not in (400, 422):
+            return None
+        if self.include_usage and error.names("stream_options", "include_usage"):
+            return replace(self, include_usage=False)
+        if self.output_limit == "max_tokens" and error.names("max_completion_tokens"):
+            return replace(self, output_limit="max_completion_tokens")
+        if self.temperature and error.param == "temperature" and "unsupported" in " ".join(error.codes):
+            return replace(self, temperature=False)
+        if self.replay and error.names("reasoning_content", "extra_content"):
+            return replace(self, replay=False)
+        if self.user_after_tool and "after role 'tool'" in error.message:
+            return replace(self, user_after_tool=False)
+        return None
+
+
+def options(request: ModelRequest, dialect: Dialect, *, model: str, stream: bool) -> Json:
+    """The JSON object of a request but for its messages and tools."""
+    body: Json = {"model": model, dialect.output_limit: request.max_output_tokens}
+    if request.temperature is not None and dialect.temperature:
+        body["temperature"] = request.temperature
+    if stream:
+        body["stream"] = True
+        if dialect.include_usage:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def tool_object(tool: ToolSpec) -> Json:
+    """A tool as the API describes one."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
+
+
+def answered(messages: Sequence[Json]) -> list[Json]:
+    """The messages with a placeholder wherever tool results got no answer, as Mistral wants it."""
+    bridged: list[Json] = []
+    for message in messages:
+        if message["role"] == "user" and bridged and bridged[-1]["role"] == "tool":
+            bridged.append({"role": "assistant", "content": "(no answer was given)"})
+        bridged.append(message)
+    return bridged

@@ -11,8 +11,8 @@ from typing import Any
 
 from core.errors import ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.model.base import CallRequest, ModelReply, Usage
+from core.model.lenient_json import as_array, as_count, as_object, as_text, parse, storable
 from core.model.provider_errors import model_error, read_error
-from core.model.reading import as_array, as_count, as_object, as_text, parse, storable
 from core.transcript import Origin
 
 PROVIDER = "openai"

@@ -15,7 +15,7 @@ from typing import Any
 
 from core.clock import SECOND_US, Clock
 from core.errors import ContextOverflow, ModelAuthRejected, ModelError, ModelRejected, ModelUnavailable
-from core.model.reading import as_array, as_object, as_text, excerpt
+from core.model.lenient_json import as_array, as_object, as_text, excerpt
 
 RETRY_AFTER_LIMIT_S = 3600.0
 

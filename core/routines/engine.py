@@ -9,36 +9,165 @@ that jumps or a process that was suspended is noticed by the next look; each slo
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.errors import HubError, ModelError, StoreError, StoreUnavailable
 from core.ids import Ids
 from core.messages import InboundMessage
-from core.routine import Cron, Definition, FullJob, Lightweight
-from core.routine_run import Match, RunStatus, SlotInput, claim_key
-from core.routine_run_json import input_to_json
-from core.routines import texts
-from core.routines.cut_off import CutOffRuns, EndProcess
-from core.routines.doors import Door, Doors
-from core.routines.ends import budget_day, end_of
+from core.routine import Cron, Definition, FullJob, Lightweight, Match, RunStatus, SlotInput, claim_key
+from core.routine_json import input_to_json
+from core.routines import notices
+from core.routines.budget import OutOfBudget, SpentSoFar
+from core.routines.definitions import definition_of, fingerprint, read_text
 from core.routines.events import HubEvents
 from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
-from core.routines.lightweight import LightweightRuns, Performed
-from core.routines.listening import Listening
-from core.routines.remarks import remarks_of
+from core.routines.notices import Telling, is_told, told_at
+from core.routines.pattern_registry import Door, Doors, Listening
+from core.routines.run import LightweightRuns, Performed
 from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
-from core.routines.spending import OutOfBudget, SpentSoFar
-from core.routines.stored import definition_of
-from core.routines.telling import Telling
-from core.store.base import Store
-from core.store.routines import NewRun, NextDue, RoutineRow, StartedRun
+from core.routines.tool_run import remarks_of
+from core.store.port import Store
+from core.store.routines import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
+from core.store.rows import CallState
 from core.store.units import patiently
+from core.tool import ProcessInfo
+
+# Runs that a dead hub left: each goes on after its last kept step, or has ended.
 
 logger = logging.getLogger(__name__)
+
+MOST_ATTEMPTS = 3
+"""A run at which the hub ended so often is not started again, whatever its policy says."""
+
+EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
+"""Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
+
+
+class CutOffRuns:
+    """Looks after them at the start. `finish` records a run's end."""
+
+    def __init__(
+        self,
+        store: Store,
+        end_process: EndProcess,
+        finish: Callable[[StartedRun, Performed], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._end_process = end_process
+        self._finish = finish
+
+    async def settle(self) -> None:
+        """All of them, before anything else runs."""
+        for left in await self._store.lapsed_runs(None):
+            await self._end_children(left.run)
+            await self._settle(left)
+
+    async def _end_children(self, run: RoutineRunRow) -> None:
+        """A surviving child must not act any more once its call is said to be over."""
+        for call in (await self._store.run_steps(run.id)).calls:
+            if (
+                call.state is CallState.RUNNING
+                and call.process is not None
+                and await self._end_process(call.process, call.call_id)
+            ):
+                logger.warning("ended what was left of call %s", call.call_id)
+
+    async def _settle(self, left: StartedRun) -> None:
+        run, name = left.run, left.routine.text.name
+        spent = run.spent
+        if run.attempts >= MOST_ATTEMPTS:
+            performed = Performed(RunStatus.FAILED, notices.crashed_repeatedly(run.attempts), None, spent)
+        elif left.routine.text.reruns and await self._store.requeue_run(run.id):
+            logger.info("run %s of routine %s was cut off and goes on", run.id, name)
+            return
+        else:
+            performed = Performed(RunStatus.INTERRUPTED, notices.interrupted(), None, spent)
+        logger.warning("run %s of routine %s was cut off: %s", run.id, name, performed.status)
+        await self._finish(left, performed)
+
+
+# What the end of a run means for its routine and its owner.
+
+FIRST_BACKOFF_S = 60
+LONGEST_BACKOFF_S = 3600
+RESULT_LIMIT_CHARS = 16_000
+
+
+def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str, timezone: str) -> RunEnd:
+    """The end as the store keeps it. `timezone`: of the owner's quiet hours."""
+    try:
+        definition = definition_of(routine)
+    except ValueError:
+        return RunEnd(RunStatus.FAILED, error=performed.text)
+    failed = performed.status is RunStatus.FAILED and not performed.out_of_budget
+    failures = routine.failures + 1 if failed else routine.failures
+    text = performed.text[:RESULT_LIMIT_CHARS]
+    well = performed.status in {RunStatus.OK, RunStatus.ATTENTION}
+    told = is_told(definition.notify, performed.status, failures) or bool(performed.remarks)
+    shown = notices.with_remarks(text, performed.remarks)
+    pause_after = definition.guardrails.pause_after_failures
+    return RunEnd(
+        state=performed.status,
+        result=text if well and text else None,
+        error=None if well else text,
+        input_tokens=performed.spent.tokens_in,
+        output_tokens=performed.spent.tokens_out,
+        cost_micro_usd=performed.spent.cost_micro_usd,
+        budget_since=day_start(now, timezone) if performed.out_of_budget else 0,
+        document=performed.document,
+        tested_as=fingerprint(definition) if well else None,
+        notice=_told(definition, performed, shown) if told or performed.out_of_budget else None,
+        notice_at=told_at(definition.notify.quiet_hours, now, timezone),
+        menu_id=menu_id,
+        missing_grants=performed.missing_grants,
+        backoff_us=min(FIRST_BACKOFF_S << min(failures - 1, 10), LONGEST_BACKOFF_S) * SECOND_US
+        if failed
+        else 0,
+        pause_after=pause_after if failed else 0,
+        pause_reason=f"it failed {failures} times in a row: {text[:200]}",
+        pause_notice=_pause_notice(definition, failures, text),
+    )
+
+
+def budget_day(now: int, timezone: str) -> BudgetDay:
+    """Today in that zone, and how owners are told of what is used up."""
+
+    def told(definition: str, why: str) -> tuple[str, int]:
+        try:
+            read = read_text(definition)
+        except ValueError:
+            return notices.budget_used_up("?", why), now
+        return notices.budget_used_up(read.name, why), told_at(read.notify.quiet_hours, now, timezone)
+
+    return BudgetDay(day_start(now, timezone), told)
+
+
+def day_start(now: int, timezone: str) -> int:
+    """When the day began in that zone, in microseconds UTC."""
+    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
+    return int(moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp()) * SECOND_US
+
+
+def _told(definition: Definition, performed: Performed, shown: str) -> str:
+    if performed.out_of_budget:
+        return notices.budget_used_up(definition.name, shown.removesuffix("."))
+    return _notice(notices.heading(definition.name, performed.status), shown)
+
+
+def _notice(heading: str, text: str) -> str:
+    return f"{heading}\n\n{text}" if text else heading
+
+
+def _pause_notice(definition: Definition, failures: int, text: str) -> str:
+    heading = notices.paused_heading(definition.name, failures)
+    return _notice(heading, f"{text}\n\n{notices.how_to_resume(definition.name)}")
+
 
 READ_AT_ONCE = 200
 MOST_REST_S = 30.0
@@ -78,7 +207,7 @@ class RoutineEngine:
     # --- messages --------------------------------------------------------------------------------------
 
     def matches(self, message: InboundMessage) -> Sequence[Match]:
-        """See core.hub.EventRoutines."""
+        """See core.inbound.hub.EventRoutines."""
         return self._parts.listening.matches(message)
 
     def changed(self, row: RoutineRow) -> None:
@@ -201,7 +330,7 @@ class RoutineEngine:
                 async with asyncio.timeout(limit_s):
                     return await self._act(started, definition, spent)
             except TimeoutError:
-                told = texts.timed_out(limit_s)
+                told = notices.timed_out(limit_s)
         except StoreError:
             raise
         except OutOfBudget as error:
@@ -211,7 +340,7 @@ class RoutineEngine:
         except (HubError, ValueError) as error:
             told = str(error)
         except Exception:
-            told = texts.broke(started.run.id)
+            told = notices.broke(started.run.id)
             logger.exception("run %s of routine %s", started.run.id, started.routine.text.name)
         return Performed(RunStatus.FAILED, told, None, spent.total)
 
@@ -226,7 +355,7 @@ class RoutineEngine:
             case Lightweight():
                 return await self._parts.runs.perform(started, action, spent)
             case FullJob():
-                return Performed(RunStatus.FAILED, texts.full_job_refused(), None, spent.total)
+                return Performed(RunStatus.FAILED, notices.full_job_refused(), None, spent.total)
 
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
         now, menu_id = self._clock.now(), self._parts.ids.prompt_id()

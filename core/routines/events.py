@@ -3,20 +3,60 @@
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from core.clock import Clock
 from core.errors import StoreUnavailable
 from core.ids import Ids
 from core.off_loop import off_loop
-from core.routine import SystemEvent
-from core.routine_run import SystemInput, claim_key, kept
-from core.routine_run_json import input_from_json, input_to_json
-from core.routines.filtering import listens
-from core.routines.stored import definition_of
+from core.routine import Filters, SystemEvent, SystemInput, claim_key, kept
+from core.routine_json import input_from_json, input_to_json
+from core.routines.definitions import definition_of
 from core.safety.leaks import LeakDetector
-from core.store.base import Store
+from core.store.port import Store
 from core.store.routines import NewRun, StartedRun
+
+# What of a payload concerns a routine: the fields its filters ask for, and those its model is shown.
+
+
+def passes(filters: Filters, payload: Any) -> bool:
+    """Whether the payload has every named field, as a text, number or truth value that reads as the filter
+    does, without regard to case. A payload that is no object passes where nothing is asked."""
+    return all(_reads_as(value_of(payload, name), wanted) for name, wanted in filters)
+
+
+def value_of(payload: Any, name: str) -> Any:
+    """One field, `a.b` being field `b` of field `a`; one that is itself called `a.b` comes first. None where
+    there is none."""
+    if not isinstance(payload, dict):
+        return None
+    page = cast("dict[str, Any]", payload)
+    if name in page:
+        return page[name]
+    first, _, rest = name.partition(".")
+    return value_of(page.get(first), rest) if rest else None
+
+
+def _reads_as(value: Any, wanted: str) -> bool:
+    match value:
+        case bool():
+            text = "true" if value else "false"
+        case str():
+            text = value
+        case int() | float():
+            text = str(value)
+        case _:
+            return False
+    return text.casefold() == wanted.casefold()
+
+
+def listens(trigger: SystemEvent, source: str, event_type: str, payload: Mapping[str, Any]) -> bool:
+    """Whether such an event is meant by the trigger; the case of letters makes no difference."""
+    same = trigger.source.casefold() == source.casefold()
+    return (
+        same and trigger.event_type.casefold() == event_type.casefold() and passes(trigger.filters, payload)
+    )
+
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
 from core.routine import Cron, Definition, Downtime, Guardrails, Lightweight, QuietHours
+from core.routines.definitions import read_text, text_of
 from core.routines.slots import next_slot
-from core.routines.stored import read_text, text_of
-from core.store.base import Store
+from core.store.port import Store
 from core.store.routines import RoutineRow, RoutineText
 
 logger = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.clock import Clock
 from core.messages import InboundMessage
-from core.store.base import Store
+from core.store.port import Store
 
 if TYPE_CHECKING:
-    from core.routine_run import Match
-    from core.routines.doors import Door
+    from core.routine import Match
+    from core.routines.pattern_registry import Door
     from core.store.routines import RoutineRow
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Engine(Protocol):
         ...
 
     def matches(self, message: InboundMessage) -> "Sequence[Match]":
-        """See core.hub.EventRoutines."""
+        """See core.inbound.hub.EventRoutines."""
         ...
 
     def door(self, path: str) -> "Door | None":
@@ -89,7 +89,7 @@ class ChangeListener(Protocol):
 
 
 class RoutineService:
-    """Implements core.hub.EventRoutines; and is told of every change that people make."""
+    """Implements core.inbound.hub.EventRoutines; and is told of every change that people make."""
 
     def __init__(
         self,

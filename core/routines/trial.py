@@ -5,24 +5,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.clock import SECOND_US
-from core.forms import Problem
-from core.routine import Cron, Definition, Event, Lightweight
-from core.routine_json import read_definition
-from core.routine_run import MessageInput, kept
-from core.routines.asking import Asked, system_text, user_text
+from core.routine import Cron, Definition, Event, Lightweight, MessageInput, kept
+from core.routine_json import Problem, read_definition
+from core.routines.definitions import definition_of, kind_of, not_permitted
 from core.routines.describe import what_fires
-from core.routines.permitted import not_permitted
+from core.routines.manage import RoutineDesk
+from core.routines.run import Asked, system_text, user_text
 from core.routines.slots import schedule_of
-from core.routines.stored import definition_of, kind_of
 from core.routines.validation import problems
 from core.store.routines import RoutineRow
 from core.users import Principal
 
 if TYPE_CHECKING:
-    from core.routines.matcher import Hit
+    from core.routines.matching.matcher import Hit
+
 
 SLOTS_TOLD = 5
 
@@ -115,7 +114,7 @@ def _tried(definition: Definition, text: str, state: str, at: Moment) -> Trial:
 def _hit(trigger: Event, text: str) -> "Hit | None":
     """By a message that passes every filter."""
     # RE2 is loaded where somebody tries a text: whoever reads lists of routines needs none of it.
-    from core.routines.matcher import Heard, Listener, Matcher
+    from core.routines.matching.matcher import Heard, Listener, Matcher
 
     matcher = Matcher()
     matcher.put(Listener("tried", "tried", replace(trigger, thread_id=None)))
@@ -137,3 +136,63 @@ def _asked(
     files = dict.fromkeys(action.context_paths, "(the file as it is when the routine runs)")
     told = definition.notify.on_attention
     return Asked(definition.name, at.by.name, action, message, files, {}, state, at.now, at.timezone, told)
+
+
+# Routines in words, for the model of a chat turn.
+
+SHOWN_CHARS = 500
+
+
+class RoutinesInWords:
+    """What people do with their routines by talking. Raises what core.routines.manage raises."""
+
+    def __init__(self, desk: RoutineDesk) -> None:
+        self._desk = desk
+
+    async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
+        """A new one; what it finds is told where it was made."""
+        return f"Made: {_line(await self._desk.create(by, page, thread_id))}"
+
+    async def listed(self, by: Principal) -> str:
+        """All of them."""
+        rows = await self._desk.listed(by)
+        return "\n".join(f"- {_line(row)}" for row in rows) or "There are no routines."
+
+    async def change(self, by: Principal, name: str, page: Mapping[str, Any]) -> str:
+        """What the page names is changed."""
+        return f"Changed: {_line(await self._desk.change(by, name, page))}"
+
+    async def delete(self, by: Principal, name: str) -> str:
+        """It is forgotten."""
+        return f"Deleted: {(await self._desk.delete(by, name)).text.name}"
+
+    async def fire(self, by: Principal, name: str, key: str) -> str:
+        """It runs once."""
+        return f"Queued: run {await self._desk.fire(by, name, key)}; its result will be told."
+
+    async def history(self, by: Principal, name: str, limit: int) -> str:
+        """Its newest runs."""
+        runs = await self._desk.history(by, name, limit)
+        lines = (
+            f"- {_when(run.due_at)}, fired by {run.kind}: {run.state.value}"
+            f" {(run.error or run.result or '')[:SHOWN_CHARS]}".rstrip()
+            for run in runs
+        )
+        return "\n".join(lines) or "It has not run yet."
+
+    async def emit(
+        self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], key: str
+    ) -> str:
+        """What an event fires."""
+        fired = await self._desk.emit(by, source, event_type, payload, key)
+        return f"Fired: {', '.join(fired)}" if fired else "No routine listens to that, or those rest."
+
+
+def _line(row: RoutineRow) -> str:
+    state = "on" if row.enabled else f"paused ({row.paused_because or 'by a person'})"
+    at = row.text.next_slot_at
+    return f"{row.text.name}, {row.text.kind}, {state}{f', next at {_when(at)} UTC' if at else ''}"
+
+
+def _when(at: int) -> str:
+    return f"{datetime.fromtimestamp(at // SECOND_US, UTC):%Y-%m-%d %H:%M}"

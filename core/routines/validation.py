@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, assert_never, cast
 from zoneinfo import ZoneInfo
 
-from core.forms import Problem
 from core.routine import (
     Action,
     Cron,
@@ -26,7 +25,7 @@ from core.routine import (
     Trigger,
     Webhook,
 )
-from core.routine_json import definition_to_json, read_definition
+from core.routine_json import Problem, definition_to_json, read_definition
 
 DAY_S = 86_400
 MAX_NAME = 100
@@ -127,8 +126,8 @@ def _pattern(trigger: Event) -> Iterator[Problem]:
         yield Problem("trigger.pattern", "must not be empty")
         return
     # RE2 is loaded where somebody saves a pattern, and where there are some.
-    from core.routines.pattern import Pattern
-    from core.routines.pattern_nodes import PatternRefused
+    from core.routines.matching.nodes import PatternRefused
+    from core.routines.matching.pattern import Pattern
 
     try:
         Pattern(trigger.pattern, ignore_case=trigger.ignore_case)
@@ -147,8 +146,7 @@ def _cron(trigger: Cron) -> Iterator[Problem]:
 
 def _schedule(trigger: Cron) -> Iterator[Problem]:
     # Loaded where somebody saves a schedule, and where there are some.
-    from core.routines.cron_fields import ScheduleRefused
-    from core.routines.schedule import Schedule
+    from core.routines.schedule import Schedule, ScheduleRefused
 
     try:
         Schedule(trigger.schedule, zone(trigger.timezone) or UTC)

@@ -7,9 +7,16 @@ much it looks like one. What looks like a tag at first sight is broken with a ze
 """
 
 import hashlib
+import json
 import re
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
 
+from core.errors import InvalidArguments
 from core.names import folded
+from core.safety.leaks import LeakDetector
 
 _ZERO_WIDTH_SPACE = "\u200b"
 _TAG_LOOKALIKE = re.compile(
@@ -65,3 +72,105 @@ def _mended(text: str) -> str:
         text,
         flags=re.IGNORECASE,
     )
+
+
+# Bounds on what a tool may return: in memory while it runs, and in the conversation afterwards.
+
+RESULT_LIMIT_CHARS = 32_000
+"""About 8,000 tokens: a result longer than this would crowd the conversation out of the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLimits:
+    """How much of a result the model is shown; the whole of a longer one is kept in `spill_dir`. What `leaks`
+    finds is in neither."""
+
+    spill_dir: Path
+    result_limit_chars: int = RESULT_LIMIT_CHARS
+    leaks: LeakDetector = field(default_factory=LeakDetector)
+
+
+class HeadAndTail:
+    """Collects a byte stream of any length in bounded memory: its beginning and its end are kept."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._head_limit = limit_bytes // 2
+        self._tail_limit = limit_bytes - self._head_limit
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._seen_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self._seen_bytes += len(chunk)
+        room = self._head_limit - len(self._head)
+        self._head += chunk[:room]
+        rest = chunk[room:]
+        if rest:
+            self._tail.append(rest)
+            self._tail_bytes += len(rest)
+        while self._tail and self._tail_bytes - len(self._tail[0]) >= self._tail_limit:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        """The stream as text; where bytes were dropped, a line says how many."""
+        tail = b"".join(self._tail)[-self._tail_limit :] if self._tail else b""
+        dropped = self._seen_bytes - len(self._head) - len(tail)
+        if not dropped:
+            return (self._head + tail).decode(errors="replace")
+        notice = f"\n[… {dropped} bytes left out …]\n"
+        return self._head.decode(errors="replace") + notice + tail.decode(errors="replace")
+
+
+def head_and_tail(text: str, limit_chars: int) -> tuple[str, int]:
+    """Beginning and end of a text with a line between them, and how many characters that left out."""
+    dropped = len(text) - limit_chars
+    if dropped <= 0:
+        return text, 0
+    head = limit_chars * 2 // 3
+    tail = limit_chars - head
+    return f"{text[:head]}\n[… {dropped} characters left out …]\n{text[len(text) - tail :]}", dropped
+
+
+# Bounds on a call's arguments, before anything else is made of them.
+
+LIMIT_CHARS = 8_000_000
+"""More than the largest file a tool writes, as JSON."""
+MOST_DEPTH = 32
+MOST_VALUES = 20_000
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """The arguments that a model gave as JSON. Raises InvalidArguments: they are none, or too large, nested
+    too deeply, or hold characters that no tool can use."""
+    if len(text) > LIMIT_CHARS:
+        raise InvalidArguments(f"They are longer than {LIMIT_CHARS} characters.")
+    try:
+        arguments: Any = json.loads(text or "{}")
+    except RecursionError as error:
+        raise InvalidArguments(f"They are nested more than {MOST_DEPTH} deep.") from error
+    except ValueError as error:
+        raise InvalidArguments(f"They are not JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise InvalidArguments("They are not a JSON object.")
+    found = cast("dict[str, Any]", arguments)
+    _judge(found)
+    return found
+
+
+def _judge(arguments: dict[str, Any]) -> None:
+    waiting: list[tuple[Any, int]] = [(arguments, 0)]
+    seen = 0
+    while waiting:
+        value, depth = waiting.pop()
+        seen += 1
+        if depth > MOST_DEPTH or seen > MOST_VALUES:
+            raise InvalidArguments(f"They have over {MOST_VALUES} values, or are over {MOST_DEPTH} deep.")
+        if isinstance(value, str) and "\0" in value:
+            raise InvalidArguments("They hold a NUL character.")
+        if isinstance(value, dict):
+            for name, inner in cast("dict[str, Any]", value).items():
+                waiting += [(name, depth), (inner, depth + 1)]
+        elif isinstance(value, list):
+            waiting += [(inner, depth + 1) for inner in cast("list[Any]", value)]

@@ -15,6 +15,7 @@ is being worked in.
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections import deque
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from core.errors import ToolDenied, ToolFailed
-from core.safety.path_text import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
+from core.safety.path_names import MAX_DEPTH, OUTSIDE, Components, below, components, judge_name, split
 
 MAX_LINKS = 40
 """Links followed for one path, as many as Linux follows."""
@@ -300,3 +301,27 @@ def outside_path(path: str, guard: PathGuard) -> str:
     """Return a search path for programs without directories that are relative or lie in the workspace."""
     parts = [part for part in path.split(":") if part.startswith("/")]
     return ":".join(one for one in parts if guard.refusal(one) and guard.refusal(str(Path(one).resolve())))
+
+
+# What a file held, as one short text: consent to change or run it is bound to that.
+#
+# A file that is absent, or may not be read, has a digest too: that it was so. So consent to write a new
+# file doesn't cover overwriting one that somebody put there meanwhile.
+
+CONTENT_LIMIT_BYTES = 5_000_000
+"""As much as the hub's own tools write. Of longer files not the content counts but that nobody wrote to
+them: the system's own time of their last change, which a program can't set."""
+
+
+def file_digest(guard: PathGuard, path: str) -> str:
+    """The digest of the file a path leads to now, links followed. Reads it; never raises."""
+    try:
+        with guard.reading(path) as file:
+            found = os.fstat(file.fileno())
+            if found.st_size > CONTENT_LIMIT_BYTES:
+                return f"long:{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_ctime_ns}"
+            return hashlib.sha256(file.read(CONTENT_LIMIT_BYTES + 1)).hexdigest()
+    except ToolDenied:
+        return "shut"
+    except ToolFailed:
+        return "absent"

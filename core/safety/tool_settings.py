@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from core.errors import ToolError, ToolFailed
-from core.safety.digests import file_digest
+from core.safety.paths import file_digest
 from core.safety.places import Places
 from core.safety.scripts import Unnamed
 

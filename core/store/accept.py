@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from core.messages import EditForm, InboundEvent, Message, MessageRef
+from core.messages import EditForm, InboundEvent, Message, MessageRef, plain
 from core.ports import OutboxRow
 from core.prompts import Grant, Standing
-from core.store.effects import Effect
+from core.store.effects import Effect, Say
 from core.store.pairing import ClaimView, LinkOffer, PairingRequest, StrangerView
 from core.store.rows import LoopUsed, PromptView, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
-if TYPE_CHECKING:  # most events have nothing to do with routines
+if TYPE_CHECKING:
     from core.store.routines import MenuView, RoutineStanding
+
 
 WITHHELD = "[not kept]"
 """What a message says that was withheld."""
@@ -248,3 +249,11 @@ class Accepted:
     routines: tuple[str, ...] = ()
     halted: bool | None = None
     plain: bool = False
+
+
+# What becomes of an event, where several rules say the same.
+
+
+def refused(reason: str, word: str, *effects: Effect) -> Verdict:
+    """The event is answered with `word`, and nothing else comes of it but `effects`."""
+    return Verdict(f"refused: {reason}", (*effects, Say(plain(word))))

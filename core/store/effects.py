@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from core.approvals import ApprovalSettings
 from core.messages import Message
 from core.prompts import Answer, Grant, Prompt
-from core.store.kept import SealedSecret
+from core.store.facets import SealedSecret
 from core.store.pairing import LetIn
 
 if TYPE_CHECKING:  # most events have nothing to do with routines

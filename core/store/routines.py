@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.routine_run import RunStatus, Spent
+from core.routine import RunStatus, Spent
 from core.store.rows import CallRow
 from core.transcript import Said
 

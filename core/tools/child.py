@@ -17,11 +17,10 @@ from functools import cache
 from pathlib import Path
 
 from core.errors import ToolFailed
-from core.safety.limits import HeadAndTail
+from core.safety.fencing import HeadAndTail
 from core.tools.bounds import MOST_PROCESSES, all_tasks, bound, is_crowd
-from core.tools.orphans import Orphans
 from core.tools.plan_message import Command, encode
-from core.tools.processes import end_marked, kill_group
+from core.tools.processes import Orphans, end_marked, kill_group
 
 _HOUSE = str(Path(__file__).resolve().parents[2])
 _BOOT = """import marshal, os, sys

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from core.consent import card_texts, edit_texts
+from core.consent import card_texts
 from core.consent.forms import as_before, changed_by, fields_of, looks_like_a_form
 from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
 from core.messages import EditForm, MessageRef
 from core.prompts import Options, Prompt, PromptKind, PromptState
-from core.store.base import Store
 from core.store.effects import EditedCall, EditRefused
+from core.store.port import Store
 from core.store.rows import CallRow, CallState
 from core.tools.pipeline import CallPipeline, NeedsPerson
 from core.users import Principal
@@ -38,11 +38,11 @@ class CallEditing:
         """What can be changed of the prompt's call; None where nothing waits that has arguments."""
         glance = await self._store.prompt_glance(prompt_id)
         if glance is not None and glance.prompt.calls:
-            return EditRefused(edit_texts.EDIT_ONE_BY_ONE)
+            return EditRefused(card_texts.EDIT_ONE_BY_ONE)
         if glance is None or not _has_arguments(glance.prompt):
             return None
         if self._pipeline.sensitive(glance.prompt.tool or ""):
-            return EditRefused(edit_texts.NOT_SHOWN)
+            return EditRefused(card_texts.NOT_SHOWN)
         return EditForm(fields_of(_arguments(glance.arguments)), glance.prompt.first_choice)
 
     async def read_reply(self, channel: str, ref: MessageRef, text: str) -> EditedCall | EditRefused | None:
@@ -58,7 +58,7 @@ class CallEditing:
         edit = await self.prepare(prompt_id, text)
         if edit is None or first_choice == await self._first_choice(prompt_id):
             return edit
-        return EditRefused(edit_texts.REPLY_OUTDATED, outdated=True)
+        return EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
 
     async def _first_choice(self, prompt_id: str) -> int | None:
         glance = await self._store.prompt_glance(prompt_id)
@@ -102,7 +102,7 @@ class CallEditing:
         """It is not known which of them is meant."""
         names = {name for call in prompt.calls for name in self._pipeline.argument_names(call.tool)}
         meant = form.lstrip().startswith("{") or changed_by(form, {}, names) is not None
-        return EditRefused(edit_texts.EDIT_ONE_BY_ONE) if meant else None
+        return EditRefused(card_texts.EDIT_ONE_BY_ONE) if meant else None
 
     def _given(self, prompt: Prompt, form: str, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if form.lstrip().startswith("{"):
@@ -132,7 +132,7 @@ class CallEditing:
         rule = prompt.rule
         now = self._approvals.of(asked.tool.name, asked.ask, requester).vote
         if replace(now, escalated=rule.escalated) != rule:
-            return EditRefused(edit_texts.EDIT_NEEDS_OTHERS)
+            return EditRefused(card_texts.EDIT_NEEDS_OTHERS)
         shown = prompt.offer.options if isinstance(prompt.offer, Options) else ()
         changed = replace(
             prompt,

@@ -2,31 +2,29 @@
 point is the call's result, in words the model can use; nothing is skipped on the way back from a person.
 """
 
+import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Protocol
 
 from core.clock import Clock
-from core.consent.binding import binding_hash
-from core.consent.decide import decide
+from core.consent import card_texts
+from core.consent.decide import binding_hash, decide, same_binding
 from core.consent.facts import Allow, Ask, CallFacts, Decision, Deny, Interactive, Mode
-from core.consent.laws import ConsentLaws
+from core.consent.rules import ConsentLaws
 from core.errors import InvalidArguments, ToolNotFound
 from core.ids import Ids
 from core.model.base import CallRequest, ToolSpec
-from core.prompts import Standing
-from core.safety.limits import ResultLimits
-from core.safety.validation import read_arguments
-from core.store.base import RunCheck
+from core.prompts import Option, Standing
+from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
-from core.store.rows import CallRow
+from core.store.port import RunCheck
+from core.store.rows import CallRow, CallState, NewCall
 from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Risk, Tool
-from core.tools.agreement import agreed, outdated
-from core.tools.execution import RunningCall, run_call
-from core.tools.halt import REASON, ToolHalt
-from core.tools.intents import CallHook, Intents, journalled
+from core.tools.execution import REASON, RunningCall, ToolHalt, run_call
 from core.tools.prepared import (
     NeedsPerson,
     Prepared,
@@ -40,6 +38,84 @@ from core.tools.prepared import (
 from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
+
+# Whether what a person agreed to is what would run now.
+
+_AGREED = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
+
+
+def agreed(call: CallRow, binding: str) -> bool:
+    """Whether a person agreed to this very call: the same arguments and files, for the same person, here."""
+    if call.answer is Option.RETRY and call.state is CallState.UNKNOWN:
+        return True
+    if call.answer not in _AGREED or call.binding is None:
+        return False
+    return same_binding(call.binding, binding)
+
+
+def outdated(call: CallRow, binding: str) -> str:
+    """Why what a person agreed to doesn't cover the call any more; empty where nobody did."""
+    if call.answer not in _AGREED or call.binding is None:
+        return ""
+    same_call = same_binding(call.binding.partition(".")[0], binding.partition(".")[0])
+    return card_texts.FILE_CHANGED if same_call else card_texts.CALL_CHANGED
+
+
+# What a model asks for, on its way into the journal: hooks are asked here, once, before anybody else is.
+#
+# What they make of a call is journalled with it, so that nothing of it can be lost or asked twice on the
+# way back from a person, or over a restart.
+
+
+@dataclass(frozen=True, slots=True)
+class Intents:
+    """Calls to be journalled, and the outcome of those that go no further."""
+
+    calls: Sequence[NewCall]
+    refused: Sequence[ToolResult] = ()
+
+
+class CallHook(Protocol):
+    """Whatever may change or refuse calls before consent."""
+
+    async def judge(
+        self, tool: Tool, arguments: Arguments, principal: Principal, thread_id: str
+    ) -> Mapping[str, Any] | str:
+        """The arguments as they are to be from now on, or why the call goes no further."""
+        ...
+
+
+async def journalled(
+    requests: Sequence[CallRequest],
+    registry: ToolRegistry,
+    hook: CallHook | None,
+    principal: Principal,
+    thread_id: str,
+    loop_round: int,
+    ids: Ids,
+) -> Intents:
+    """What a reply's calls become. A call that could not run as it is, is no business of hooks: that is what
+    it will be told."""
+    calls: list[NewCall] = []
+    refused: list[ToolResult] = []
+    for request in requests:
+        call_id, arguments = ids.call_id(), request.arguments
+        effect = Effect.NONE
+        try:
+            tool = registry.lookup(request.tool)
+            effect = tool.effect
+            if hook is not None:
+                given = tool.validate(read_arguments(arguments))
+                judged = await hook.judge(tool, given, principal, thread_id)
+                if isinstance(judged, str):
+                    refused.append(ToolResult(call_id, ResultStatus.DENIED, f"Not run: {judged}"))
+                elif judged != given:
+                    arguments = json.dumps(dict(judged), ensure_ascii=False)
+        except (ToolNotFound, InvalidArguments):
+            pass
+        calls.append(NewCall(call_id, request.tool, arguments, effect, loop_round))
+    return Intents(tuple(calls), tuple(refused))
+
 
 INTERACTIVE = Interactive()
 _PLAN_CHANGED = "the files it names changed while it was being started; call it again."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from core.safety.shell.plan import Joiner, Plan, Program, Redirect, Step, ToFile, ToNull, ToStdout
+from core.safety.shell.lexer import Joiner, Plan, Program, Redirect, Step, ToFile, ToNull, ToStdout
 
 if TYPE_CHECKING:
     from core.tools.leader import Job

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.consent.facts import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
-from core.safety.validation import read_arguments
+from core.safety.fencing import read_arguments
 from core.store.rows import CallRow
 from core.tool import Arguments, CallPlan, Question, Tool
 from core.tools.registry import ToolRegistry
@@ -81,8 +81,10 @@ def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
 
 def as_seen(text: str) -> str:
     """What is asked about with nothing in it hidden; what may be taken for something else is named below."""
-    from core.safety.look_alikes import look_alikes  # most turns ask nobody
-    from core.safety.plain_sight import in_plain_sight
+    from core.safety.confusables import (
+        in_plain_sight,
+        look_alikes,  # most turns ask nobody
+    )
 
     others = look_alikes(text)
     shown = in_plain_sight(text)

@@ -56,11 +56,13 @@ def test_core_names_no_platform() -> None:
 
 def test_only_the_configuration_reads_the_environment() -> None:
     product = [
-        path for path in texts("bot", "channels", "core", suffixes=(".py",)) if path != Path("bot/config.py")
+        path
+        for path in texts("bot", "channels", "core", suffixes=(".py",))
+        if path != Path("bot/config/load.py")
     ]
     assert len(product) > 10
     assert findings(ENVIRONMENT, product) == []
-    assert findings(ENVIRONMENT, [Path("bot/config.py")])
+    assert findings(ENVIRONMENT, [Path("bot/config/load.py")])
 
 
 def test_no_mocks_and_no_expected_failures() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.bot.program import environment
+from tests.bot.cli.program import environment
 from tests.scenarios.house import TOKEN
 
 NOT_BEFORE_THEY_ARE_NEEDED = {
@@ -18,7 +18,7 @@ NOT_BEFORE_THEY_ARE_NEEDED = {
 BUILD = """
 import asyncio, sys
 from bot.app import Seams, build
-from bot.config import load
+from bot.config.load import load
 
 async def main():
     async with build(load(), Seams()):
@@ -27,7 +27,7 @@ async def main():
 asyncio.run(main())
 """
 COMMAND_LINE = """
-from bot.imports import UVICORN_COMMAND_LINE, put_off
+from bot.runtime import UVICORN_COMMAND_LINE, put_off
 
 with put_off(*UVICORN_COMMAND_LINE):
     import uvicorn

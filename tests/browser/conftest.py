@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.bot.program import RunningHub
+from tests.bot.cli.program import RunningHub
 from tests.browser.chromium import Complaints, chromium, tab
 from tests.browser.console import Console
 from tests.browser.hub import STRANGER, Hub, running_hub

@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.bot.program import RunningHub
+from tests.bot.cli.program import RunningHub
 from tests.scenarios.house import OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
 

@@ -11,8 +11,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from bot.app import App, Seams, serve
-from bot.config import load
-from tests.bot.program import START_LIMIT_S, RunningHub
+from bot.config.load import load
+from tests.bot.cli.program import START_LIMIT_S, RunningHub
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
 from tests.browser.hub import Hub

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from channels.channel import Payload
 from channels.dispatcher import Dispatcher
-from core.errors import (
-    AuthRejected,
-)
+from core.errors import AuthRejected
 from core.messages import Address, Message
 from core.ports import OutboxRow
 from tests.channels.loopback import LoopbackChannel

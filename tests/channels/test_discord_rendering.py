@@ -7,11 +7,12 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from channels.blocks import showable
-from channels.discord.rendering import render, render_plain
+from channels.discord.outbound import render_blocks, render_plain
+from channels.text.blocks import showable
 from core.messages import Markdown
-from tests.channels.markdown_grammar import PARSER
-from tests.channels.markdown_proof import (
+from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
+from tests.channels.text.markdown_grammar import PARSER
+from tests.channels.text.markdown_proof import (
     EXAMPLES,
     JUMBLE,
     LEAST_SHARE,
@@ -20,7 +21,6 @@ from tests.channels.markdown_proof import (
     rare,
     whole,
 )
-from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 from tests.simulators.discord import markdown
@@ -73,7 +73,7 @@ def assert_acceptable(content: str, limit_units: int) -> None:
 
 
 def check(source: str, limit_units: int) -> None:
-    contents = render((Markdown(source),), limit_units)
+    contents = render_blocks((Markdown(source),), limit_units)
     for content in contents:
         assert_acceptable(content, limit_units)
     expected = seen_in_tokens(PARSER.parse(whole(source)), lambda styles: looks(styles, limit_units))
@@ -122,7 +122,7 @@ def test_plain_text_is_shown_as_it_is(text: str, limit_units: int) -> None:
 )
 def test_no_text_means_more_than_itself(text: str) -> None:
     for said in (text, f"a {text}", f"> {text}", f"**{text}**", f"# {text}", f"- {text}"):
-        (content,) = render((Markdown(said),))
+        (content,) = render_blocks((Markdown(said),))
         assert markdown.mentions(content) == []
         assert text in markdown.visible_text(content).replace("\u2060", "")
 
@@ -130,7 +130,7 @@ def test_no_text_means_more_than_itself(text: str) -> None:
 def test_an_address_longer_than_a_message_costs_only_the_link() -> None:
     for chars in (1_968, 1_969, 2_500):
         url = f"https://example.com/{'a' * (chars - 20)}"
-        contents = render((Markdown(f"see **[the ~~log~~ *there*]({url})**, please"),))
+        contents = render_blocks((Markdown(f"see **[the ~~log~~ *there*]({url})**, please"),))
         for content in contents:
             assert_acceptable(content, 2000)
         seen = list(seen_in(contents))
@@ -140,7 +140,7 @@ def test_an_address_longer_than_a_message_costs_only_the_link() -> None:
 
 def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(400))
-    contents = render((Markdown(f"Here:\n\n```python\n{lines}\n```"),))
+    contents = render_blocks((Markdown(f"Here:\n\n```python\n{lines}\n```"),))
     assert len(contents) > 2
     fences = [fence for content in contents for fence in markdown.fences(content)]
     assert {language for language, _ in fences} == {"python"}

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from channels.channel import HttpRequest, HttpResponse, Route
-from channels.manager import ChannelManager
-from channels.reception import Reception
+from channels.manager import ChannelManager, Reception
 from channels.supervisor import Phase
 from core.errors import (
     AuthRejected,

@@ -1,6 +1,6 @@
 """The queue may forget what the store keeps, and says so."""
 
-from channels.notify import NotifyQueue
+from channels.dispatcher import NotifyQueue
 from core.messages import Address, plain
 from core.ports import OutboxRow, SendState
 

@@ -3,13 +3,10 @@
 import asyncio
 
 from channels.channel import Payload
+from channels.delivery import MOST_DRAWINGS
 from channels.dispatcher import Dispatcher
-from channels.outlet import MOST_DRAWINGS
 from channels.sender import MAX_ROWS
-from core.errors import (
-    MessageRejected,
-    RateLimited,
-)
+from core.errors import MessageRejected, RateLimited
 from core.messages import Message, Plain
 from core.ports import OutboxRow, Posted, SendState
 from tests.channels.line import line, once

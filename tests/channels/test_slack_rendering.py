@@ -9,12 +9,13 @@ from hypothesis import Phase, given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import RichTextBlock
 
-from channels.blocks import showable
 from channels.slack import outbound
-from channels.slack.rendering import SlackText, render, render_plain
+from channels.slack.outbound import SlackText, render_blocks, render_plain
+from channels.text.blocks import showable
 from core.messages import Markdown, Message, Plain
-from tests.channels.markdown_grammar import PARSER
-from tests.channels.markdown_proof import (
+from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
+from tests.channels.text.markdown_grammar import PARSER
+from tests.channels.text.markdown_proof import (
     EXAMPLES,
     JUMBLE,
     LEAST_SHARE,
@@ -23,7 +24,6 @@ from tests.channels.markdown_proof import (
     rare,
     whole,
 )
-from tests.channels.reading import IGNORED, AnyLink, Seen, Style, assert_same, seen_in_tokens
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
 
@@ -83,7 +83,7 @@ def _assert_begins_alike(message: SlackText) -> None:
 
 
 def check(source: str, limit_chars: int) -> None:
-    messages = render((Markdown(source),), limit_chars)
+    messages = render_blocks((Markdown(source),), limit_chars)
     for message in messages:
         assert_acceptable(message, limit_chars)
     assert_same(seen_in_tokens(PARSER.parse(whole(source)), looks), list(seen_in(messages)))
@@ -140,7 +140,7 @@ def test_plain_text_is_shown_as_it_is(text: str, limit_chars: int) -> None:
 )
 def test_no_text_means_more_than_itself(text: str) -> None:
     for said in (text, f"a {text}", f"> {text}", f"# {text}", f"- {text}"):
-        for message in (*render((Plain(said),)), *render((Plain("x"), Plain(said)))):
+        for message in (*render_blocks((Plain(said),)), *render_blocks((Plain("x"), Plain(said)))):
             assert_acceptable(message, 3000)
             shown = [piece for element in message.elements for piece in element["elements"]]  # type: ignore[union-attr]
             assert {piece["type"] for piece in shown} == {"text"}
@@ -157,7 +157,7 @@ def test_an_outcome_is_shown_as_it_is(outcome: str) -> None:
 
 def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(400))
-    messages = render((Markdown(f"Here:\n\n```python\n{lines}\n```"),))
+    messages = render_blocks((Markdown(f"Here:\n\n```python\n{lines}\n```"),))
     assert len(messages) > 1
     for message in messages:
         last = message.elements[-1]

@@ -5,14 +5,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.telegram.entities import TelegramEntity, TelegramText
-from channels.telegram.rendering import render, render_blocks, render_plain
+from channels.telegram.outbound import render_blocks, render_markdown, render_plain
 from core import messages
 
 WJ = "\u2060"
 
 
 def rendered(markdown: str) -> TelegramText:
-    [message] = render(markdown)
+    [message] = render_markdown(markdown)
     return message
 
 
@@ -172,12 +172,12 @@ def test_entities_move_with_the_text_behind_a_disarmed_mention() -> None:
 
 def test_a_cut_makes_no_mention() -> None:
     """The second message begins with what was no mention while a word stood before it."""
-    _, second = render("a" * 4096 + "@admin")
+    _, second = render_markdown("a" * 4096 + "@admin")
     assert second.text == f"@{WJ}admin"
 
 
 def test_a_mention_takes_its_room() -> None:
-    assert [len(message.text) for message in render("@ab " * 1500)] == [4094, 3404]
+    assert [len(message.text) for message in render_markdown("@ab " * 1500)] == [4094, 3404]
 
 
 def test_an_address_with_an_at_sign_still_opens() -> None:
@@ -196,7 +196,7 @@ def test_a_long_block_of_code_is_opened_again_with_its_language() -> None:
     lines = [f"line_{number} = {number}" for number in range(500)]
     code = "\n".join(lines)
     assert 6000 < len(code) < 8000
-    parts = render(f"before\n\n```python\n{code}\n```\n\nafter")
+    parts = render_markdown(f"before\n\n```python\n{code}\n```\n\nafter")
     assert len(parts) == 2
     assert parts[0].text.startswith("before\n\nline_0 = 0\nline_1 = 1\n")
     assert parts[1].text.endswith("line_499 = 499\n\nafter")
@@ -206,8 +206,8 @@ def test_a_long_block_of_code_is_opened_again_with_its_language() -> None:
 
 
 def test_emoji_are_counted_as_telegram_counts_them() -> None:
-    assert [message.text for message in render("😀" * 3000)] == ["😀" * 2048, "😀" * 952]
-    assert [message.text for message in render("👩‍👩‍👧‍👦" * 5, 30)] == [
+    assert [message.text for message in render_markdown("😀" * 3000)] == ["😀" * 2048, "😀" * 952]
+    assert [message.text for message in render_markdown("👩‍👩‍👧‍👦" * 5, 30)] == [
         "👩‍👩‍👧‍👦" * 2,
         "👩‍👩‍👧‍👦" * 2,
         "👩‍👩‍👧‍👦",
@@ -215,19 +215,19 @@ def test_emoji_are_counted_as_telegram_counts_them() -> None:
 
 
 def test_no_message_has_more_entities_than_telegram_shows() -> None:
-    parts = render(" ".join(f"*w{number}*" for number in range(250)))
+    parts = render_markdown(" ".join(f"*w{number}*" for number in range(250)))
     assert [len(part.entities) for part in parts] == [100, 100, 50]
     assert " ".join(part.text for part in parts) == " ".join(f"w{number}" for number in range(250))
 
 
 def test_no_message_has_more_addresses_than_telegram_takes() -> None:
-    parts = render("\n".join(f"[l{number}](https://a.b/{'x' * 1900})" for number in range(8)))
+    parts = render_markdown("\n".join(f"[l{number}](https://a.b/{'x' * 1900})" for number in range(8)))
     assert [len(part.entities) for part in parts] == [4, 4]
 
 
 def test_space_at_a_messages_beginning_is_not_sent() -> None:
     """Telegram would trim it."""
-    parts = render("- a\n  - bb\n  - cc\n  - dd", 12)
+    parts = render_markdown("- a\n  - bb\n  - cc\n  - dd", 12)
     assert [part.text for part in parts] == ["• a\n    • bb", "• cc", "• dd"]
 
 
@@ -239,7 +239,7 @@ BLANK = ["", " ", "\n\t\n", "&nbsp;", "\u200b", "\u2800 \ufeff", "\x07", "[a]: b
 
 @pytest.mark.parametrize("text", BLANK)
 def test_nothing_to_show_is_no_message(text: str) -> None:
-    assert render(text) == ()
+    assert render_markdown(text) == ()
 
 
 def test_nothing_plain_to_show_is_no_message() -> None:
@@ -256,7 +256,7 @@ def test_broken_characters_are_replaced() -> None:
 
 def test_a_limit_too_small_for_any_character_is_refused() -> None:
     with pytest.raises(ValueError, match="limit_units=1"):
-        render("**a**", 1)
+        render_markdown("**a**", 1)
 
 
 # ---------------------------------------------------------------- plain text, blocks
@@ -275,7 +275,7 @@ def test_what_the_hub_says_is_one_run_of_messages() -> None:
         TelegramEntity("pre", 9, 12, language="bash"),
         TelegramEntity("bold", 23, 5),
     )
-    assert render_blocks((messages.Markdown("**a**"),)) == render("**a**")
+    assert render_blocks((messages.Markdown("**a**"),)) == render_markdown("**a**")
     assert render_blocks((messages.Plain("**a**"),)) == render_plain("**a**")
 
 
@@ -295,8 +295,8 @@ def test_plain_text_takes_a_short_cut_to_the_same_message(text: str) -> None:
     Blanks at the end of code are kept where something follows, and trimmed, as Telegram does, where the
     message ends.
     """
-    alone = "".join(part.text for part in render(text))
-    [together] = render(f"{text}\n\n*x*")
+    alone = "".join(part.text for part in render_markdown(text))
+    [together] = render_markdown(f"{text}\n\n*x*")
     before, gap, _ = together.text.rpartition("\n\n")
     assert before.rstrip() == alone
     assert together.text == f"{before}{gap}x"

@@ -10,12 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from channels.blocks import Block, CodeBlock, Heading, Link, List, Paragraph, Quote, Rule, Table, Text
-from channels.markdown import parse
-from channels.terminal.painting import painted
-from channels.terminal.rendering import render
-from channels.terminal.safety import NOT_SHOWN, visible
-from tests.channels.markdown_grammar import documents
+from channels.terminal import NOT_SHOWN, painted, render, visible
+from channels.text.blocks import Block, CodeBlock, Heading, Link, List, Paragraph, Quote, Rule, Table, Text
+from channels.text.markdown import parse
+from tests.channels.text.markdown_grammar import documents
 from tests.plugins.profile import Profile
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

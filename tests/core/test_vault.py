@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.clock import SystemClock
 from core.errors import VaultError
-from core.store.kept import SealedSecret
+from core.store.facets import SealedSecret
 from core.vault import VALUE_LIMIT_BYTES, Vault, VaultKeys
 
 FIRST, SECOND = b"1" * 32, b"2" * 32

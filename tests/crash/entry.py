@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from bot.app import Seams, serve
 from bot.cli.running import quicker_loop, run_to_the_end
-from bot.config import load
-from bot.logs import configure
-from channels.telegram.timeouts import Timeouts
+from bot.config.load import load
+from bot.ops.logs import configure
+from channels.telegram.places import Timeouts
 from core.clock import Clock, SystemClock
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta
-from core.store.base import Store
+from core.store.port import Store
 from core.transcript import UserSaid
 from tests.crash.ledger import entry_of
 from tests.crash.points import ANY, COMMITS, AtCommit, Side

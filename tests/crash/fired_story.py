@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import aiohttp
 
-from bot.vault_keys import VaultKeyRing
+from bot.config.keys import VaultKeyRing
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.store.sqlite.store import SqliteStore

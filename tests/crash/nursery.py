@@ -20,21 +20,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import bot.cli.looking
 import bot.cli.running
+import bot.cli.show
 import channels.telegram.channel
 import core.model.http
 import core.model.openai
 import core.store.sqlite.queries
 from bot.cli.commands import app
-from bot.config import load
+from bot.config.load import load
 from bot.tools import build_tools
 from core.clock import SystemClock
 from tests.crash.entry import Orders, run
 from tests.crash.points import AtCommit, parse_commit_point
 
 PRELOADED = (
-    bot.cli.looking,
+    bot.cli.show,
     bot.cli.running,
     channels.telegram.channel,
     core.model.http,

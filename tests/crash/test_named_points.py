@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.base import Store
+from core.store.port import Store
 from tests.crash.asking import cards
 from tests.crash.deliveries import judge_copies, judge_marks, turns_of
 from tests.crash.nursery import Nursery

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.codec import message_from_json
+from core.store.codecs import message_from_json
 from tests.crash.entry import SPEED
 from tests.crash.nursery import Nursery
 from tests.crash.points import AtCommit, InModel, InTelegram, InTool, Point, parse_commit_point

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.recovery import CRASH_LIMIT
+from core.runs.recovery import CRASH_LIMIT
 from tests.crash.nursery import Nursery
 from tests.crash.town import LIMIT_S, OWNER, UNKNOWN, Town, open_town, survivors
 from tests.simulators.model import Hold

@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from bot.cli.commands import app
-from bot.config import load
-from bot.policy_file import read_policy
-from tests.bot.in_process import command
+from bot.config.load import load
+from bot.config.policy import read_policy
+from tests.bot.cli.in_process import command
 from tests.docs.reading import Written, code, commands, is_whole, pages, shell_lines, words
 from tests.tree import ROOT
 

@@ -8,19 +8,18 @@ from typing import Any
 
 import pytest
 
-from bot.api_access import ACCESS_NAME
-from bot.chat.history import HISTORY_NAME
 from bot.cli.chat import LOG_NAME as CHAT_LOG_NAME
-from bot.config import load
-from bot.errors import ConfigError
-from bot.keys import KEY_NAME
-from bot.log_file import LOG_NAME
-from bot.mcp.known import DIRECTORY_NAME
+from bot.config.keys import KEY_NAME, VAULT_KEY_NAME
+from bot.config.load import load
+from bot.config.schema import Config
+from bot.config.types import DATABASE_NAME
+from bot.mcp.build import DIRECTORY_NAME
+from bot.ops.api_access import ACCESS_NAME
+from bot.ops.logs import LOG_NAME
 from bot.parts import SPILL_NAME
-from bot.places import DATABASE_NAME
-from bot.settings import Config
+from bot.runtime import ConfigError
+from bot.terminal.history import HISTORY_NAME
 from bot.tools import build_policy, build_tools
-from bot.vault_keys import VAULT_KEY_NAME
 from bot.web.uploads import UPLOADS_NAME
 from core.approvals import Preset
 from core.clock import SystemClock
@@ -28,11 +27,17 @@ from core.consent.decide import decide
 from core.consent.facts import Allow, Ask, CallFacts, Interactive, Policy, ToolFacts
 from core.errors import InvalidArguments, ToolFailed
 from core.prompts import Grant, GrantScope
-from core.safety.limits import RESULT_LIMIT_CHARS
+from core.safety.fencing import RESULT_LIMIT_CHARS
 from core.store.lock import LOCK_NAME
 from core.tool import Data, Requirement, Risk, Tool
-from core.tools.mcp.child import LINE_LIMIT_BYTES, WINDOW_LIMIT_BYTES, WINDOW_LIMIT_LINES, WINDOW_S
-from core.tools.mcp.connection import ANSWER_LIMIT_BYTES, ANSWER_LIMIT_EVENTS
+from core.tools.mcp.connection import (
+    ANSWER_LIMIT_BYTES,
+    ANSWER_LIMIT_EVENTS,
+    LINE_LIMIT_BYTES,
+    WINDOW_LIMIT_BYTES,
+    WINDOW_LIMIT_LINES,
+    WINDOW_S,
+)
 from core.tools.mcp.listing import ALL_SPECS_BYTES, MOST_LISTED, MOST_TOOLS
 from core.tools.mcp.schemas import LIMIT_BYTES as SCHEMA_LIMIT_BYTES
 from core.tools.mcp.schemas import MOST_STEPS

@@ -4,7 +4,7 @@ has, a tool that needs consent, a stop, and a notice."""
 from dataclasses import dataclass
 
 from core.messages import Markdown, Message
-from core.notices import Recipient, ToPerson, ToThread
+from core.people.notices import Recipient, ToPerson, ToThread
 from tests.everywhere.people import LIMIT_S, Console, Person
 from tests.everywhere.seen import Seen
 from tests.everywhere.town import OWNER, Town

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Protocol
 
-from tests.bot.api_client import Client
+from tests.bot.web.api_client import Client
 from tests.everywhere.seen import BOT, Seen, in_console, in_discord, in_slack, in_telegram
 from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator

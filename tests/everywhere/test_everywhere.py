@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import NobodyToTell
 from core.messages import File, Message, plain
-from core.notices import ToPerson
+from core.people.notices import ToPerson
 from tests.everywhere.conversation import CODE, CODE_CHARS, Held, converse, rehearse
 from tests.everywhere.seen import Seen
 from tests.everywhere.town import OWNER, PLATFORMS, Town, open_town

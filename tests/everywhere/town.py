@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.app import App, Seams, serve
-from bot.config import load
+from bot.config.load import load
 from channels.supervisor import Phase
-from tests.bot.api_client import client
+from tests.bot.web.api_client import client
 from tests.databases import lay_database
 from tests.everywhere.people import LIMIT_S, Console, InDiscord, InSlack, InTelegram, Person
 from tests.simulators.discord import DiscordSimulator

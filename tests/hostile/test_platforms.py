@@ -16,7 +16,7 @@ from channels.channel import HttpRequest
 from channels.discord import inbound as discord
 from channels.slack import inbound as slack
 from channels.slack.events import HttpReceiver
-from channels.slack.forms import read_submission
+from channels.slack.handler import read_submission
 from channels.telegram import inbound as telegram
 from channels.telegram.webhook import SECRET_HEADER, Webhook, WebhookReceiver
 from core.clock import SECOND_US, SystemClock

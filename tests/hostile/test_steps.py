@@ -9,17 +9,17 @@ from typing import Any, cast
 
 import pytest
 
-from channels.blocks import Block, Paragraph, Table, weight
 from channels.channel import Channel, Payload
-from channels.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
-from channels.outlet import Outlet
-from core.agent.telling import told_reply
-from core.conversation.credentials import InboundCredentials
+from channels.delivery import Outlet
+from channels.text.blocks import Block, Paragraph, Table, weight
+from channels.text.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
 from core.ids import RandomIds
-from core.inbound_size import within_size
+from core.inbound.credentials import InboundCredentials
+from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
 from core.off_loop import off_loop
+from core.runs.redacted_reply import told_reply
 from core.safety.leaks import Leak, LeakDetector
 from core.transcript import Origin
 from tests.hostile.works import message, person

@@ -7,46 +7,35 @@ from yarl import URL
 
 from bot.web.blocks import blocks_of
 from channels.discord import inbound as discord
-from channels.discord import rendering as discord_rendering
-from channels.markdown import parse
+from channels.discord import outbound as discord_rendering
 from channels.slack import inbound as slack
-from channels.slack import rendering as slack_rendering
-from channels.slack.commands import typed_here
-from channels.slack.streams import _markdown as slack_stream
+from channels.slack import outbound as slack_rendering
+from channels.slack.inbound import typed_here
+from channels.slack.outbound import _markdown as slack_stream
 from channels.telegram import inbound as telegram
-from channels.telegram import rendering as telegram_rendering
-from channels.telegram.account import Account
-from channels.terminal.rendering import render as on_terminal
-from channels.terminal.safety import visible
+from channels.telegram import outbound as telegram_rendering
+from channels.telegram.places import Account
+from channels.terminal import render as on_terminal
+from channels.terminal import visible
+from channels.text.markdown import parse
 from core.consent.forms import changed_by, looks_like_a_form
-from core.conversation.submission import parse_submission
 from core.errors import InvalidArguments, ModelError
-from core.inbound_size import within_size
-from core.inputs import as_told
-from core.messages import (
-    Address,
-    Attachment,
-    Code,
-    InboundMessage,
-    Markdown,
-    Message,
-    Plain,
-    Sender,
-)
-from core.model.demo_phrases import understand
+from core.inbound.hub import within_size
+from core.inbound.submission import parse_submission
+from core.messages import Address, Attachment, Code, InboundMessage, Markdown, Message, Plain, Sender, as_told
+from core.model.demo import understand
+from core.model.lenient_json import excerpt, storable
 from core.model.provider_errors import model_error, read_error_body
-from core.model.reading import excerpt, storable
 from core.model.sse import SseParser
 from core.routines.heartbeat import asks_for_nothing
-from core.routines.pattern import Pattern, Subject
-from core.safety.fencing import fence_tool_output, sanitise, unfence
+from core.routines.matching.pattern import Pattern, Subject
+from core.safety.fencing import fence_tool_output, read_arguments, sanitise, unfence
 from core.safety.leaks import LeakDetector, RedactedStream
-from core.safety.validation import read_arguments
-from core.store.terms import note_terms
+from core.store.rows import note_terms
 from core.tools.builtin.attachments import file_name
-from core.tools.mcp.naming import own_name
+from core.tools.builtin.http import readable
+from core.tools.mcp.listing import own_name
 from core.tools.prepared import as_seen
-from core.tools.readable import readable
 
 Work = Callable[[str], object]
 PIECE_CHARS = 50
@@ -127,9 +116,9 @@ NAME: dict[str, Work] = {
 }
 MARKDOWN: dict[str, Work] = {
     "parse": parse,
-    "telegram": lambda text: telegram_rendering.render(text, DRAWN_UNITS),
-    "discord": lambda text: discord_rendering.render([Markdown(text)], DRAWN_UNITS),
-    "slack": lambda text: slack_rendering.render([Markdown(text)], DRAWN_UNITS),
+    "telegram": lambda text: telegram_rendering.render_markdown(text, DRAWN_UNITS),
+    "discord": lambda text: discord_rendering.render_blocks([Markdown(text)], DRAWN_UNITS),
+    "slack": lambda text: slack_rendering.render_blocks([Markdown(text)], DRAWN_UNITS),
     "slack stream": lambda text: slack_stream(Message((Markdown(text),))),
     "web": lambda text: blocks_of([Markdown(text)]),
     "terminal": lambda text: on_terminal(parse(text[:4_000]), 80),
@@ -143,8 +132,8 @@ PLAIN: dict[str, Work] = {
 }
 CODE: dict[str, Work] = {
     "telegram": lambda text: telegram_rendering.render_blocks([Code(text)], DRAWN_UNITS),
-    "discord": lambda text: discord_rendering.render([Code(text)], DRAWN_UNITS),
-    "slack": lambda text: slack_rendering.render([Code(text)], DRAWN_UNITS),
+    "discord": lambda text: discord_rendering.render_blocks([Code(text)], DRAWN_UNITS),
+    "slack": lambda text: slack_rendering.render_blocks([Code(text)], DRAWN_UNITS),
 }
 REPLY: dict[str, Work] = {
     "stream": stream,

@@ -16,31 +16,15 @@ from core.approvals import ApprovalSettings, Preset
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
 from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
-from core.routine_run import RunStatus, Spent
-from core.store.accept import (
-    Join,
-    Knock,
-    Met,
-    Stranger,
-    TurnedAway,
-    Verdict,
-)
-from core.store.effects import (
-    CastVote,
-    ClosePrompt,
-    NoteWrongCode,
-    OfferLink,
-    QueueInput,
-    RecordGrant,
-    Say,
-)
-from core.store.kept import SealedSecret
-from core.store.keys import KeyKind
-from core.store.notices import Place
+from core.routine import RunStatus, Spent
+from core.store.accept import Join, Knock, Met, Stranger, TurnedAway, Verdict
+from core.store.effects import CastVote, ClosePrompt, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
+from core.store.facets import Place, SealedSecret
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
+from core.store.port import KeyKind
 from core.store.routines import BudgetDay, NewRun, RoutineText, RunEnd
 from core.store.rows import NewCall, TurnStart
-from core.store.sqlite.migrations import schema_scripts
+from core.store.sqlite.maintenance import schema_scripts
 from core.store.sqlite.store import SqliteStore
 from core.tool import Effect, use_limits
 from core.transcript import AssistantSaid, Note, ResultStatus, ToolResult, UserSaid

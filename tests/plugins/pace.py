@@ -17,7 +17,7 @@ LONGEST = (
     "tests/bot/",
     "tests/contracts/channel/",
     "tests/simulators_tests/",
-    "tests/channels/test_rendered_markdown.py",
+    "tests/channels/text/test_rendered_markdown.py",
     "tests/scenarios/",
 )
 """Where the tests are that take longest, the longest first."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.hooks.values import Change, HookEvent, Point, Reject, Reply
+from core.hooks.chain import Change, HookEvent, Point, Reject, Reply
 
 ENTRY_POINTS = """[hubbub.hooks]
 watch = tests.scenarios.hooking:watch

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bot.in_process import command
-from tests.bot.program import Ended, RunningHub
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended, RunningHub
 from tests.patience import PATIENCE_S
 from tests.simulators.discord import DiscordSimulator
 from tests.simulators.model import ModelSimulator

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.config import load
+from bot.config.load import load
 from bot.routines import build_desk
 from core.ids import RandomIds
-from core.routines.desk import RoutineDesk
+from core.routines.manage import RoutineDesk
 from core.store.routines import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from tests.scenarios.house import OWNER, House

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 
 from bot.app import App, Seams, serve
-from bot.config import load
+from bot.config.load import load
 from tests.databases import lay_database
 from tests.patience import PATIENCE_S
 

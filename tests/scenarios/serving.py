@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import App, Seams
-from core.store.base import Store
+from core.store.port import Store
 from tests.patience import PATIENCE_S
 from tests.scenarios.house import HastyClock
 from tests.scenarios.served import ended, readyz, served

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core.conversation.pairing import PairAs, PairingDesk
+from core.people.pairing import PairAs, PairingDesk
 from core.store.pairing import LetIn
 from core.users import Principal, Role
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house

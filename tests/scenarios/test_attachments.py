@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.bot.api_client import Client, client
+from tests.bot.web.api_client import Client, client
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.telegram.world import Message
 

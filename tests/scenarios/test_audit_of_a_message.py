@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.bot.in_process import command
-from tests.bot.program import Ended
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended
 from tests.clock import zone_at_noon
 from tests.scenarios.house import OWNER, House, open_house
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted

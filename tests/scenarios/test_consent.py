@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.bot.program import hubbub
+from tests.bot.cli.program import hubbub
 from tests.clock import zone_at_noon
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import ToolCall, tools

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import aiohttp
 import pytest
 
-from tests.bot.api_client import Client
+from tests.bot.web.api_client import Client
 from tests.patience import PATIENCE_S
 from tests.scenarios import guild, house, workspace
 from tests.scenarios.people import Shown

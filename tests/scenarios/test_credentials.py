@@ -11,9 +11,9 @@ from pathlib import Path
 import aiohttp
 import pytest_asyncio
 
-from bot.vault_keys import VaultKeyRing
-from core.store.sqlite.secrets import sealed_in
-from tests.bot.program import RunningHub
+from bot.config.keys import VaultKeyRing
+from core.store.sqlite.memory import sealed_in
+from tests.bot.cli.program import RunningHub
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, Card, House, open_house
 from tests.scenarios.test_access import MENTION
 from tests.scenarios.test_leaks import LEAK, heard, traces

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.vault_keys import VaultKeyRing
-from core.store.sqlite.secrets import sealed_in
+from bot.config.keys import VaultKeyRing
+from core.store.sqlite.memory import sealed_in
 from tests.scenarios.people import card, hears
 from tests.scenarios.scenes import Scene, open_scene
 from tests.scenarios.test_leaks import traces

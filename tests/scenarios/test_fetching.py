@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest_asyncio
 from aiohttp import web
 
-from tests.bot.program import RunningHub, hubbub
+from tests.bot.cli.program import RunningHub, hubbub
 from tests.core.tools.website import Website
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 

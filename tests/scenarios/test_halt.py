@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest_asyncio
 
-from tests.bot.program import hubbub
+from tests.bot.cli.program import hubbub
 from tests.core.tools.processes_support import is_alive, until
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 

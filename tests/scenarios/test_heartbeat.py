@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.routine_run import RunStatus
-from core.routines.desk import RoutineDesk, RoutineRefused
+from core.routine import RunStatus
+from core.routines.manage import RoutineDesk, RoutineRefused
 from core.store.routines import RoutineRow, RoutineRunRow
 from tests.scenarios.house import OWNER, House, open_house
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted

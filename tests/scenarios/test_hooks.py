@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from core.hooks.values import Point
+from core.hooks.chain import Point
 from tests.scenarios.hooking import Watch, installed
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import text

@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest_asyncio
 
-from core.store.sqlite.secrets import sealed_in
-from tests.bot.program import RunningHub, hubbub
+from core.store.sqlite.memory import sealed_in
+from tests.bot.cli.program import RunningHub, hubbub
 from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
 from tests.simulators.model import text
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.bot.api_client import Client, Stream, client
+from tests.bot.web.api_client import Client, Stream, client
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import Reply, ToolCall, text, tools
 

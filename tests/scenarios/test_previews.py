@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.codec import message_from_json
+from core.store.codecs import message_from_json
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.simulators.model import Drop, Hold, Prompt, Reply, ToolCall, text
 from tests.simulators.telegram.log import RequestRecord

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core.routine_run import RunStatus
-from core.routines.desk import RoutineNotFound, RoutineRefused
+from core.routine import RunStatus
+from core.routines.manage import RoutineNotFound, RoutineRefused
 from core.store.routines import RoutineRow, RoutineText
 from core.users import Principal, Role
 from tests.scenarios.house import OWNER, House, open_house
@@ -33,7 +33,7 @@ _STORE = "tests/contracts/store/test_routines.py"
 _FORM = "tests/core/routines/test_definition.py"
 _MATCH = "tests/core/routines/test_matcher.py"
 _CLOCK = "tests/core/routines/test_schedule.py"
-_API = "tests/bot/test_routines_api.py"
+_API = "tests/bot/web/test_routines_api.py"
 _HOOKS = "tests/scenarios/test_webhook_routines.py"
 _TELLS = "tests/scenarios/test_routine_notices.py"
 
@@ -77,9 +77,9 @@ SHOWN: Mapping[str, tuple[int, ...]] = {
     f"{_HERE}::test_a_history_has_at_least_one_run": (102,),
     f"{_FORM}::test_no_trigger_turns_into_another_by_a_stray_field": (103,),
     f"{_API}::test_an_event_needs_an_object_and_somebody_who_listens": (85, 86),
-    "tests/bot/test_api.py::test_without_the_token_nothing_is_said": (31,),
+    "tests/bot/web/test_api.py::test_without_the_token_nothing_is_said": (31,),
     f"{_API}::test_a_list_tells_the_newest_run_of_each_that_has_one": (65,),
-    "tests/core/conversation/test_submission.py::test_commands_and_answers": (77,),
+    "tests/core/inbound/test_submission.py::test_commands_and_answers": (77,),
     f"{_API}::test_a_model_is_told_of_tools_and_readers_only_where_there_are_some": (79,),
     "tests/core/routines/test_heartbeat.py::test_a_list_with_nothing_on_it_asks_no_model": (75,),
     "tests/core/routines/test_heartbeat.py::test_only_the_word_alone_is_silence": (97,),

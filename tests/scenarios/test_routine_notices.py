@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bot.app import App
-from bot.config import load
+from bot.config.load import load
 from bot.routines import build_desk
 from core.clock import SystemClock
 from core.ids import RandomIds
-from core.routines.desk import RoutineDesk
+from core.routines.manage import RoutineDesk
 from tests.scenarios import guild, workspace
 from tests.scenarios.house import LIMIT_S, OWNER, open_house
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted

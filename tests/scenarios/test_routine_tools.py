@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core.routine_run import RunStatus
-from core.routines.desk import RoutineRefused
+from core.routine import RunStatus
+from core.routines.manage import RoutineRefused
 from core.transcript import ResultStatus, ToolResult
 from tests.clock import zone_at_noon
 from tests.scenarios.house import OWNER, House, open_house

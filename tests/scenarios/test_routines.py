@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest_asyncio
 
-from core.routine_run import RunStatus
+from core.routine import RunStatus
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.scenarios.routine_house import OLIVIA, desk_of, ended, greeted, runs_of
 

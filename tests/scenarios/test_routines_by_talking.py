@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from bot.app import App
-from bot.vault_keys import VAULT_KEY_NAME, VaultKeyRing
+from bot.config.keys import VAULT_KEY_NAME, VaultKeyRing
 from core.clock import SystemClock
 from core.store.routines import RoutineRow
 from core.vault import Vault

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from core.routine_run import RunStatus
+from core.routine import RunStatus
 from core.store.routines import RoutineRow
-from tests.bot.api_client import Client, client
+from tests.bot.web.api_client import Client, client
 from tests.scenarios.house import OWNER, House, open_house
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted, runs_of
 

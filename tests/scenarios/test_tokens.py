@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import cast
 
-from tests.bot.api_client import client
-from tests.bot.program import RunningHub
+from tests.bot.cli.program import RunningHub
+from tests.bot.web.api_client import client
 from tests.scenarios.neighbours import Neighbour, Street, open_street
 
 

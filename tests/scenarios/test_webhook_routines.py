@@ -13,11 +13,11 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.vault_keys import VaultKeyRing
+from bot.config.keys import VaultKeyRing
 from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES, MOST_READ
 from core.clock import SystemClock
-from core.routine_run import RunStatus
-from core.routines.desk import RoutineRefused
+from core.routine import RunStatus
+from core.routines.manage import RoutineRefused
 from core.store.routines import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from core.vault import Vault

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.errors import StartError
-from tests.bot.program import RunningHub
+from bot.runtime import StartError
+from tests.bot.cli.program import RunningHub
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
 from tests.simulators.model import Hold
 from tests.simulators.telegram.world import Chat

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.in_process import command
+from tests.bot.cli.in_process import command
 from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 
 RUN_UNSEEN = [

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from core.safety.places import Places
+from core.safety.places import Kinds, Places
 from core.safety.scripts import Unnamed, files_run, repository_obeyed
 from core.safety.tool_settings import Tool, settings_obeyed
-from core.safety.value_kinds import Kinds
 
 
 @dataclass(frozen=True, slots=True)

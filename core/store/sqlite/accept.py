@@ -1,34 +1,216 @@
 """Accepting an inbound event: everything that follows from it, in the one transaction that keeps it."""
 
-from dataclasses import replace
-from typing import assert_never
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
-from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Moved, Unreadable
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message, Moved, Unreadable, plain
 from core.ports import OutboxRow
 from core.prompts import PromptState
 from core.store.accept import (
     WITHHELD,
     Accepted,
+    AcceptView,
     Admitted,
     Judge,
+    ShownCard,
     Stranger,
+    Survey,
+    ThreadCandidate,
     TurnedAway,
     Verdict,
 )
-from core.store.effects import QueueInput, RebindThread
-from core.store.rows import ThreadRow
-from core.store.sqlite import credentials, feed, people, strangers
-from core.store.sqlite.accept_view import accept_view
-from core.store.sqlite.cards import learn_copy
+from core.store.codecs import refs_from_json
+from core.store.effects import QueueInput, RebindThread, StopThread
+from core.store.pairing import ClaimView
+from core.store.rows import Draft, PromptView, ThreadRow, TurnState
+from core.store.sqlite import credentials, feed, grants, kill_switch, pairing, people, prompts, strangers
+from core.store.sqlite.connection import Transaction
 from core.store.sqlite.effects import Effects
-from core.store.sqlite.inbox import NewEvent, record
-from core.store.sqlite.inputs import edit, goes_on
-from core.store.sqlite.moving import move
+from core.store.sqlite.feed import position, put_event, put_messages
+from core.store.sqlite.inbox import NewEvent, edit, goes_on, in_reply, lead_to, leads_to, record
+from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.outbox import Cause, enqueue
-from core.store.sqlite.replies import in_reply
+from core.store.sqlite.prompts import learn_copy
+from core.store.sqlite.steps import used_of
 from core.store.sqlite.strangers import Person
-from core.store.sqlite.transaction import Transaction
-from core.users import Identity
+from core.store.sqlite.turns import append, thread
+from core.transcript import OperatorSaid
+from core.users import Identity, Principal, ThreadKey, scope_of
+
+if TYPE_CHECKING:
+    from core.store.routines import MenuView, RoutineStanding
+
+
+# The state an event is judged on, read in the transaction that accepts it.
+
+
+def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> AcceptView:
+    """What `judge` asked for about the event, and nothing that it has no use for."""
+    principal = admitted.principal
+    named = prompts.view(tx, judge.prompt_id) if judge.prompt_id is not None else None
+    if isinstance(event, ChoiceAnswer):
+        # A press says nothing of a conversation's key: it belongs to the prompt's thread.
+        thread, running_since, waiting = (
+            (None, None, 0) if named is None else _thread_by_id(tx, named.prompt.thread_id)
+        )
+        candidate = None
+    else:
+        thread, running_since, waiting = _thread_by_key(
+            tx, ThreadKey(principal.user_id, event.channel, event.scope)
+        )
+        candidate = _candidate(tx, event.scope, principal) if thread is None else None
+    open_prompts: tuple[PromptView, ...] = ()
+    if thread is not None and thread.active_turn_state is TurnState.WAITING:
+        open_prompts = prompts.open_in_thread(tx, thread.id)
+    return AcceptView(
+        principal=principal,
+        thread=thread,
+        candidate=candidate,
+        waiting=waiting,
+        running_since=running_since,
+        open_prompts=open_prompts,
+        prompt=named,
+        cards=_cards(tx, event, open_prompts) if open_prompts else (),
+        now=tx.clock.now(),
+        asked=credentials.asked(tx, event, principal.user_id) if isinstance(event, InboundMessage) else None,
+        replied=_replied(tx, event),
+        recent=strangers.recent(tx, event) if admitted.limited else 0,
+        claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
+        routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
+        menu=_menu(tx, event.prompt_id) if named is None and isinstance(event, ChoiceAnswer) else None,
+        survey=_survey(tx, principal, thread) if admitted.surveys else None,
+    )
+
+
+def _routines(tx: Transaction, routine_ids: tuple[str, ...]) -> "Sequence[RoutineStanding]":
+    from core.store.sqlite import routines  # most events match none
+
+    return routines.standing(tx, routine_ids)
+
+
+def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
+    from core.store.sqlite import routine_views  # most presses are on prompts
+
+    return routine_views.menu(tx, menu_id)
+
+
+def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> Survey:
+    said = grants.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
+    active = None if thread is None else thread.active_turn_id
+    used = None if active is None else used_of(tx, active)
+    return Survey(said, grants.grants_of(tx, principal.user_id), used, kill_switch.tools_halted(tx))
+
+
+def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:
+    return pairing.claims(tx, channel, pairing.guesser_of(event.channel, event.sender))
+
+
+_THREAD_STATE = (
+    f"{THREAD}, a.running_since,"
+    " (SELECT count(*) FROM inbox w WHERE w.thread_id = t.id AND w.outcome = 'waiting')"
+)
+
+
+def _thread_by_key(tx: Transaction, key: ThreadKey) -> tuple[ThreadRow | None, int | None, int]:
+    row = tx.one(
+        f"SELECT {_THREAD_STATE} FROM thread_keys k JOIN threads t ON t.id = k.thread_id {ACTIVE_TURN}"
+        " WHERE k.owner_id = ? AND k.channel = ? AND k.scope = ?",
+        key.user_id,
+        key.channel,
+        key.scope,
+    )
+    return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
+
+
+def _thread_by_id(tx: Transaction, thread_id: str) -> tuple[ThreadRow | None, int | None, int]:
+    row = tx.one(f"SELECT {_THREAD_STATE} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
+    return (None, None, 0) if row is None else (thread_of(row), row[11], row[12])
+
+
+def _candidate(tx: Transaction, scope: str | None, principal: Principal) -> ThreadCandidate | None:
+    thread_id = _thread_id_in(scope)
+    if thread_id is None:
+        return None
+    owner = tx.one("SELECT owner_id FROM threads WHERE id = ?", thread_id)
+    mapped = tx.one("SELECT 1 FROM thread_keys WHERE thread_id = ? LIMIT 1", thread_id)
+    own = owner is not None and owner[0] == principal.user_id
+    return ThreadCandidate(thread_id, own=own, taken=owner is not None, mapped=mapped is not None)
+
+
+def _thread_id_in(scope: str | None) -> str | None:
+    """The thread id that an external id may stand for: a UUID, dashed or plain, in its dashed form."""
+    if scope is None or len(scope) not in {32, 36}:
+        return None
+    try:
+        return str(uuid.UUID(scope))
+    except ValueError:
+        return None
+
+
+def _replied(tx: Transaction, event: Person) -> PromptView | None:
+    if not isinstance(event, InboundMessage) or event.reply_to is None:
+        return None
+    return prompts.shown_as(tx, event.channel, event.reply_to)
+
+
+def _cards(tx: Transaction, event: Person, open_prompts: tuple[PromptView, ...]) -> tuple[ShownCard, ...]:
+    shown: list[ShownCard] = []
+    for one in open_prompts:
+        rows = tx.all(
+            "SELECT refs, order_key FROM outbox WHERE prompt_id = ? AND channel = ? AND address = ?"
+            " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
+            one.prompt.id,
+            event.channel,
+            event.address,
+        )
+        shown.extend(ShownCard(one.prompt.id, refs_from_json(row[0]), row[1]) for row in rows)
+    return tuple(shown)
+
+
+# A conversation goes on under another address: its threads, and what is still to be sent, go along.
+
+BEFORE_ALL_OTHERS = "-"
+"""Put before an order key, it sorts before every key of the new place: those begin anew."""
+
+
+def move(tx: Transaction, event: Moved) -> Accepted:
+    """Lead the keys of the old place to the same threads at the new one, unless they lead somewhere there
+    already; answers and waiting input move too. Done twice it does no more."""
+    old, new = scope_of(event.old_scope), scope_of(event.scope)
+    keys = tx.run(
+        "INSERT INTO thread_keys (owner_id, channel, scope, thread_id)"
+        " SELECT owner_id, channel, ?, thread_id FROM thread_keys WHERE channel = ? AND scope = ?"
+        " ON CONFLICT (owner_id, channel, scope) DO NOTHING",
+        new,
+        event.channel,
+        old,
+    )
+    place = (event.address, event.channel, event.old_address)
+    tx.run("UPDATE threads SET scope = ?, address = ? WHERE channel = ? AND address = ?", new, *place)
+    tx.run(
+        "UPDATE inbox SET address = ?, order_key = ? || order_key"
+        " WHERE outcome = 'waiting' AND channel = ? AND address = ?",
+        event.address,
+        BEFORE_ALL_OTHERS,
+        event.channel,
+        event.old_address,
+    )
+    # What was shown stays where it is; what was never requested goes out at the new place.
+    tx.run(
+        "UPDATE outbox SET address = ? WHERE settled = 0 AND state = 'queued' AND edit_of IS NULL"
+        " AND refs = '[]' AND channel = ? AND address = ?",
+        *place,
+    )
+    outcome = "moved: nothing was said there"
+    if keys:
+        outcome = "moved: 1 conversation goes on" if keys == 1 else f"moved: {keys} conversations go on"
+    record(tx, NewEvent(event, outcome))
+    return Accepted(outcome, None, duplicate=False)
+
 
 UNREADABLE = "failed: unreadable"
 
@@ -156,3 +338,69 @@ def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) ->
         feed.put_messages(tx, effects.thread_id, here)
     # Whether a row could go out at once is only known of the event's own conversation.
     return (*here, *enqueue(tx, effects.elsewhere, cause))
+
+
+# A person in the assistant's place, and a thread that is taken up again.
+
+ANSWERED = "answered as operator"
+STOPPED = "command: /stop"
+STOPPED_NOTHING = "command: /stop, nothing was running"
+
+
+def answer(
+    tx: Transaction, event: InboundMessage, by: Principal, thread_id: str, message: Message
+) -> tuple[OutboxRow, ...]:
+    """See Store.answer_as_operator. While a turn is active, it is said within that turn: entries of a turn
+    stay side by side."""
+    if tx.one("SELECT 1 FROM inbox WHERE key = ?", event.key) is not None:
+        return ()
+    on = thread(tx, thread_id)
+    append(tx, thread_id, on.active_turn_id, [OperatorSaid(event.text, by.name)])
+    tx.run("UPDATE threads SET last_active_at = ? WHERE id = ?", tx.clock.now(), thread_id)
+    event_id = record(tx, NewEvent(event, ANSWERED, user_id=by.user_id, thread_id=thread_id))
+    draft = Draft(on.channel, on.address, message, tx.ids.row_id())
+    return enqueue(tx, [draft], Cause(event_id=event_id))
+
+
+def take_up(tx: Transaction, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
+    """See Store.take_up_thread."""
+    mine = "SELECT 1 FROM threads WHERE id = ? AND owner_id = ? AND channel = ?"
+    if tx.one(mine, thread_id, user_id, channel) is None:
+        return False
+    key = ThreadKey(user_id, channel, external_id)
+    if not leads_to(tx, key, thread_id):
+        lead_to(tx, key, thread_id)
+    people.set_active_thread(tx, user_id, thread_id)
+    return True
+
+
+def stop(
+    tx: Transaction, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
+) -> Accepted:
+    """See Store.stop_thread."""
+    seen = tx.one("SELECT outcome, answer FROM inbox WHERE key = ?", event.key)
+    if seen is not None:
+        return Accepted(seen[0], seen[1], duplicate=True, thread_id=thread_id)
+    on = thread(tx, thread_id)
+    waiting = tx.all("SELECT 1 FROM inbox WHERE thread_id = ? AND outcome = 'waiting'", thread_id)
+    if on.active_turn_id is None and not waiting:
+        record(tx, NewEvent(event, STOPPED_NOTHING, user_id=by.user_id, thread_id=thread_id))
+        return Accepted(STOPPED_NOTHING, None, duplicate=False, thread_id=thread_id)
+    tx = tx.accepting(event.key)
+    seq = position(tx, thread_id)
+    effects = Effects(tx, event, by, on, waiting=len(waiting))
+    text = told(len(waiting))
+    effects.apply(StopThread(text))
+    event_id = record(tx, NewEvent(event, STOPPED, user_id=by.user_id, thread_id=thread_id))
+    put_event(tx, thread_id, seq, event_id)
+    draft = Draft(on.channel, on.address, plain(text), tx.ids.row_id())
+    rows = enqueue(tx, [draft], Cause(event_id=event_id))
+    put_messages(tx, thread_id, rows)
+    return Accepted(
+        STOPPED,
+        text,
+        duplicate=False,
+        thread_id=thread_id,
+        stopped_turn_id=effects.stopped_turn_id,
+        outbox=(*effects.card_changes, *rows),
+    )

@@ -1,10 +1,19 @@
 """How every connection to the database file is set up, and what its errors mean."""
 
+import asyncio
 import os
 import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
+from core.audit_chain import ChainKeys, PassingKeys
+from core.clock import Clock
 from core.errors import StoreUnavailable
+from core.ids import Ids
+from core.store.feed import ChangeLog
 
 BUSY_TIMEOUT_S = 5.0
 """How long a writer waits for another process's transaction (a command line beside the hub)."""
@@ -87,3 +96,118 @@ def is_failure_of_the_disk(error: BaseException) -> bool:
         return False
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is not None and (code & 0xFF) in _FAILURES_OF_THE_DISK
+
+
+# What one unit of work gets: the connection inside a transaction, the time, and new ids.
+
+Row = Sequence[Any]
+"""A row as the driver returns it, in the order of the statement's columns."""
+
+
+MERGE_LIMIT = 10
+HISTORY_LIMIT_CHARS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the configuration decides about the store's units.
+
+    `merge_inputs`: so many waiting messages of one person become one turn. `history_limit_chars`: a turn
+    is loaded with whole turns of its past until they hold more than that. `holds_inputs`: hooks are asked
+    about messages before a turn takes them.
+    """
+
+    merge_inputs: int = MERGE_LIMIT
+    history_limit_chars: int = HISTORY_LIMIT_CHARS
+    holds_inputs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A unit's hands on the database. Never kept beyond the unit. `changes`: what onlookers are told of;
+    `chain`: what seals the audit's records; `event`: the key of the inbound event that is being accepted,
+    which those records name."""
+
+    connection: sqlite3.Connection
+    clock: Clock
+    ids: Ids
+    policy: Policy
+    changes: ChangeLog = field(default_factory=ChangeLog)
+    chain: ChainKeys = field(default_factory=PassingKeys)
+    event: str | None = None
+
+    def accepting(self, event_key: str) -> "Transaction":
+        """Return the same transaction for what follows from an inbound event."""
+        return Transaction(
+            self.connection, self.clock, self.ids, self.policy, self.changes, self.chain, event_key
+        )
+
+    def one(self, sql: str, *parameters: Any) -> Row | None:
+        """The statement's first row."""
+        # All rows are fetched: a statement left half-way would hold the transaction open.
+        rows = self.connection.execute(sql, parameters).fetchall()
+        return rows[0] if rows else None
+
+    def all(self, sql: str, *parameters: Any) -> list[Row]:
+        """All rows of the statement."""
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def run(self, sql: str, *parameters: Any) -> int:
+        """How many rows the statement changed."""
+        return self.connection.execute(sql, parameters).rowcount
+
+    def insert(self, sql: str, *parameters: Any) -> int:
+        """The number the new row got."""
+        return self.connection.execute(sql, parameters).lastrowid or 0
+
+
+T = TypeVar("T")
+Unit = Callable[[Transaction], T]
+"""One unit of work: runs in a thread of the store, inside a transaction, and never waits for anything."""
+
+
+# Hot reads: whole units in a thread of their own, each on one consistent view of the database.
+
+QUEUE_LIMIT = 256
+"""Reads handed in and not yet answered; further callers wait."""
+
+
+class ReaderThread:
+    """Runs reading units one after the other, beside the writer."""
+
+    def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], Transaction]) -> None:
+        self._path = path
+        self._begin = begin
+        self._slots = asyncio.Semaphore(QUEUE_LIMIT)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store reader")
+        self._transaction: Transaction | None = None
+
+    async def run(self, unit: Unit[T]) -> T:
+        """The unit's result. Sees every commit that anyone has heard of."""
+        async with self._slots:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, unit)
+
+    async def close(self) -> None:
+        """Answer what was asked, then close the connection."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
+        self._thread.shutdown(wait=False)
+
+    def _read(self, unit: Unit[T]) -> T:
+        try:
+            transaction = self._transaction
+            if transaction is None:
+                transaction = self._transaction = self._begin(connect_reader(self._path))
+            transaction.connection.execute("BEGIN")
+            try:
+                return unit(transaction)
+            finally:
+                transaction.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if is_failure_of_the_disk(error):
+                raise StoreUnavailable(f"the database can't be read: {error}") from error
+            raise
+
+    def _disconnect(self) -> None:
+        if self._transaction is not None:
+            self._transaction.connection.close()
+            self._transaction = None

@@ -4,10 +4,10 @@
 
 from core.messages import InboundMessage, MessageRef
 from core.store.accept import ASKED_FOR, AskedCredentials, ShownCard
-from core.store.codec import refs_from_json
+from core.store.codecs import refs_from_json
 from core.store.rows import PromptView
-from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
-from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.connection import Transaction
+from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
 from core.users import Identity
 
 _AWAITED = "p.requester_id = ? AND p.secret IS NOT NULL AND p.awaits = 1 AND t.channel = ?"

@@ -28,16 +28,14 @@ from core.store.effects import (
     StopThread,
     TakeAwayMessage,
 )
-from core.store.hooking import HELD
+from core.store.facets import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import credentials, halting, linking, pairing, prompts, secrets, standing, strangers
-from core.store.sqlite.inputs import input_of
+from core.store.sqlite import credentials, grants, kill_switch, memory, pairing, prompts, strangers
+from core.store.sqlite.connection import Transaction
+from core.store.sqlite.inbox import begin, input_of, lead_there, title_of
 from core.store.sqlite.outbox import take_away_received
-from core.store.sqlite.threads import begin, lead_there, title_of
-from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.turn_ends import end_turn
-from core.store.sqlite.turns import outcome_of, start_turn, thread
+from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
 from core.users import Principal
 
 STOPPED = "stopped"
@@ -112,11 +110,11 @@ class Effects:
                 self._routine(effect)
 
     def _routine(self, effect: FireRoutine | PauseRoutine | GrantToRoutine) -> None:
-        from core.store.sqlite import routine_claims, routines  # most events have nothing to do with them
+        from core.store.sqlite import routine_runs, routines  # most events have nothing to do with them
 
         match effect:
             case FireRoutine(run):
-                if routine_claims.claim(self._tx, run).run_id is not None:
+                if routine_runs.claim(self._tx, run).run_id is not None:
                     self.routines.append(run.routine_id)
             case PauseRoutine(routine_id, because):
                 routines.switch(self._tx, routine_id, enabled=False, next_slot_at=None, because=because)
@@ -133,20 +131,20 @@ class Effects:
     ) -> None:
         match effect:
             case RevokeGrant(grant_id):
-                standing.revoke_grant(self._tx, grant_id, self._principal.user_id)
+                grants.revoke_grant(self._tx, grant_id, self._principal.user_id)
             case SetApprovals(thread_id, settings):
                 if thread_id is None:
-                    standing.set_person_approvals(self._tx, self._principal.user_id, settings)
+                    grants.set_person_approvals(self._tx, self._principal.user_id, settings)
                 else:
-                    standing.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
+                    grants.set_thread_approvals(self._tx, thread_id, settings, self._principal.user_id)
             case RecordGrant(grant):
-                standing.record_grant(self._tx, grant)
+                grants.record_grant(self._tx, grant)
             case KeepSecrets(sealed):
-                secrets.keep(self._tx, sealed, self._principal.user_id)
+                memory.keep(self._tx, sealed, self._principal.user_id)
             case ForgetCredentials(prompt_ids):
                 credentials.forget(self._tx, prompt_ids)
             case HaltTools(halted):
-                halting.halt_tools(self._tx, self._principal.user_id, halted=halted)
+                kill_switch.halt_tools(self._tx, self._principal.user_id, halted=halted)
                 self.halted = halted
             case _:
                 assert_never(effect)
@@ -179,7 +177,7 @@ class Effects:
         match effect:
             case OfferLink():
                 user_id = self._principal.user_id
-                linking.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
+                pairing.offer_link(self._tx, user_id, event.channel, event.sender, event.address, effect)
             case NoteWrongCode():
                 pairing.note_wrong_code(self._tx, pairing.guesser_of(event.channel, event.sender))
             case LetIn():

@@ -11,30 +11,12 @@ from dataclasses import replace
 from typing import assert_never
 
 from core.ports import OutboxRow
-from core.store.codec import message_from_json
-from core.store.feed import (
-    CallShown,
-    CardSettled,
-    CardShown,
-    FeedItem,
-    HubSaid,
-    PersonSaid,
-    Shown,
-)
+from core.store.codecs import event_extra_from_json, message_from_json, said_from_columns
+from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
-from core.store.said_codec import event_extra_from_json, said_from_columns
-from core.store.sqlite.prompt_mapping import PROMPT, prompt_of
-from core.store.sqlite.transaction import Row, Transaction
-from core.transcript import (
-    AssistantSaid,
-    Note,
-    OperatorSaid,
-    Said,
-    Summary,
-    ToolCalled,
-    ToolResult,
-    UserSaid,
-)
+from core.store.sqlite.connection import Row, Transaction
+from core.store.sqlite.mapping import PROMPT, prompt_of
+from core.transcript import AssistantSaid, Note, OperatorSaid, Said, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Role
 
 # --- writing --------------------------------------------------------------------------------------------

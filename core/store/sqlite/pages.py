@@ -6,20 +6,36 @@ there are ten thousand threads.
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
+import contextlib
+import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+from core.clock import Clock
+from core.errors import StoreUnavailable
+from core.ids import RandomIds
+from core.prompts import Standing
 from core.store.feed import PromptGlance, PromptsWanted, ThreadGlance, ThreadsWanted
+from core.store.rows import CallRow, CallState, Delivery, Explanation
+from core.store.sqlite.connection import Policy, Row, Transaction, connect_reader
+from core.store.sqlite.grants import in_thread
+from core.store.sqlite.maintenance import require_current, schema_version
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     PRINCIPAL,
+    PROMPT_VIEW,
+    PROMPT_VIEW_FROM,
     THREAD,
     principal_of,
+    prompt_views_of,
     thread_of,
 )
-from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
-from core.store.sqlite.transaction import Row
+from core.tool import Effect
+from core.users import Principal
 
 Ask = Callable[..., Awaitable[list[Row]]]
 """A statement and its parameters to its rows."""
@@ -153,3 +169,138 @@ def _prompt_of(rows: Sequence[Row]) -> PromptGlance:
     (view,) = prompt_views_of([row[_OWN_COLUMNS:] for row in rows])
     requester, arguments, closed_by, closed_at = rows[0][:_OWN_COLUMNS]
     return PromptGlance(view.prompt, view.votes, view.thread, requester, arguments, closed_by, closed_at)
+
+
+# What became of inbound events: everything recorded about them, each question one statement.
+
+_EXPLANATION = (
+    "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
+    " o.id, o.state, json_array_length(o.refs), o.repeats, o.error, i.text"
+)
+_CAUSED = (
+    "LEFT JOIN turns tn ON tn.id = i.turn_id"
+    " LEFT JOIN outbox o ON (o.turn_id = i.turn_id OR o.event_id = i.id) AND o.edit_of IS NULL"
+    " AND o.state NOT IN ('streaming', 'replaced')"
+)
+
+
+class Explanations:
+    """`hubbub why` and the console ask them."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def of(self, event_key: str) -> Explanation | None:
+        """See Store.explain."""
+        sql = f"SELECT {_EXPLANATION} FROM inbox i {_CAUSED} WHERE i.key = ? ORDER BY o.id"
+        found = _explanations(await self._ask(sql, event_key))
+        return found[0] if found else None
+
+    async def recent(self, limit: int) -> Sequence[Explanation]:
+        """See Store.explain_recent."""
+        newest = "SELECT * FROM inbox ORDER BY id DESC LIMIT ?"
+        sql = f"SELECT {_EXPLANATION} FROM ({newest}) i {_CAUSED} ORDER BY i.id DESC, o.id"
+        return _explanations(await self._ask(sql, limit))
+
+    async def matching(self, text: str, limit: int) -> Sequence[Explanation]:
+        """See Feeds.explain_matching."""
+        matching = (
+            "SELECT * FROM inbox WHERE key LIKE ?1 ESCAPE '\\' OR sender LIKE ?1 ESCAPE '\\'"
+            " OR text LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"
+        )
+        sql = f"SELECT {_EXPLANATION} FROM ({matching}) i {_CAUSED} ORDER BY i.id DESC, o.id"
+        return _explanations(await self._ask(sql, like(text), limit))
+
+
+def _explanations(rows: Sequence[Row]) -> list[Explanation]:
+    return [_explanation(list(group)) for _, group in groupby(rows, key=lambda row: row[0])]
+
+
+def _explanation(rows: Sequence[Row]) -> Explanation:
+    key, channel, sender, received_at, outcome, thread_id, turn_id, turn_state, turn_error = rows[0][:9]
+    return Explanation(
+        key=key,
+        channel=channel,
+        sender=sender or "",
+        received_at=received_at,
+        outcome=outcome,
+        thread_id=thread_id,
+        turn_id=turn_id,
+        turn_state=turn_state,
+        turn_error=turn_error,
+        deliveries=tuple(Delivery(*row[9:14]) for row in rows if row[9] is not None),
+        text=rows[0][14] or "",
+    )
+
+
+# Calls of the past with what was decided about them, for whoever judges them by other rules.
+
+
+class Was(StrEnum):
+    """What became of a call before anybody had a say."""
+
+    RUNS = "runs"
+    ASKS = "asks"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """A call as the model made it, for whom, and what they have allowed and forbidden by now."""
+
+    at: int
+    thread_id: str
+    call: CallRow
+    principal: Principal
+    standing: Standing
+    was: Was
+
+
+_CALLS = (
+    f"SELECT e.at, c.thread_id, c.id, c.turn_id, c.seq, c.tool, e.text, c.effect, {PRINCIPAL},"
+    " EXISTS (SELECT 1 FROM prompts p WHERE p.kind = 'approval'"
+    " AND (p.id = c.prompt_id OR p.call_id = c.id)),"
+    " c.status, c.started_at IS NOT NULL,"
+    " (SELECT r.text FROM entries r WHERE r.thread_id = c.thread_id AND r.seq > c.seq AND r.kind = 'result'"
+    " AND r.call_id = c.id LIMIT 1)"
+    " FROM calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.seq"
+    " JOIN turns tn ON tn.id = c.turn_id JOIN users u ON u.id = tn.principal_id"
+    " ORDER BY e.at DESC, c.id DESC LIMIT ?"
+)
+_NOT_BY_RULE = "Not run:"
+"""How refusals begin that no rule of consent made: tools were paused, used too often, or it was too late."""
+
+
+def past_calls(path: Path, limit: int, clock: Clock) -> tuple[Sequence[PastCall], int]:
+    """The newest calls that were judged, oldest first; and how many of as many were not, or not by a rule.
+
+    Raises StoreUnavailable, SchemaTooNew.
+    """
+    try:
+        with contextlib.closing(connect_reader(path)) as connection:
+            connection.execute("BEGIN")
+            require_current(schema_version(connection))
+            tx = Transaction(connection, clock, RandomIds(), Policy())
+            rows = tx.all(_CALLS, limit)
+            found = [call for row in reversed(rows) if (call := _past_call(tx, row)) is not None]
+            return found, len(rows) - len(found)
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+
+
+def _past_call(tx: Transaction, row: Row) -> PastCall | None:
+    was = _was(*row[11:15])
+    if was is None:
+        return None
+    at, thread_id, call_id, turn_id, seq, tool, arguments, effect = row[:8]
+    principal = principal_of(row[8:11])
+    call = CallRow(call_id, turn_id, seq, tool, arguments, CallState.INTENT, Effect(effect))
+    return PastCall(at, thread_id, call, principal, in_thread(tx, principal.user_id, thread_id), was)
+
+
+def _was(asked: int, status: str | None, ran: int, said: str | None) -> Was | None:
+    if asked:
+        return Was.ASKS
+    if status == "denied":
+        return None if (said or "").startswith(_NOT_BY_RULE) else Was.REFUSED
+    return Was.RUNS if ran else None

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 from core.messages import Address, Message
 from core.ports import OutboxRow, Posted, SendState
-from core.store.codec import message_to_json, refs_from_json, refs_to_json
+from core.store.codecs import message_to_json, refs_from_json, refs_to_json
 from core.store.rows import Draft
+from core.store.sqlite.connection import Row, Transaction
 from core.store.sqlite.mapping import OUTBOX, outbox_of
 from core.store.sqlite.outbox import NEWEST_EVENT, Cause, enqueue
-from core.store.sqlite.transaction import Row, Transaction
 
 NOTHING = Message(())
 """What a preview's row says, but for what it replies to: its text comes and goes. As a change of it: take it

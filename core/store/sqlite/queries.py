@@ -21,24 +21,20 @@ from core.errors import StoreUnavailable
 from core.messages import Address, Message
 from core.ports import Seen
 from core.prompts import Grant
-from core.store.codec import message_from_json
-from core.store.consents import ToolSettingRow
-from core.store.kept import SealedSecret
+from core.store.codecs import message_from_json
+from core.store.facets import SealedSecret, ToolSettingRow
 from core.store.pairing import NoiseRow, PairingRequest
 from core.store.rows import Execution, PromptView, ThreadRow
-from core.store.sqlite.connection import (
-    BUSY_TIMEOUT_S,
-    database_uri,
-    is_failure_of_the_disk,
-    what_to_do,
-)
-from core.store.sqlite.explaining import Explanations
+from core.store.sqlite.connection import BUSY_TIMEOUT_S, Row, database_uri, is_failure_of_the_disk, what_to_do
+from core.store.sqlite.maintenance import require_current
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     ENTRY,
     EXECUTION,
     GRANT,
     PRINCIPAL,
+    PROMPT_VIEW,
+    PROMPT_VIEW_FROM,
     REQUEST,
     SEALED,
     THREAD,
@@ -47,15 +43,13 @@ from core.store.sqlite.mapping import (
     execution_of,
     grant_of,
     principal_of,
+    prompt_views_of,
     request_of,
     secret_of,
     thread_of,
     tool_setting_of,
 )
-from core.store.sqlite.migrations import require_current
-from core.store.sqlite.pages import Pages
-from core.store.sqlite.prompt_mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
-from core.store.sqlite.transaction import Row
+from core.store.sqlite.pages import Explanations, Pages
 from core.transcript import Entry
 from core.users import Account, Person, Principal
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from core.store.sqlite.reader import ReaderThread
-from core.store.sqlite.transaction import Transaction
+from core.store.sqlite.connection import ReaderThread, Transaction
 from core.store.sqlite.writer import Writer
 
 if TYPE_CHECKING:
@@ -114,9 +113,9 @@ class RoutineUnits:
 
     async def claim_run(self, new: "NewRun") -> "Claim":
         """See Routines."""
-        from core.store.sqlite import routine_claims
+        from core.store.sqlite import routine_runs
 
-        return await self._writer.run(lambda tx: routine_claims.claim(tx, new))
+        return await self._writer.run(lambda tx: routine_runs.claim(tx, new))
 
     async def due_routines(self, now: int) -> "Sequence[RoutineRow]":
         """See Routines."""
@@ -134,10 +133,10 @@ class RoutineUnits:
         skipped: int = 0,
     ) -> "Sequence[Claim]":
         """See Routines."""
-        from core.store.sqlite import routine_claims
+        from core.store.sqlite import routine_runs
 
         return await self._writer.run(
-            lambda tx: routine_claims.claim_slots(tx, routine_id, slot_at, runs, next_slot_at, skipped)
+            lambda tx: routine_runs.claim_slots(tx, routine_id, slot_at, runs, next_slot_at, skipped)
         )
 
     async def begin_runs(self, *, most: int, lease_until: int, day: "BudgetDay") -> "Sequence[StartedRun]":

@@ -5,11 +5,11 @@
 import json
 
 from core.audit_chain import AuditKind
-from core.routine_run import RunStatus
+from core.routine import RunStatus
 from core.store.routines import DueNotice, MenuView, NextDue, RoutineRunRow
 from core.store.sqlite.audit import record
+from core.store.sqlite.connection import Transaction
 from core.store.sqlite.routine_runs import RUN, run_of
-from core.store.sqlite.transaction import Transaction
 
 
 def next_due(tx: Transaction) -> NextDue:

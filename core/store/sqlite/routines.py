@@ -5,11 +5,11 @@
 import sqlite3
 
 from core.audit_chain import AuditKind
-from core.store.codec import storable
+from core.store.codecs import storable
 from core.store.effects import GrantToRoutine
 from core.store.routines import RoutineRow, RoutineStanding, RoutineText
 from core.store.sqlite.audit import record
-from core.store.sqlite.transaction import Row, Transaction
+from core.store.sqlite.connection import Row, Transaction
 
 ROUTINE = (
     "o.id, o.owner_id, o.name, o.kind, o.definition, o.cooldown_us, o.max_concurrent,"

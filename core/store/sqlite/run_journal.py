@@ -1,4 +1,4 @@
-"""The steps of runs that use tools. Implements core.store.run_journal.RunJournal."""
+"""The steps of runs that use tools. Implements core.store.routine_port.RunJournal."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.prompts import Standing
-from core.routine_run import Spent
-from core.store.codec import storable
+from core.routine import Spent
+from core.store.codecs import said_from_columns, said_to_columns, storable
 from core.store.routines import RunSteps
 from core.store.rows import CallRow, CallState, NewCall, RunCheck
-from core.store.said_codec import said_from_columns, said_to_columns
 from core.store.sqlite.audit import hidden, record, record_end
-from core.store.sqlite.halting import paused, use
+from core.store.sqlite.connection import Row, Transaction
+from core.store.sqlite.grants import in_thread
+from core.store.sqlite.kill_switch import paused, use
 from core.store.sqlite.people import known_user
-from core.store.sqlite.standing import in_thread
 from core.store.sqlite.steps import too_often
-from core.store.sqlite.transaction import Row, Transaction
 from core.tool import Effect, ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, ResultStatus, Said, ToolCalled, ToolResult
 

@@ -12,29 +12,25 @@ from core.ids import Ids
 from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import OutboxRow, Seen
 from core.store.accept import Accepted, Judge
-from core.store.changes import ChangeListener, ChangeLog
+from core.store.feed import ChangeListener, ChangeLog
 from core.store.pairing import NoiseRow
-from core.store.rows import (
-    Explanation,
-    PromptView,
-    ThreadRow,
-)
-from core.store.sqlite import operator
+from core.store.rows import Explanation, PromptView, ThreadRow
+from core.store.sqlite import accept
 from core.store.sqlite.accept import accept_event
-from core.store.sqlite.auditing import AuditUnits
-from core.store.sqlite.consenting import Consenting
-from core.store.sqlite.hooking import HookUnits
-from core.store.sqlite.kept import KeptUnits
-from core.store.sqlite.notices import NoticeUnits
-from core.store.sqlite.outbox_units import OutboxUnits
-from core.store.sqlite.people_units import PeopleUnits
+from core.store.sqlite.connection import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, ReaderThread, Transaction
+from core.store.sqlite.hooks import HookUnits
+from core.store.sqlite.prompt_timers import NoticeUnits, PromptTending
 from core.store.sqlite.queries import SqliteReader
-from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.routine_store import RoutineUnits
-from core.store.sqlite.run_units import RunJournalUnits
-from core.store.sqlite.tending import PromptTending
-from core.store.sqlite.transaction import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, Transaction
-from core.store.sqlite.turn_units import TurnUnits
+from core.store.sqlite.units import (
+    AuditUnits,
+    Consenting,
+    KeptUnits,
+    OutboxUnits,
+    PeopleUnits,
+    RunJournalUnits,
+    TurnUnits,
+)
 from core.store.sqlite.writer import Writer
 from core.transcript import Entry
 from core.users import Principal
@@ -56,7 +52,7 @@ class SqliteStore(
     KeptUnits,
     AuditUnits,
 ):
-    """Implements core.store.base.Store; every method is described there.
+    """Implements core.store.port.Store; every method is described there.
 
     Units that write go through one writer thread, hot reads through a reader thread, listings through
     aiosqlite. Open with `open`, in the event loop that will use it; end with `close`.
@@ -133,19 +129,17 @@ class SqliteStore(
         self, event: InboundMessage, by: Principal, thread_id: str, message: Message
     ) -> tuple[OutboxRow, ...]:
         """See Store."""
-        return await self._writer.run(lambda tx: operator.answer(tx, event, by, thread_id, message))
+        return await self._writer.run(lambda tx: accept.answer(tx, event, by, thread_id, message))
 
     async def stop_thread(
         self, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
     ) -> Accepted:
         """See Store."""
-        return await self._writer.run(lambda tx: operator.stop(tx, event, by, thread_id, told))
+        return await self._writer.run(lambda tx: accept.stop(tx, event, by, thread_id, told))
 
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
         """See Store."""
-        return await self._writer.run(
-            lambda tx: operator.take_up(tx, user_id, channel, external_id, thread_id)
-        )
+        return await self._writer.run(lambda tx: accept.take_up(tx, user_id, channel, external_id, thread_id))
 
     # --- looking ---------------------------------------------------------------------------------------
 

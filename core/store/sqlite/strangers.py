@@ -2,20 +2,13 @@
 
 from core.audit_chain import AuditKind
 from core.messages import ChoiceAnswer, InboundMessage, Sender
-from core.store.accept import (
-    Accepted,
-    Join,
-    Knock,
-    Stranger,
-    TurnedAway,
-)
+from core.store.accept import Accepted, Join, Knock, Stranger, TurnedAway
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, StrangerView
 from core.store.rows import Draft
-from core.store.sqlite import audit, linking, pairing, people
-from core.store.sqlite.inbox import NewEvent, record
+from core.store.sqlite import audit, pairing, people
+from core.store.sqlite.connection import Transaction
+from core.store.sqlite.inbox import NewEvent, in_reply, record
 from core.store.sqlite.outbox import Cause, enqueue
-from core.store.sqlite.replies import in_reply
-from core.store.sqlite.transaction import Transaction
 from core.users import Identity, Via
 
 Person = InboundMessage | ChoiceAnswer
@@ -106,7 +99,7 @@ def _view(tx: Transaction, event: Person, *, redeems: bool) -> StrangerView:
         open_here=pairing.open_requests(tx, event.channel),
         told_at=_told_at(tx, event.channel, event.sender),
         told_here=0 if told_here is None else told_here[0],
-        offers=linking.link_offers(tx) if redeems else (),
+        offers=pairing.link_offers(tx) if redeems else (),
         wrong=pairing.wrong_codes(tx, pairing.guesser_of(event.channel, event.sender)),
     )
 
@@ -122,7 +115,7 @@ def _told_at(tx: Transaction, channel: str, sender: Sender) -> dict[str, int]:
 
 def _join(tx: Transaction, event: Person, known: Identity | None, join: Join, *, send_now: bool) -> Accepted:
     offer = join.offer
-    linking.use_offer(tx, offer)
+    pairing.use_offer(tx, offer)
     pairing.withdraw_request(tx, event.channel, event.sender.platform_user_id)
     people.bind_identity(tx, event.channel, event.sender, known, offer.user, Via.LINKED, offer.root)
     account, user_id = f"{event.channel}:{event.sender.platform_user_id}", offer.user.user_id

@@ -5,17 +5,95 @@
 import json
 from collections.abc import Sequence
 
+from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.messages import Address, MessageRef
-from core.store.rows import ThreadRow, TurnStart, TurnState
-from core.store.sqlite.inputs import take_waiting
-from core.store.sqlite.mapping import ACTIVE_TURN, PRINCIPAL, THREAD, principal_of, thread_of
+from core.ports import OutboxRow
+from core.store.codecs import said_to_columns
+from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
+from core.store.sqlite.audit import record
+from core.store.sqlite.connection import Row, Transaction
+from core.store.sqlite.feed import put_messages
+from core.store.sqlite.grants import disabled_tools
+from core.store.sqlite.inbox import as_replies, take_waiting
+from core.store.sqlite.mapping import (
+    ACTIVE,
+    ACTIVE_TURN,
+    ENTRY,
+    PRINCIPAL,
+    THREAD,
+    entry_of,
+    principal_of,
+    thread_of,
+)
 from core.store.sqlite.people import known_user
-from core.store.sqlite.standing import disabled_tools
-from core.store.sqlite.transaction import Transaction
-from core.store.sqlite.transcript import write
-from core.transcript import UserSaid
+from core.store.sqlite.previews import enqueue_instead
+from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
+
+# The journal: appending entries, and reading back what a turn needs of them.
+
+
+def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[Said]) -> int:
+    """Journal what was said, in order, as part of a turn (None: of none). Returns the position of the first
+    entry."""
+    row = tx.one(
+        "UPDATE threads SET last_seq = last_seq + ?1 WHERE id = ?2 RETURNING last_seq - ?1 + 1",
+        len(said),
+        thread_id,
+    )
+    assert row is not None  # noqa: S101 - a turn's thread is never removed before its turns
+    first_seq: int = row[0]
+    write(tx, thread_id, turn_id, first_seq, said)
+    if turn_id is not None:
+        tx.run("UPDATE turns SET last_seq = ? WHERE id = ?", first_seq + len(said) - 1, turn_id)
+    return first_seq
+
+
+def write(
+    tx: Transaction, thread_id: str, turn_id: str | None, first_seq: int, said: Sequence[Said]
+) -> tuple[Entry, ...]:
+    """Write entries at positions that were already taken for them."""
+    tx.changes.threads.add(thread_id)
+    now = tx.clock.now()
+    entries = tuple(Entry(seq, turn_id, now, one) for seq, one in enumerate(said, start=first_seq))
+    for entry in entries:
+        tx.connection.execute(
+            "INSERT INTO entries (thread_id, seq, turn_id, at, kind, text, call_id, name, extra)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (thread_id, entry.seq, turn_id, now, *said_to_columns(entry.said)),
+        )
+    return entries
+
+
+def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:
+    """The thread's entries in order, from the newest summary on (which then comes first).
+
+    Whole turns of the past are left out once the later ones hold more than the policy's
+    `history_limit_chars`: no model could be shown them.
+    """
+    summary = tx.one(
+        f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND kind = 'summary' ORDER BY seq DESC LIMIT 1",
+        thread_id,
+    )
+    covered = int(summary[7]) if summary is not None else 0
+    newest_first = tx.connection.execute(
+        f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND seq > ? AND kind <> 'summary'"
+        " ORDER BY seq DESC",
+        (thread_id, covered),
+    )
+    entries: list[Entry] = []
+    size_chars, limit_chars = 0, tx.policy.history_limit_chars
+    for row in newest_first:
+        if size_chars > limit_chars and row[1] != entries[-1].turn_id:
+            break
+        size_chars += len(row[4])
+        entries.append(entry_of(row))
+    newest_first.close()
+    if summary is not None:
+        entries.append(entry_of(summary))
+    entries.reverse()
+    return tuple(entries)
 
 
 def thread(tx: Transaction, thread_id: str) -> ThreadRow:
@@ -184,3 +262,106 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
         resumed=True,
         disabled=disabled_tools(tx, principal[0]),
     )
+
+
+# How turns end: every call gets an outcome, then comes the answer, or why there is none.
+
+CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
+CUT_SHORT_TEXT = "Cancelled while it was running; it may have had effects."
+UNKNOWN_TEXT = "Outcome unknown: the hub ended while this call was running."
+ENDED_WITHOUT_ANSWER = {
+    TurnState.STOPPED: "The person stopped this before it was answered; do not come back to it unasked.",
+    TurnState.FAILED: "This could not be answered; the person was told so.",
+    TurnState.CRASHED: "This was set aside unanswered; the person was told so.",
+}
+"""What the model is told about a turn that has no answer."""
+
+
+def finish(
+    tx: Transaction,
+    turn_id: str,
+    state: TurnState,
+    answer: AssistantSaid | None,
+    messages: Sequence[Draft],
+    next_turn_id: str,
+    error: str | None,
+    *,
+    send_now: bool,
+) -> TurnFinished:
+    """See Store.finish_turn_and_enqueue."""
+    thread_id = require_running(tx, turn_id)
+    called = end_turn(tx, thread_id, turn_id, state, answer, error)
+    rows = enqueue_instead(tx, turn_id, as_replies(tx, turn_id, messages), send_now=send_now)
+    if called:
+        _record_answer(tx, thread_id, turn_id, state, rows)
+    if answer is None:
+        put_messages(tx, thread_id, rows, turn_id)
+    return TurnFinished(rows, start_next(tx, thread_id, next_turn_id))
+
+
+def end_turn(
+    tx: Transaction,
+    thread_id: str,
+    turn_id: str,
+    state: TurnState,
+    answer: AssistantSaid | None = None,
+    error: str | None = None,
+) -> bool:
+    """End an active turn: calls without an outcome get one, then comes the answer, or why there is none.
+
+    Returns whether the turn made any calls: then its end is part of what the audit says of them.
+    """
+    calls = tx.all("SELECT id, state, tool FROM calls WHERE turn_id = ? ORDER BY seq", turn_id)
+    open_calls = [call for call in calls if call[1] != CallState.ENDED]
+    said: list[Said] = [_result_at_end(row) for row in open_calls]
+    for call_id, call_state, tool in open_calls:
+        unknown = call_state == CallState.UNKNOWN
+        status = ResultStatus.UNKNOWN if unknown else ResultStatus.CANCELLED
+        tx.run("UPDATE calls SET state = 'ended', status = ? WHERE id = ?", status.value, call_id)
+        events = events_of(tx, turn_id)
+        record(
+            tx, AuditKind.ENDED, call_id, thread_id=thread_id, tool=tool, status=status.value, events=events
+        )
+    if answer is not None:
+        said.append(answer)
+    elif state in ENDED_WITHOUT_ANSWER:
+        said.append(Note(ENDED_WITHOUT_ANSWER[state]))
+    if said:
+        append(tx, thread_id, turn_id, said)
+    now = tx.clock.now()
+    tx.run(
+        "UPDATE turns SET state = ?, error = ?, ended_at = ?, running_since = NULL,"
+        f" spent_us = spent_us + coalesce(max(0, ? - running_since), 0) WHERE id = ? AND state IN {ACTIVE}",
+        state.value,
+        error,
+        now,
+        now,
+        turn_id,
+    )
+    return bool(calls)
+
+
+def _record_answer(
+    tx: Transaction, thread_id: str, turn_id: str, state: TurnState, rows: Sequence[OutboxRow]
+) -> None:
+    """Close the chain from the messages a turn answers over its calls to what was said in reply."""
+    record(
+        tx,
+        AuditKind.ANSWERED,
+        turn_id,
+        thread_id=thread_id,
+        state=state.value,
+        events=events_of(tx, turn_id),
+        outbox=[row.id for row in rows],
+    )
+
+
+def _result_at_end(call: Row) -> ToolResult:
+    call_id, state, _ = call
+    match CallState(state):
+        case CallState.UNKNOWN:
+            return ToolResult(call_id, ResultStatus.UNKNOWN, UNKNOWN_TEXT)
+        case CallState.RUNNING:
+            return ToolResult(call_id, ResultStatus.CANCELLED, CUT_SHORT_TEXT)
+        case _:
+            return ToolResult(call_id, ResultStatus.CANCELLED, CANCELLED_TEXT)

@@ -16,10 +16,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from core.errors import StoreUnavailable
-from core.store.changes import ChangeListener, Changes
-from core.store.sqlite.connection import connect_writer, is_failure_of_the_disk
-from core.store.sqlite.migrations import migrate, schema_scripts
-from core.store.sqlite.transaction import Transaction, Unit
+from core.store.feed import ChangeListener, Changes
+from core.store.sqlite.connection import Transaction, Unit, connect_writer, is_failure_of_the_disk
+from core.store.sqlite.maintenance import migrate, schema_scripts
 
 logger = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ _NAME_LIMIT_CHARS = 100
 
 
 class Conversations(Protocol):
-    """Where conversations are kept (the part of `core.store.base.Store` these tools need)."""
+    """Where conversations are kept (the part of `core.store.port.Store` these tools need)."""
 
     async def thread(self, thread_id: str) -> "ThreadRow | None":
         """One of them."""
@@ -112,7 +112,7 @@ def _send_tool(guard: PathGuard, telling: Callable[[], Telling] | None) -> Tool:
         text: Annotated[str, "said with it, in Markdown", Field(max_length=TEXT_LIMIT_CHARS)] = "",
     ) -> str:
         """Send a file of the workspace to the person you are talking to, in this conversation."""
-        from core.notices import ToThread  # a hub that only answers does not need it
+        from core.people.notices import ToThread  # a hub that only answers does not need it
 
         if telling is None:
             raise ToolFailed("Nothing can be sent now.")

@@ -14,8 +14,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from core.errors import InvalidArguments, ToolFailed
-from core.safety.digests import file_digest
-from core.safety.paths import PathGuard, Place
+from core.safety.paths import PathGuard, Place, file_digest
 from core.safety.written_places import WrittenPlace, written_place
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool, use_limits
 from core.tools.builtin.files import text_of

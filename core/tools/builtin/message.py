@@ -11,13 +11,13 @@ from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 
 if TYPE_CHECKING:
-    from core.notices import Recipient
+    from core.people.notices import Recipient
 
 TEXT_LIMIT_CHARS = 10_000
 
 
 class Telling(Protocol):
-    """What brings it there (see core.notices.Notices)."""
+    """What brings it there (see core.people.notices.Notices)."""
 
     async def send(self, key: str, to: "Recipient", message: Message) -> bool:
         """Tell it, once for each key. Raises NobodyToTell where there is no such place."""
@@ -34,7 +34,7 @@ class Owned(Protocol):
 
 
 class Threads(Protocol):
-    """Where conversations are (the part of `core.store.base.Store` this tool needs)."""
+    """Where conversations are (the part of `core.store.port.Store` this tool needs)."""
 
     async def thread(self, thread_id: str) -> Owned | None:
         """One of them."""
@@ -68,7 +68,7 @@ def message_tool(threads: Threads, telling: Callable[[], Telling] | None) -> Too
 
 
 async def _recipient(threads: Threads, user_id: str, channel: str | None, thread: str | None) -> "Recipient":
-    from core.notices import ToPerson, ToThread  # a hub that only answers does not need it
+    from core.people.notices import ToPerson, ToThread  # a hub that only answers does not need it
 
     if thread is None:
         return ToPerson(user_id, channel)

@@ -16,7 +16,7 @@ from core.users import Principal
 
 
 class Told(Protocol):
-    """What people are told of their routines (the part of core.routines.chatting these tools need)."""
+    """What people are told of their routines (the part of core.routines.trial these tools need)."""
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """A new one."""

@@ -4,7 +4,8 @@ Nothing a command starts outlives the call (see core.tools.child for how it begi
 """
 
 import os
-from collections.abc import Collection, Mapping
+import posixpath
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from core.errors import InvalidArguments, OutcomeUnknown, ToolFailed, ToolTimeout
-from core.safety.limits import HeadAndTail
+from core.safety.fencing import HeadAndTail
+from core.safety.paths import PathGuard, file_digest
+from core.safety.shell.lexer import Plan
 from core.tool import (
     Arguments,
     CallContext,
@@ -27,13 +30,13 @@ from core.tool import (
 )
 from core.tools.child import GatedChild
 from core.tools.definition import tool
-from core.tools.orphans import Orphans
 from core.tools.plan_message import Command, one_program
-from core.tools.processes import IDEMPOTENCY_VARIABLE, MARKER, process_info
+from core.tools.processes import IDEMPOTENCY_VARIABLE, MARKER, Orphans, process_info
 
 if TYPE_CHECKING:
     from core.safety.paths import PathGuard
-    from core.safety.shell.plan import Plan
+    from core.safety.shell.lexer import Plan
+
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
 TOOL_TIMEOUT_S = 120.0
@@ -121,7 +124,6 @@ class _Runner:
             Level,
             judge,
         )
-        from core.tools.builtin.named_files import named_files
 
         line, guard = str(arguments["command"]), self._guard()
         try:
@@ -189,3 +191,38 @@ async def _carried_out(command: Command, call: CallContext, limit_s: float, orph
             f"Ended from outside by signal {-child.exit_code}. Output so far:\n{child.output.text()}"
         )
     return f"exit code: {child.exit_code}\n{child.output.text()}"
+
+
+# Consent to a command line that no rule knows: it may run any file it names, so it covers what they hold.
+
+MAX_FILES = 20
+"""More files that one line names are not bound to consent: reading them takes time."""
+MAX_WORDS = 500
+_SIGNS = "'\";&|()<>{}`$=, \t\n\r"
+
+
+def named_files(line: str, plan: Plan | None, guard: PathGuard) -> Mapping[str, str]:
+    """Return digests of the workspace's files that the words of a line name, by path.
+
+    `plan`: None where only a shell can carry it out; words are then what stands between blanks and signs.
+    """
+    directory = "." if plan is None else plan.directory
+    found: dict[str, str] = {}
+    for word, _ in zip(_words(line, plan), range(MAX_WORDS), strict=False):
+        path = word if word.startswith("/") else posixpath.join(directory, word)
+        if guard.refusal(path) is None and (digest := file_digest(guard, path)) != "absent":
+            found[guard.name(path)] = digest
+            if len(found) == MAX_FILES:
+                break
+    return found
+
+
+def _words(line: str, plan: Plan | None) -> Iterator[str]:
+    if plan is None:
+        yield from line.translate(dict.fromkeys(map(ord, _SIGNS), " ")).split()
+        return
+    for step in plan.steps:
+        for program in step.programs:
+            for word in program.argv:
+                yield word
+                yield from word.split("=")[1:]

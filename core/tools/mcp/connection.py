@@ -1,12 +1,19 @@
 """What a connection to a server is, whatever carries it: the port between the tools and a client library."""
 
-from collections.abc import Sequence
+import asyncio
+import logging
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
+from core.tools.bounds import bound
 from core.tools.mcp.listing import Listed
+from core.tools.processes import MARKER, end_marked, kill_group, process_info
 
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
 """Of one answer, however it comes."""
@@ -79,3 +86,190 @@ class Known(Protocol):
     def save(self, listed: Sequence[Listed]) -> None:
         """Keep it. Blocks; failing is logged, not raised."""
         ...
+
+
+# A server that is a child of the hub: spoken with line by line, and gone when the hub is, however that
+# ends.
+#
+# A small shell stands by the server in its process group and reads from a pipe that only the hub holds
+# open: when the hub dies, by SIGKILL too, the read ends and the shell kills the group. What left the group
+# is found by its marker in the environment, when the connection ends and before the next one begins.
+
+LINE_LIMIT_BYTES = ANSWER_LIMIT_BYTES
+WINDOW_S = 10.0
+WINDOW_LIMIT_BYTES = 16 * 1024 * 1024
+WINDOW_LIMIT_LINES = 2_000
+"""More within one window and it is cut off: it keeps the hub busy. Its complaints count as what it says."""
+ERRORS_KEPT_BYTES = 4 * 1024
+_BURIAL_S = 5.0
+_WATCHED = '(IFS= read -r _ <"/proc/self/fd/$0"; kill -9 0) </dev/null >/dev/null 2>&1 & exec "$@"'
+"""By /proc, because small shells know no file descriptor above 9."""
+
+logger = logging.getLogger(__name__)
+
+
+class ServerChild:
+    """From birth to burial; the caller must call `end`, whatever happens."""
+
+    def __init__(
+        self, argv: Sequence[str], environment: Mapping[str, str], directory: str, mark: str
+    ) -> None:
+        """Start it. `mark`: the value of its marker, no other child's. Raises ServerFailed."""
+        self._mark = mark
+        self.errors = HeadAndTail(ERRORS_KEPT_BYTES)
+        self._process, self._lifeline = _start(argv, {**environment, MARKER: mark}, directory)
+        bound(self._process.pid)
+        self.info: ProcessInfo = process_info(self._process.pid)
+        self._reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
+        self._transports: list[asyncio.BaseTransport] = []
+        self._untaken = [self._process.stdin, self._process.stdout, self._process.stderr]
+        self._heard = _Window()
+        self._ended = False
+        self._killed_because: str | None = None
+
+    async def connect(self) -> None:
+        """Take hold of its pipes."""
+        loop = asyncio.get_running_loop()
+        err, _ = await loop.connect_read_pipe(lambda: _Complaints(self), self._untaken.pop())
+        self._transports.append(err)
+        hearing = asyncio.StreamReaderProtocol(self._reader)
+        out, _ = await loop.connect_read_pipe(lambda: hearing, self._untaken.pop())
+        self._transports.append(out)
+        self._flow = _Flow()
+        self._stdin, _ = await loop.connect_write_pipe(lambda: self._flow, self._untaken.pop())
+        self._transports.append(self._stdin)
+
+    async def line(self) -> bytes:
+        """The next line it says. Raises ServerFailed: it is gone, or says more than it may."""
+        try:
+            line = await self._reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:
+            raise ServerFailed(self._killed_because or "it ended by itself") from error
+        except asyncio.LimitOverrunError as error:
+            raise ServerFailed(self.kill(f"it said more than {LINE_LIMIT_BYTES} bytes at once")) from error
+        except OSError as error:
+            raise ServerFailed("it cannot be heard any more") from error
+        self.count(len(line), 1)
+        if self._killed_because is not None:
+            raise ServerFailed(self._killed_because)
+        return line
+
+    def count(self, size_bytes: int, lines: int) -> None:
+        """Kill it if it says too much."""
+        if self._heard.add(asyncio.get_running_loop().time(), size_bytes, lines):
+            self.kill(f"it said more than {WINDOW_LIMIT_BYTES} bytes or {WINDOW_LIMIT_LINES} lines at a time")
+
+    async def say(self, line: bytes) -> None:
+        """Tell it something; returns when it can take more. Raises ServerFailed if it is gone."""
+        if self._flow.lost or self._stdin.is_closing():
+            raise ServerFailed(self._killed_because or "it does not listen any more")
+        self._stdin.write(line)
+        await self._flow.ready.wait()
+
+    def kill(self, because: str) -> str:
+        """Kill it with all it started; the reason it is then known to have ended for."""
+        if self._killed_because is None:
+            self._killed_because = because
+            kill_group(self._process.pid)
+        return self._killed_because
+
+    async def end(self) -> None:
+        """Kill what is left of it and bury it. Not cut short by being cancelled: that is passed on after."""
+        if self._ended:
+            return
+        self._ended = True
+        self.kill("the hub has ended it")
+        burial = asyncio.create_task(self._bury(), name=f"end of {self._mark}")
+        cancelled: asyncio.CancelledError | None = None
+        while not burial.done():
+            try:
+                await asyncio.shield(burial)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    async def _bury(self) -> None:
+        try:
+            await end_marked(self._mark)
+            await asyncio.to_thread(self._process.wait, _BURIAL_S)
+        except subprocess.TimeoutExpired:
+            logger.warning("%s: process %d does not die", self._mark, self._process.pid)
+        finally:
+            os.close(self._lifeline)
+            for transport in self._transports:
+                transport.close()
+            for pipe in self._untaken:
+                if pipe is not None:
+                    pipe.close()
+
+
+class _Window:
+    """Counts what is said within a stretch of time."""
+
+    def __init__(self) -> None:
+        self._began_s = self._bytes = self._lines = 0.0
+
+    def add(self, now_s: float, size_bytes: int, lines: int) -> bool:
+        """Whether that is too much by now."""
+        if now_s - self._began_s > WINDOW_S:
+            self._began_s, self._bytes, self._lines = now_s, 0.0, 0.0
+        self._bytes += size_bytes
+        self._lines += lines
+        return self._bytes > WINDOW_LIMIT_BYTES or self._lines > WINDOW_LIMIT_LINES
+
+
+class _Complaints(asyncio.Protocol):
+    """What it writes to its standard error: beginning and end are for the log."""
+
+    def __init__(self, child: ServerChild) -> None:
+        self._child = child
+
+    def data_received(self, data: bytes) -> None:
+        self._child.errors.add(data)
+        self._child.count(len(data), 0)
+
+
+class _Flow(asyncio.BaseProtocol):
+    """Whether its input takes more."""
+
+    def __init__(self) -> None:
+        self.ready = asyncio.Event()
+        self.ready.set()
+        self.lost = False
+
+    def pause_writing(self) -> None:
+        self.ready.clear()
+
+    def resume_writing(self) -> None:
+        self.ready.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 — either way it is over
+        self.lost = True
+        self.ready.set()
+
+
+def _start(
+    argv: Sequence[str], environment: Mapping[str, str], directory: str
+) -> tuple["subprocess.Popen[bytes]", int]:
+    """The child, and the end of the pipe whose closing is its death."""
+    read_end, write_end = os.pipe()
+    try:
+        process = subprocess.Popen(  # noqa: S603 — the operator's own command
+            ["/bin/sh", "-c", _WATCHED, str(read_end), *argv],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=directory,
+            env=environment,
+            pass_fds=(read_end,),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        os.close(write_end)
+        said = error.strerror if isinstance(error, OSError) else "it contains a NUL character"
+        raise ServerFailed(f"the command could not be started: {said}") from error
+    finally:
+        os.close(read_end)
+    return process, write_end

@@ -8,6 +8,7 @@ for that one alone.
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -16,9 +17,62 @@ from core.errors import InvalidArguments
 from core.names import folded
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
-from core.tools.mcp.judging import Judge, judge_of
-from core.tools.mcp.naming import own_name
 from core.tools.mcp.refusal import SchemaRefused
+
+# When a schema that a server wrote is judged: at once, or when it is first used.
+
+Judge = Callable[[Any], str | None]
+"""What of a value does not fit; None if all of it does. Raises SchemaRefused where that cannot be told."""
+
+
+def judge_of(schema: Mapping[str, Any], *, at_once: bool) -> Judge:
+    """Raises SchemaRefused for a schema that will not do, and takes milliseconds; not `at_once`, the first
+    use of the judge does."""
+    made: list[Judge] = [_made(schema)] if at_once else []
+
+    def judge(value: Any) -> str | None:
+        if not made:
+            made.append(_made(schema))
+        return made[0](value)
+
+    return judge
+
+
+def _made(schema: Mapping[str, Any]) -> Judge:
+    from core.tools.mcp.schemas import ForeignSchema  # its library: a quarter of a second to load
+
+    return ForeignSchema(schema).problem
+
+
+# What a server's tools are called here: `SERVER__TOOL`, of small letters, digits, `_` and `-`.
+#
+# A server's own name has no double underscore, so no two servers can take each other's names, nor one of
+# the hub's own tools.
+
+LIMIT_CHARS = 64
+"""What both model protocols take as a function's name."""
+SEPARATOR = "__"
+
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
+_DIGEST_CHARS = 6
+
+
+def own_name(server: str, tool: str) -> str | None:
+    """The name here of a server's tool; None if nothing of its name can be kept.
+
+    A long one is cut, and told from others that begin alike by a few digits of its digest.
+    """
+    words = _WORD_BEGINS.sub("_", tool).lower()
+    name = _NOT_IN_NAMES.sub("_", words).strip("_-")
+    if not name:
+        return None
+    room = LIMIT_CHARS - len(server) - len(SEPARATOR)
+    if len(name) > room:
+        digest = hashlib.sha256(tool.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]
+        name = f"{name[: room - _DIGEST_CHARS - 1]}_{digest}"
+    return f"{server}{SEPARATOR}{name}"
+
 
 MOST_LISTED = 512
 """Further ones are not looked at: reading a list takes a tenth of a millisecond a tool, during which nothing

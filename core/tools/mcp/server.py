@@ -21,8 +21,7 @@ from core.off_loop import off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
 from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, Reply, ServerFailed
-from core.tools.mcp.judging import Judge
-from core.tools.mcp.listing import Listed, Offer, Terms, offer
+from core.tools.mcp.listing import Judge, Listed, Offer, Terms, offer
 from core.tools.mcp.refusal import SchemaRefused
 from core.tools.processes import end_marked
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.discord.handler import Pending
 from channels.discord.inbound import (
     Account,
     Where,
@@ -16,7 +17,6 @@ from channels.discord.inbound import (
     read_interaction,
     read_press,
 )
-from channels.discord.pending import Pending
 from channels.discord.places import (
     direct_address,
     micros_of,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.slack.commands import meant_by, typed_here
+from channels.slack.inbound import meant_by, typed_here
 from core import texts
 from core.messages import Code, Markdown, Plain
 

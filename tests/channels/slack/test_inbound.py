@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.slack.events import WINDOW_S, refusal
 from channels.slack.inbound import Account, plain_text, read_command, read_event, read_press
 from channels.slack.places import address_of, micros_of, order_key_of, place_of, ref_of, spot_of, ts_of
-from channels.slack.signature import WINDOW_S, refusal
 from core.clock import SECOND_US
 from core.messages import ChoiceAnswer, InboundMessage, Unreadable
 

@@ -16,7 +16,7 @@ from bot.platforms import readable_files
 from channels.manager import ChannelManager
 from channels.supervisor import Phase
 from channels.telegram.channel import TelegramChannel
-from channels.telegram.timeouts import Timeouts
+from channels.telegram.places import Timeouts
 from core.clock import SECOND_US
 from core.safety.paths import PathGuard
 from tests.channels.memory import MemoryInbox, MemoryOutbox, Watched

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.channel import TelegramChannel
-from channels.telegram.timeouts import Timeouts
+from channels.telegram.places import Timeouts
 from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
 from core.ports import KnownMessage, OutboxRow, Posted, SendState, Surroundings, Uncertain
 from tests.channels.telegram.house import FastClock, channel, simulated_telegram

@@ -9,10 +9,9 @@ import pytest
 from aiohttp import web
 
 from channels.supervisor import Phase
-from channels.telegram.client import BotClient
+from channels.telegram.client import BotClient, BotRequest, OverSize, RequestTimeouts
 from channels.telegram.errors import AnswerTooLarge
-from channels.telegram.requests import BotRequest, OverSize, RequestTimeouts
-from channels.telegram.timeouts import Timeouts
+from channels.telegram.places import Timeouts
 from core.errors import AttachmentTooLarge, InboxUnavailable, Unanswered
 from core.messages import Unreadable
 from tests.channels.memory import MemoryInbox

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.telegram.time_check import clock_remark
+from channels.telegram.channel import clock_remark
 
 NOON = "Sun, 22 Nov 2026 12:00:00 GMT"
 NOON_US = 1_795_348_800_000_000

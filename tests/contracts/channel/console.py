@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.app import App
 from core.messages import Attachment
-from tests.bot.api_client import Client, client
+from tests.bot.web.api_client import Client, client
 from tests.contracts.channel.stage import Shown
 from tests.scenarios.house import LIMIT_S, House, open_house
 
@@ -23,7 +23,7 @@ ABSENT: Mapping[str, str] = {
     "limits": "a line of a thread holds whatever is said",
     "rates": "nothing is sent: people read what the hub keeps",
     "refs": "what is said is not shown in a second place, where it would have to be changed",
-    "connection": "people connect to the hub; how a cut stream goes on is shown in tests/bot/test_streams.py",
+    "connection": "people connect to the hub; how a cut stream goes on is shown in tests/bot/web/test_streams.py",
     "token": "the hub proves nothing to anybody: people prove to it who they are",
 }
 LOOK_AGAIN_S = 0.02

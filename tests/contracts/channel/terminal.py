@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.app import App
 from core.messages import Attachment
-from tests.bot.program import environment
+from tests.bot.cli.program import environment
 from tests.contracts.channel.stage import Shown
 from tests.patience import PATIENCE_S
 from tests.scenarios.house import House, open_house

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 import pytest
 
 from core.clock import SystemClock
-from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, ToolSpec
+from core.model.base import (
+    FailoverModel,
+    Model,
+    ModelReply,
+    ModelRequest,
+    ReplyDelta,
+    RetryingModel,
+    ToolSpec,
+    closing,
+)
 from core.model.demo import DemoModel
-from core.model.failover import FailoverModel
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from core.model.retry import RetryingModel
-from core.model.streams import closing
 from core.transcript import (
     AssistantSaid,
     Note,

@@ -13,9 +13,8 @@ from openai.types.chat import ChatCompletion
 from core.clock import SystemClock
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.model.http import model_client
-from core.model.openai import OpenAIModel
-from core.model.openai_texts import RequestTexts
-from core.model.openai_wire import Dialect
+from core.model.openai import OpenAIModel, RequestTexts
+from core.model.openai_messages import Dialect
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import recorded

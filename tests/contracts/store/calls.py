@@ -2,10 +2,7 @@
 
 from core.prompts import Standing
 from core.store.rows import CallRow, TurnStart
-from core.transcript import (
-    ResultStatus,
-    ToolResult,
-)
+from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 from tests.contracts.store.world import World
 

@@ -1,11 +1,7 @@
 """How these suites settle a card."""
 
 from core.messages import Message, plain
-from core.prompts import (
-    Answer,
-    Option,
-    Prompt,
-)
+from core.prompts import Answer, Option, Prompt
 from core.store.effects import ClosePrompt
 
 SETTLED = plain("settled card")

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from core.store.base import Store
+from core.store.port import Store
 from core.store.sqlite.store import SqliteStore
 from tests.contracts.store.world import CountingIds, StoppedClock, World
 from tests.databases import lay_database

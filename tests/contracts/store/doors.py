@@ -5,15 +5,7 @@ from itertools import count
 
 from core.ids import CODE_ALPHABET
 from core.messages import Address, Sender, plain
-from core.store.accept import (
-    Accepted,
-    Join,
-    Knock,
-    Met,
-    Stranger,
-    TurnedAway,
-    Verdict,
-)
+from core.store.accept import Accepted, Join, Knock, Met, Stranger, TurnedAway, Verdict
 from core.store.effects import OfferLink
 from core.store.pairing import (
     CODE_LIFE_US,

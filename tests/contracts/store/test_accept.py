@@ -4,12 +4,7 @@ import pytest
 
 from core.messages import InboundEvent, Sender, Unreadable, plain
 from core.ports import SendState
-from core.store.accept import (
-    AcceptView,
-    Admission,
-    TurnedAway,
-    Verdict,
-)
+from core.store.accept import AcceptView, Admission, TurnedAway, Verdict
 from core.store.effects import QueueInput, RebindThread, Say
 from core.store.rows import TurnState
 from core.transcript import AssistantSaid, UserSaid

@@ -9,7 +9,6 @@ from core.approvals import ApprovalSettings, Preset
 from core.errors import StaleTurn
 from core.messages import plain
 from core.prompts import Grant, GrantScope, Option, ToolSetting
-from core.store.audit_rows import AuditRow
 from core.store.effects import (
     CastVote,
     ClosePrompt,
@@ -19,9 +18,9 @@ from core.store.effects import (
     KeepSecrets,
     RecordGrant,
 )
-from core.store.kept import SealedSecret
-from core.store.keys import KeyKind
-from core.store.rows import TurnState
+from core.store.facets import SealedSecret
+from core.store.port import KeyKind
+from core.store.rows import AuditRow, TurnState
 from core.tool import Effect
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role

@@ -5,12 +5,7 @@ from dataclasses import replace
 from core.messages import plain
 from core.ports import SendState
 from core.prompts import Option, Prompt
-from core.store.effects import (
-    CastVote,
-    ClosePrompt,
-    EditCall,
-    EditedCall,
-)
+from core.store.effects import CastVote, ClosePrompt, EditCall, EditedCall
 from core.store.rows import CallState, TurnStart
 from tests.contracts.store.world import ADA, BEN, World
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.messages import plain
-from core.store.hooking import HELD, HeldInput, SessionChange
+from core.store.facets import HELD, HeldInput, SessionChange
 from core.transcript import UserSaid
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.world import ADA, CHANNEL, World, text_of

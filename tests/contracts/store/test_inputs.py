@@ -3,13 +3,7 @@
 from dataclasses import replace
 
 from core.messages import Address, Attachment, InboundEvent, InboundMessage, MessageRef, Moved, plain
-from core.store.accept import (
-    Accepted,
-    AcceptView,
-    Admission,
-    TurnedAway,
-    Verdict,
-)
+from core.store.accept import Accepted, AcceptView, Admission, TurnedAway, Verdict
 from core.store.effects import Say
 from core.transcript import UserSaid
 from core.users import Identity

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.store.kept import Document
+from core.store.facets import Document
 from core.store.rows import CallState
 from core.tool import TOOLS_PAUSED, use_limits
 from tests.contracts.store.world import ADA, BEN, World

@@ -1,15 +1,9 @@
 """Limits by sender and by time: what counts, and what is said again."""
 
 from core.messages import plain
-from core.store.accept import (
-    Admitted,
-    TurnedAway,
-    Verdict,
-)
+from core.store.accept import Admitted, TurnedAway, Verdict
 from core.store.effects import SayAtTimes
-from core.store.pairing import (
-    CODE_LIFE_US,
-)
+from core.store.pairing import CODE_LIFE_US
 from tests.contracts.store.doors import EVE, LIFE_S, Door, grant, settle
 from tests.contracts.store.world import BEN, SECOND, Rules, World
 

@@ -2,14 +2,9 @@
 
 from dataclasses import replace
 
-from core.store.accept import (
-    Verdict,
-)
+from core.store.accept import Verdict
 from core.store.effects import OfferLink
-from core.store.pairing import (
-    CODE_LIFE_US,
-    LinkOffer,
-)
+from core.store.pairing import CODE_LIFE_US, LinkOffer
 from core.users import Account, Identity, Via
 from tests.contracts.store.doors import CODES, EVE, Door, grant, identity_of, joined, offered, settle
 from tests.contracts.store.world import ADA, BEN, CHANNEL, Rules, World, admit, text_of

@@ -5,8 +5,8 @@ import asyncio
 from core.messages import Address, plain
 from core.ports import OutboxRow
 from core.store.accept import Join, Stranger, Verdict
+from core.store.facets import Place
 from core.store.feed import HubSaid
-from core.store.notices import Place
 from core.store.pairing import LinkOffer
 from core.users import Account, Via
 from tests.contracts.store.conftest import Database

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from core.messages import MessageRef
 from core.ports import OutboxRow, Posted, SendState
-from core.store.base import Store
+from core.store.port import Store
 from core.store.sqlite.store import SqliteStore
 from tests.contracts.store.conftest import in_memory
 from tests.contracts.store.world import CHANNEL, CountingIds, StoppedClock, World

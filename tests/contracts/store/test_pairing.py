@@ -4,20 +4,9 @@ import asyncio
 
 from core.messages import plain
 from core.ports import SendState
-from core.store.accept import (
-    Admitted,
-    TurnedAway,
-    Verdict,
-)
+from core.store.accept import Admitted, TurnedAway, Verdict
 from core.store.effects import NoteWrongCode
-from core.store.pairing import (
-    ClaimRefused,
-    ClaimView,
-    LetIn,
-    RequestState,
-    TurnDown,
-    WrongCodes,
-)
+from core.store.pairing import ClaimRefused, ClaimView, LetIn, RequestState, TurnDown, WrongCodes
 from core.users import Identity, Principal, Role, Via
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.doors import (

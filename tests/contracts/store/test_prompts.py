@@ -8,15 +8,7 @@ import pytest
 from core.errors import StaleTurn
 from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
-from core.prompts import (
-    Grant,
-    GrantScope,
-    Option,
-    Prompt,
-    PromptKind,
-    PromptState,
-    Vote,
-)
+from core.prompts import Grant, GrantScope, Option, Prompt, PromptKind, PromptState, Vote
 from core.store.accept import AcceptView, Verdict
 from core.store.effects import CastVote, ClosePrompt, RecordGrant
 from core.store.rows import CallState, TurnState

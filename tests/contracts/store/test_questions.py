@@ -2,15 +2,7 @@
 
 import pytest
 
-from core.prompts import (
-    Answer,
-    Chose,
-    Option,
-    PromptKind,
-    PromptState,
-    Replies,
-    Wrote,
-)
+from core.prompts import Answer, Chose, Option, PromptKind, PromptState, Replies, Wrote
 from core.store.rows import CallState
 from tests.contracts.store.cards import closing, expired, expired_card
 from tests.contracts.store.world import BEN, SECOND, World

@@ -5,16 +5,8 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from core.routine_run import RunStatus
-from core.store.routines import (
-    BudgetDay,
-    ClaimRefusal,
-    NewRun,
-    RoutineRow,
-    RoutineText,
-    RunEnd,
-    StartedRun,
-)
+from core.routine import RunStatus
+from core.store.routines import BudgetDay, ClaimRefusal, NewRun, RoutineRow, RoutineText, RunEnd, StartedRun
 from tests.contracts.store.conftest import Database
 from tests.contracts.store.world import ADA, BEN, SECOND, World
 

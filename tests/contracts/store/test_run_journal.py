@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from core.errors import StaleTurn
 from core.prompts import Standing, ToolSetting
-from core.routine_run import RunStatus, Spent
+from core.routine import RunStatus, Spent
 from core.store.routines import DayLeft, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import TOOLS_PAUSED, Effect, ProcessInfo, UseLimit

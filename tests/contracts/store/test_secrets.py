@@ -1,6 +1,6 @@
 """Secrets are kept as they were sealed, one for each name."""
 
-from core.store.kept import SealedSecret
+from core.store.facets import SealedSecret
 from tests.contracts.store.world import World
 
 

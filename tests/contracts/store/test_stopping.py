@@ -6,12 +6,7 @@ from core.errors import StaleTurn
 from core.prompts import Option, PromptKind
 from core.store.effects import StopThread
 from core.store.rows import TurnState
-from core.transcript import (
-    AssistantSaid,
-    ResultStatus,
-    ToolResult,
-    UserSaid,
-)
+from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
 from tests.contracts.store.calls import ask_person, go
 from tests.contracts.store.world import World
 

@@ -10,15 +10,7 @@ from core.prompts import Grant, GrantScope, Option, Standing
 from core.store.effects import ClosePrompt, RecordGrant
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
-from core.transcript import (
-    AssistantSaid,
-    Note,
-    Origin,
-    ResultStatus,
-    ToolCalled,
-    ToolResult,
-    UserSaid,
-)
+from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from core.users import Principal, Role
 from tests.contracts.store.calls import ask_person, go, ok
 from tests.contracts.store.world import BEN, CHANNEL, SECOND, World

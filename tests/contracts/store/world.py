@@ -7,15 +7,9 @@ from core.ids import CODE_ALPHABET
 from core.messages import Address, ChoiceAnswer, InboundEvent, InboundMessage, Message, Sender, plain
 from core.ports import OutboxRow
 from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies, VoteRule, joint_binding
-from core.store.accept import (
-    Accepted,
-    AcceptView,
-    Admission,
-    Admitted,
-    Verdict,
-)
-from core.store.base import Store
+from core.store.accept import Accepted, AcceptView, Admission, Admitted, Verdict
 from core.store.effects import Effect, QueueInput
+from core.store.port import Store
 from core.store.rows import CallRow, CallState, Draft, LoadedTurn, NewCall, TurnStart, TurnState
 from core.tool import Effect as ToolEffect
 from core.transcript import AssistantSaid, Said

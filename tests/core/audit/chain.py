@@ -6,12 +6,10 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from core.audit.heads import HEADS_NAME, Head, HeadFile
-from core.audit.linker import AuditLinker
-from core.audit.verify import Verified, verify
+from core.audit.linker import HEADS_NAME, AuditLinker, Head, HeadFile, Verified, verify
 from core.audit_chain import ChainKey, ChainKeys, PassingKeys
 from core.store.effects import HaltTools
-from core.store.sqlite.audit_reading import audit_in
+from core.store.sqlite.audit import audit_in
 from core.store.sqlite.store import SqliteStore
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.world import CountingIds, StoppedClock, World

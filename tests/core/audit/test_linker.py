@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.audit.heads import Head, HeadFile
+from core.audit.linker import Head, HeadFile
 from core.audit_chain import ChainKey
 from core.errors import StoreUnavailable
-from core.store.changes import Changes
+from core.store.feed import Changes
 from core.users import Role
 from tests.contracts.store.world import World
 from tests.core.audit.chain import Office

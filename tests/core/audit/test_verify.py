@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core.audit.heads import Head
+from core.audit.linker import Head
 from core.audit_chain import ChainKey, PassingKeys
 from tests.core.audit.chain import Office, relink, unkeyed
 

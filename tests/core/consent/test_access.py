@@ -3,9 +3,9 @@
 import pytest
 
 from core.approvals import AdminPolicy
-from core.consent.access import Access, RolePolicy
 from core.consent.decide import decide, never_runs
 from core.consent.facts import (
+    Access,
     Allow,
     Autonomous,
     CallFacts,
@@ -14,6 +14,7 @@ from core.consent.facts import (
     DenyReason,
     Interactive,
     Policy,
+    RolePolicy,
     ToolFacts,
 )
 from core.prompts import ToolSetting

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.binding import binding_hash, same_binding
+from core.consent.decide import binding_hash, same_binding
 
 KEY = b"k" * 32
 CALL: dict[str, Any] = {

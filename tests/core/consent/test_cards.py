@@ -8,7 +8,7 @@ from core.consent.cards import DETAIL_LIMIT_CHARS, open_card, settled_card
 from core.messages import Code, Message, Plain
 from core.prompts import Option, Options
 from tests.contracts.store.world import text_of
-from tests.core.conversation.test_changed_calls import WAITS
+from tests.core.consent.test_changed_calls import WAITS
 
 LONG = f"echo begins {'x' * 50_000}; rm -rf ends"
 

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from core.approvals import AdminPolicy, Preset
-from core.consent.access import RolePolicy
 from core.consent.decide import decide
 from core.consent.facts import (
     Ask,
@@ -16,6 +15,7 @@ from core.consent.facts import (
     DenyReason,
     Interactive,
     Policy,
+    RolePolicy,
     ScopeGrant,
     ToolFacts,
 )

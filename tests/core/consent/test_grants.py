@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.consent.grants import Wanted, covered, granted
+from core.consent.decide import Wanted, covered, granted
 from core.prompts import Grant, GrantScope
 from core.tool import Need
 

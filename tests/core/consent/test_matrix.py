@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from core.approvals import Preset
-from core.consent.access import RolePolicy
 from core.consent.decide import decide
 from core.consent.facts import (
     Allow,
@@ -30,6 +29,7 @@ from core.consent.facts import (
     Interactive,
     Mode,
     Policy,
+    RolePolicy,
     ScopeGrant,
     ToolFacts,
 )

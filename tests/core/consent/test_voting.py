@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.consent import card_texts, voting
-from core.consent.voting import VoteCloses, VoteCounts, VoteRefused, VoteResult
+from core.consent import card_texts, votes
+from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, VoteResult
 from core.messages import Address
 from core.prompts import (
     Answer,
@@ -30,7 +30,7 @@ CHOICES = (Option.APPROVE, Option.DENY, Option.ALWAYS)
 
 
 def judge_vote(on: PromptView, voter: Principal, answer: Answer, now: int = 0) -> VoteResult:
-    return voting.judge_vote(on, voter, answer, now)
+    return votes.judge_vote(on, voter, answer, now)
 
 
 def view(

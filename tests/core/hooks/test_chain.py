@@ -6,8 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from core.hooks.chain import Chain, Passed, Registered, Rejected
-from core.hooks.values import Change, Hook, HookEvent, Point, Reject, Reply
+from core.hooks.chain import (
+    Chain,
+    Change,
+    Hook,
+    HookEvent,
+    Passed,
+    Point,
+    Registered,
+    Reject,
+    Rejected,
+    Reply,
+)
 from core.safety.leaks import LeakDetector
 
 TOKEN = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"

@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from core.model.base import ModelRequest, ToolSpec
 from core.model.demo import DemoModel, answer
 from core.safety.fencing import fence_tool_output
-from core.transcript import (
-    AssistantSaid,
-    Note,
-    ResultStatus,
-    Said,
-    Summary,
-    ToolCalled,
-    ToolResult,
-    UserSaid,
-)
+from core.transcript import AssistantSaid, Note, ResultStatus, Said, Summary, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import collect
 
 BASE = ("time", "memory_write", "memory_search", "shell")

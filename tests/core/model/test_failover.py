@@ -12,8 +12,7 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.model.base import ModelReply, ReplyDelta, Usage
-from core.model.failover import FailoverModel
+from core.model.base import FailoverModel, ModelReply, ReplyDelta, Usage
 from core.transcript import Origin
 from tests.core.model.support import ScriptedModel, asking, collect
 

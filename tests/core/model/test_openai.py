@@ -17,10 +17,9 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.model.base import ModelReply, ReplyDelta, Usage
+from core.model.base import ModelReply, ReplyDelta, RetryingModel, Usage
 from core.model.http import model_client
 from core.model.openai import OpenAIModel
-from core.model.retry import RetryingModel
 from core.transcript import AssistantSaid, ResultStatus, ToolCalled, ToolResult
 from tests.core.model.recorded_server import RecordedServer, answer
 from tests.core.model.support import TestClock, asking, collect, recorded

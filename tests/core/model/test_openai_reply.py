@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import (
-    ContextOverflow,
-    ModelError,
-    ModelRejected,
-    ModelReplyInvalid,
-    ModelUnavailable,
-)
+from core.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelUnavailable
 from core.model.base import CallRequest, ModelReply, Usage
 from core.model.openai_reply import CALLS_LIMIT, REPLY_LIMIT_CHARS, ReplyAssembler
 from core.model.sse import SseParser

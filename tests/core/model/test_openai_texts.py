@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.model.base import ModelRequest
-from core.model.openai_texts import ConversationTexts, MessageWriter, RequestTexts
-from core.model.openai_wire import Dialect
+from core.model.openai import ConversationTexts, MessageWriter, RequestTexts
+from core.model.openai_messages import Dialect
 from core.transcript import (
     AssistantSaid,
     Note,

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from core.model.base import ModelRequest, ToolSpec
-from core.model.openai_messages import wire_call_id
-from core.model.openai_texts import RequestTexts, ToolTexts
-from core.model.openai_wire import Dialect
+from core.model.openai import RequestTexts, ToolTexts
+from core.model.openai_messages import Dialect, wire_call_id
 from core.model.provider_errors import read_error_body
 from core.transcript import AssistantSaid, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
 from tests.core.model.support import SHELL, asking

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from core.model.base import ModelReply, ModelRequest, ReplyDelta
+from core.model.base import ModelReply, ModelRequest, Price, PricedModel, ReplyDelta
 from core.model.demo import DemoModel
-from core.model.pricing import Price, PricedModel
 from core.transcript import UserSaid
 
 REQUEST = ModelRequest("Be brief.", [UserSaid("hello")])

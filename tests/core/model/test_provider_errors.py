@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import (
-    ContextOverflow,
-    ModelAuthRejected,
-    ModelError,
-    ModelRejected,
-    ModelUnavailable,
-)
+from core.errors import ContextOverflow, ModelAuthRejected, ModelError, ModelRejected, ModelUnavailable
 from core.model.provider_errors import model_error, read_error, read_error_body, retry_after_s, without_key
 from tests.core.model.support import NOW_US, TestClock, recorded
 

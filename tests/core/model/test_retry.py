@@ -10,8 +10,7 @@ from core.errors import (
     ModelReplyInvalid,
     ModelUnavailable,
 )
-from core.model.base import ModelReply, ReplyDelta, Usage
-from core.model.retry import LONGEST_WAIT_S, RetryingModel
+from core.model.base import LONGEST_WAIT_S, ModelReply, ReplyDelta, RetryingModel, Usage
 from core.transcript import Origin
 from tests.core.model.support import ScriptedModel, TestClock, asking, collect
 

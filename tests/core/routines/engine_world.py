@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from bot.config import load
+from bot.config.load import load
+from bot.config.schema import Config
 from bot.routines import build_desk, build_routines
-from bot.settings import Config
 from core.clock import SECOND_US, Clock
 from core.errors import ModelRejected
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
 from core.model.base import Model, ModelReply, ModelRequest, ReplyDelta, Usage
-from core.notices import Notices, Recipient
-from core.routines.desk import RoutineDesk
+from core.people.notices import Notices, Recipient
+from core.routines.manage import RoutineDesk
 from core.routines.service import RoutineService
 from core.safety.leaks import LeakDetector
-from core.store.base import Store
+from core.store.port import Store
 from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import SqliteStore
 from core.tools.pipeline import CallPipeline
@@ -131,7 +131,7 @@ class Told:
     texts: list[str] = field(default_factory=list[str])
 
     async def send(self, key: str, to: Recipient, message: Message) -> bool:
-        """See core.notices.Notices.send."""
+        """See core.people.notices.Notices.send."""
         del key, to
         self.texts.append(str(message.blocks[0]))
         return True

@@ -3,9 +3,9 @@
 from zoneinfo import ZoneInfo
 
 from core.routine import Cron, Definition, Lightweight, Manual, Trigger
-from core.routines.calendar import MOST_A_DAY, SHOWN_A_DAY, calendar
+from core.routines.definitions import text_of
+from core.routines.describe import MOST_A_DAY, SHOWN_A_DAY, calendar
 from core.routines.slots import next_slot
-from core.routines.stored import text_of
 from core.store.routines import RoutineRow
 from tests.core.routines.test_schedule import us
 

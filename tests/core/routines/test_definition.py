@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.forms import Problem
 from core.messages import Address
 from core.routine import (
+    MAX_INPUT_CHARACTERS,
     Cron,
     Definition,
     Downtime,
@@ -18,29 +18,25 @@ from core.routine import (
     Guardrails,
     Lightweight,
     Manual,
-    Notify,
-    OnMatch,
-    QuietHours,
-    Signature,
-    SystemEvent,
-    Webhook,
-)
-from core.routine_json import definition_to_json, read_definition
-from core.routine_run import (
-    MAX_INPUT_CHARACTERS,
     ManualInput,
     MessageInput,
+    Notify,
+    OnMatch,
     Progress,
+    QuietHours,
     RunInput,
     RunStatus,
+    Signature,
     SlotInput,
+    SystemEvent,
     SystemInput,
+    Webhook,
     WebhookInput,
     claim_key,
     kept,
 )
-from core.routine_run_json import input_from_json, input_to_json
-from core.routines.status import DisplayStatus, display_status, fingerprint
+from core.routine_json import Problem, definition_to_json, input_from_json, input_to_json, read_definition
+from core.routines.definitions import DisplayStatus, display_status, fingerprint
 from core.routines.validation import change, validate
 
 CRON = {"type": "cron", "schedule": "0 9 * * 1-5"}

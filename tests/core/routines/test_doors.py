@@ -1,8 +1,8 @@
 """The webhooks that stand open, also while several are changed at once."""
 
 from core.routine import Definition, Lightweight, Manual, Webhook
-from core.routines.doors import Doors
-from core.routines.stored import text_of
+from core.routines.definitions import text_of
+from core.routines.pattern_registry import Doors
 from core.store.routines import RoutineRow
 
 

@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 
 from core.clock import SECOND_US
-from core.routine_run import RunStatus, SlotInput
-from core.routine_run_json import input_from_json
-from core.routines.telling import MOST_AN_HOUR
+from core.routine import RunStatus, SlotInput
+from core.routine_json import input_from_json
+from core.routines.notices import MOST_AN_HOUR
 from core.store.routines import RoutineRow, RoutineRunRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.plugins.profile import Profile

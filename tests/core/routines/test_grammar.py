@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import pytest
 
 from core.routine import Event
-from core.routines.literals import folded
-from core.routines.matcher import needed_texts
-from core.routines.pattern import Pattern, Subject
-from core.routines.pattern_nodes import PatternRefused
+from core.routines.matching.matcher import folded, needed_texts
+from core.routines.matching.nodes import PatternRefused
+from core.routines.matching.pattern import Pattern, Subject
 from tests.core.routines.grammar import Case, Grammar
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord

@@ -7,10 +7,8 @@ import pytest
 
 from core.clock import SECOND_US
 from core.ids import RandomIds
-from core.routine import Lightweight, QuietHours
+from core.routine import Lightweight, QuietHours, RunStatus
 from core.routine_json import read_hours
-from core.routine_run import RunStatus
-from core.routines.asking import read_reply
 from core.routines.heartbeat import (
     HEARTBEAT_ID,
     SWITCHED_OFF,
@@ -19,6 +17,7 @@ from core.routines.heartbeat import (
     asks_for_nothing,
     keep_heartbeat,
 )
+from core.routines.run import read_reply
 from core.store.routines import RoutineRow, RoutineText
 from core.store.sqlite.store import SqliteStore
 from core.users import Role

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.routine import Event
-from core.routines.grams import Grams
-from core.routines.literals import folded
-from core.routines.matcher import Heard, Listener, Matcher, needed_texts
-from core.routines.pattern import Pattern, Subject
-from core.routines.pattern_nodes import PatternRefused
+from core.routines.matching.matcher import Grams, Heard, Listener, Matcher, folded, needed_texts
+from core.routines.matching.nodes import PatternRefused
+from core.routines.matching.pattern import Pattern, Subject
 from tests.core.routines.people import PATTERNS
 from tests.plugins.profile import Profile
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from core.routines.pattern import Pattern, Subject
-from core.routines.pattern_nodes import PatternRefused
+from core.routines.matching.nodes import PatternRefused
+from core.routines.matching.pattern import Pattern, Subject
 from tests.core.routines.people import PATTERNS
 
 LEAST_ACCEPTED = 90

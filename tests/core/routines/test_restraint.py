@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from core.clock import SECOND_US
-from core.routine_run import RunStatus
+from core.routine import RunStatus
 from core.store.routines import RoutineRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from core.clock import SECOND_US
 from core.routine import Downtime
-from core.routines.cron_fields import ScheduleRefused
 from core.routines.describe import describe
-from core.routines.schedule import MAX_COUNTED, Due, Schedule, jitter_us
+from core.routines.schedule import MAX_COUNTED, Due, Schedule, ScheduleRefused, jitter_us
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

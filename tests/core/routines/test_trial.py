@@ -7,8 +7,8 @@ import pytest
 
 from core.clock import SECOND_US
 from core.routine import Definition, Event, Guardrails, Lightweight, Manual, SystemEvent, Trigger, Webhook
+from core.routines.definitions import text_of
 from core.routines.describe import what_fires
-from core.routines.stored import text_of
 from core.routines.trial import Moment, try_page, try_text
 from core.store.routines import RoutineRow
 from core.users import Principal, Role

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.consent.grants import covered
+from core.consent.decide import covered
 from core.errors import ToolError
 from core.safety.paths import PathGuard
 from core.safety.shell.lexer import Line, read_line

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.safety.addresses import Exemption, is_public
+from core.safety.network import Exemption, is_public
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.safety.credential_names import names_credentials
+from core.safety.path_names import names_credentials
 
 
 @pytest.mark.parametrize(

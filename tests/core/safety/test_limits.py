@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.safety.limits import HeadAndTail, head_and_tail
+from core.safety.fencing import HeadAndTail, head_and_tail
 
 
 def collect(limit_bytes: int, chunks: list[bytes]) -> str:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ToolDenied, ToolError, ToolFailed
-from core.safety.addresses import Exemption, is_public
-from core.safety.network import NetworkGuard, SystemLookup
+from core.safety.network import Exemption, NetworkGuard, SystemLookup, is_public
 
 
 class Names:

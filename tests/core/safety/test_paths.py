@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ToolDenied, ToolError, ToolFailed
-from core.safety.path_text import MAX_DEPTH
+from core.safety.path_names import MAX_DEPTH
 from core.safety.paths import PathGuard
 
 INSIDE, OUTSIDE = "inside", "outside: nobody may read this"

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.safety.look_alikes import MOST_NAMED, look_alikes
-from core.safety.plain_sight import hides_something, in_plain_sight
+from core.safety.confusables import MOST_NAMED, hides_something, in_plain_sight, look_alikes
 from core.safety.shell.lexer import Line, NotPlain, read_line
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.consent.grants import covered
+from core.consent.decide import covered
 from core.errors import ToolError
 from core.safety.paths import PathGuard
 from core.safety.shell.rating import Level, judge

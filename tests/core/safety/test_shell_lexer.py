@@ -13,9 +13,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.safety.plain_sight import hides_something
-from core.safety.shell.lexer import MAX_LINE_CHARS, Line, NotPlain, read_line
-from core.safety.shell.plan import Joiner, Redirect, Stream, ToFile, ToNull, ToStdout
+from core.safety.confusables import hides_something
+from core.safety.shell.lexer import (
+    MAX_LINE_CHARS,
+    Joiner,
+    Line,
+    NotPlain,
+    Redirect,
+    Stream,
+    ToFile,
+    ToNull,
+    ToStdout,
+    read_line,
+)
 from tests.plugins.profile import Profile
 
 SEEN = st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cf", "Zl", "Zp")) | st.sampled_from(

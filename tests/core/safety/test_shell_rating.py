@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from core.errors import ToolFailed
 from core.safety.paths import PathGuard, outside_path
-from core.safety.shell.plan import Joiner, Plan, Program, Step
+from core.safety.places import LineFails
+from core.safety.shell.lexer import Joiner, Plan, Program, Step
 from core.safety.shell.rating import Level, ShellRating, judge
-from core.safety.wildcards import LineFails
 from core.tool import Need
 from tests.core.safety.shell_figures import everyday, rated, rated_low, unattended
 from tests.core.safety.shell_lines import BENIGN, BLOCKED, DESTRUCTIVE

@@ -14,12 +14,7 @@ from core.clock import SystemClock
 from core.errors import StoreUnavailable
 from core.ids import RandomIds
 from core.messages import Address, InboundEvent, InboundMessage, Sender
-from core.store.accept import (
-    AcceptView,
-    Admission,
-    Admitted,
-    Verdict,
-)
+from core.store.accept import AcceptView, Admission, Admitted, Verdict
 from core.store.effects import QueueInput
 from core.store.sqlite.store import SqliteStore
 from core.users import Identity, Principal, Role

@@ -18,18 +18,20 @@ from core.messages import (
     Sender,
 )
 from core.prompts import Answer, Chose, Option, Wrote
-from core.store.codec import (
+from core.store.codecs import (
     answer_from_text,
     answer_to_text,
+    event_extra_to_json,
     message_from_json,
     message_to_json,
     refs_from_json,
     refs_to_json,
+    said_from_columns,
+    said_to_columns,
     storable,
     strings_from_json,
     strings_to_json,
 )
-from core.store.said_codec import event_extra_to_json, said_from_columns, said_to_columns
 from core.transcript import (
     AssistantSaid,
     Note,

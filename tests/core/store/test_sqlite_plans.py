@@ -9,26 +9,12 @@ from core.clock import Clock
 from core.messages import Address, MessageRef, plain
 from core.ports import Posted
 from core.prompts import Option
-from core.store.accept import (
-    Admitted,
-    Knock,
-    Met,
-    Stranger,
-    TurnedAway,
-    Verdict,
-)
-from core.store.effects import (
-    CastVote,
-    ClosePrompt,
-    Say,
-    SayAtTimes,
-    StopThread,
-)
+from core.store.accept import Admitted, Knock, Met, Stranger, TurnedAway, Verdict
+from core.store.effects import CastVote, ClosePrompt, Say, SayAtTimes, StopThread
 from core.store.pairing import PairingRequest
+from core.store.sqlite.connection import Policy, ReaderThread, Transaction
 from core.store.sqlite.queries import SqliteReader
-from core.store.sqlite.reader import ReaderThread
 from core.store.sqlite.store import SqliteStore
-from core.store.sqlite.transaction import Policy, Transaction
 from core.store.sqlite.writer import Writer
 from core.transcript import ResultStatus, ToolResult
 from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, CountingIds, Rules, StoppedClock, World

@@ -14,10 +14,10 @@ from core.errors import SchemaTooNew, StoreUnavailable
 from core.messages import Address, Attachment, plain
 from core.prompts import Chose, Option, PromptKind, Replies, ToolSetting, Wrote
 from core.store.effects import ClosePrompt
+from core.store.facets import Place
 from core.store.feed import CardShown
-from core.store.notices import Place
 from core.store.rows import CallState, PromptView
-from core.store.sqlite.migrations import migrate, schema_scripts, schema_version
+from core.store.sqlite.maintenance import migrate, schema_scripts, schema_version
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.store import SqliteStore
 from core.transcript import UserSaid

@@ -12,7 +12,7 @@ import pytest
 from core.clock import SystemClock
 from core.errors import StoreUnavailable
 from core.ids import RandomIds
-from core.store.sqlite.transaction import Policy, Transaction, Unit
+from core.store.sqlite.connection import Policy, Transaction, Unit
 from core.store.sqlite.writer import GROUP_LIMIT, LINGER_S, QUEUE_LIMIT, Writer
 
 WAIT_S = 60

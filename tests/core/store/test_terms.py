@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store.terms import is_prefix, note_terms, query_phrases
+from core.store.rows import is_prefix, note_terms, query_phrases
 
 HAN = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=12)
 

@@ -15,7 +15,7 @@ from core.errors import ToolDenied
 from core.prompts import Prompt, PromptKind, Replies, Standing, VoteRule
 from core.store.rows import CallRow, CallState
 from core.tool import Data, Effect, Question, Requirement
-from core.tools.builtin.ask import LABEL_LIMIT_CHARS, MOST_CHOICES, ask_user_tool
+from core.tools.builtin.basics import LABEL_LIMIT_CHARS, MOST_CHOICES, ask_user_tool
 from core.tools.pipeline import NeedsPerson, Prepared, PutsQuestion, Refused
 from core.transcript import ResultStatus
 from core.users import Principal, Role

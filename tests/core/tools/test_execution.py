@@ -11,10 +11,9 @@ import pytest
 
 from core.cancellation import LeftRunning
 from core.errors import StaleTurn, ToolDenied, ToolFailed, ToolTimeout
-from core.safety.fencing import fence_tool_output, unfence
-from core.safety.limits import ResultLimits
+from core.safety.fencing import ResultLimits, fence_tool_output, unfence
 from core.tool import CallContext, Tool
-from core.tools import running
+from core.tools import execution
 from core.tools.definition import tool
 from core.tools.execution import run_call
 from core.transcript import ResultStatus, ToolResult
@@ -205,7 +204,7 @@ async def test_a_tool_that_swallows_its_cancellation_is_ended_all_the_same(
 
 async def test_what_cannot_be_ended_is_named(tmp_path: Path) -> None:
     """A thread that hangs: the call says so, and so does its end by a person."""
-    asyncio.get_running_loop().set_default_executor(running.CallThreads())
+    asyncio.get_running_loop().set_default_executor(execution.CallThreads())
     goes_on, began = threading.Event(), asyncio.Event()
 
     async def act() -> str:

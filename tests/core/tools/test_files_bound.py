@@ -9,8 +9,7 @@ import pytest
 
 from core.consent import card_texts
 from core.prompts import Option, Standing
-from core.safety.digests import CONTENT_LIMIT_BYTES
-from core.safety.paths import PathGuard
+from core.safety.paths import CONTENT_LIMIT_BYTES, PathGuard
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
 from core.tools.builtin.file_writing import writing_tools

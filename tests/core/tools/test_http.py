@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from core.clock import SystemClock
 from core.errors import InvalidArguments, ToolDenied, ToolTimeout
-from core.safety.fencing import unfence
-from core.safety.limits import ResultLimits
+from core.safety.fencing import ResultLimits, unfence
 from core.safety.network import NetworkGuard, SystemLookup
 from core.tool import Data, Effect, Requirement, Risk, Tool
 from core.tools.builtin.http import http_tool

@@ -16,18 +16,18 @@ import pytest
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
 from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
-from core.consent.laws import ConsentLaws
+from core.consent.rules import ConsentLaws
 from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
-from core.safety.limits import ResultLimits
+from core.safety.fencing import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.store.rows import CallRow, CallState
 from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Risk, Tool
+from core.tools.builtin.basics import echo_tool
 from core.tools.builtin.file_writing import writing_tools
 from core.tools.builtin.files import reading_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
-from core.tools.builtin.small import echo_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Prepared, Ready, Refused
 from core.tools.registry import ToolRegistry

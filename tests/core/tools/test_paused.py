@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.keeping import HubKeeping
-from bot.vault_keys import VaultKeyRing
+from bot.config.keys import VaultKeyRing
+from bot.operator.settings import HubKeeping
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
 from core.consent.facts import Policy
-from core.consent.laws import ConsentLaws
+from core.consent.rules import ConsentLaws
 from core.ids import RandomIds
 from core.prompts import Standing
-from core.safety.limits import ResultLimits
+from core.safety.fencing import ResultLimits
 from core.store.rows import CallState, TurnStart
 from core.store.sqlite.store import SqliteStore
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
-from core.tools.halt import ToolHalt
+from core.tools.execution import ToolHalt
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
 from core.tools.registry import ToolRegistry
 from tests.contracts.store.world import ADA, CountingIds, World

@@ -10,14 +10,13 @@ import pytest
 
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
-from core.consent.access import RolePolicy
-from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
-from core.consent.laws import ConsentLaws
+from core.consent.facts import Autonomous, DenyReason, Policy, RolePolicy, ScopeGrant
+from core.consent.rules import ConsentLaws
 from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
-from core.safety.limits import ResultLimits
+from core.safety.fencing import ResultLimits
 from core.store.rows import CallRow, CallState
 from core.tool import Arguments, CallContext, CallPlan, Data, Effect, ProcessInfo, Requirement, Tool
-from core.tools.builtin.ask import ask_user_tool
+from core.tools.builtin.basics import ask_user_tool
 from core.tools.definition import tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, PipelineSettings, Ready, Refused
 from core.tools.registry import ToolRegistry

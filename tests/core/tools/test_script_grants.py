@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.consent.grants import covered
+from core.consent.decide import covered
 from core.tool import Need
 from core.tools.builtin.shell import shell_tool
 

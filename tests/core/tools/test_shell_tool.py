@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidArguments, StaleTurn, ToolFailed, ToolTimeout
-from core.safety.limits import ResultLimits
+from core.safety.fencing import ResultLimits
 from core.tool import Data, Effect, ProcessInfo, Requirement, Tool
 from core.tools.builtin.shell import safe_environment, shell_tool
 from core.tools.execution import run_call

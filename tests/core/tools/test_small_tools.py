@@ -7,8 +7,8 @@ import pytest
 from core.clock import SECOND_US
 from core.errors import InvalidArguments
 from core.tool import Data, Effect, Requirement
-from core.tools.builtin.clock import time_tool
-from core.tools.builtin.memory import memory_tools
+from core.tools.builtin.basics import time_tool
+from core.tools.builtin.notes import memory_tools
 from core.users import Principal, Role
 from tests.clock import ManualClock
 from tests.core.tools.support import Call, run

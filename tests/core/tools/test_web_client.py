@@ -13,8 +13,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from core.errors import ToolDenied, ToolFailed, ToolTimeout
-from core.safety.addresses import Exemption
-from core.safety.network import NetworkGuard
+from core.safety.network import Exemption, NetworkGuard
 from core.tools import web_client as hub_client
 from core.tools.web import WebAnswer, web_request
 from core.tools.web_client import WebClient

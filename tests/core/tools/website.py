@@ -8,8 +8,7 @@ from typing import Self
 
 from aiohttp import web
 
-from core.safety.addresses import Exemption
-from core.safety.network import NetworkGuard
+from core.safety.network import Exemption, NetworkGuard
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

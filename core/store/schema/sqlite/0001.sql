@@ -255,7 +255,7 @@ CREATE TABLE memories (
     UNIQUE (user_id, key)
 ) STRICT;
 CREATE INDEX memories_newest ON memories (user_id, id);
--- Holds terms made by core.store.terms, so that words of scripts without spaces are found.
+-- Holds terms made by core.store.rows, so that words of scripts without spaces are found.
 CREATE VIRTUAL TABLE memory_terms USING fts5 (terms, content = '', tokenize = "unicode61 remove_diacritics 0");
 
 -- The store itself -----------------------------------------------------------------------------------

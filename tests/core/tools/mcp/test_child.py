@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.tools.mcp.child import ServerChild
-from core.tools.mcp.connection import ServerFailed
+from core.tools.mcp.connection import ServerChild, ServerFailed
 from tests.patience import PATIENCE_S
 from tests.tree import ROOT
 
@@ -73,7 +72,7 @@ async def test_nothing_it_started_survives_its_end(tmp_path: Path) -> None:
 
 HUB = """
 import asyncio, os, sys
-from core.tools.mcp.child import ServerChild
+from core.tools.mcp.connection import ServerChild
 async def main():
     script = "sleep 600 & echo $!; trap '' TERM HUP; sleep 600"
     server = ServerChild(["sh", "-c", script], dict(os.environ), ".", "mcp-test")

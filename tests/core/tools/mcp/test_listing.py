@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from core.errors import InvalidArguments
 from core.tool import Data, Effect, Requirement, Tool
 from core.tools.definition import NAME
-from core.tools.mcp.listing import DESCRIPTION_CHARS, MOST_TOOLS, Listed, Offer, Terms, ToolTerms, offer
-from core.tools.mcp.naming import own_name
+from core.tools.mcp.listing import (
+    DESCRIPTION_CHARS,
+    MOST_TOOLS,
+    Listed,
+    Offer,
+    Terms,
+    ToolTerms,
+    offer,
+    own_name,
+)
 from core.tools.registry import ToolRegistry
 from tests.core.tools.support import run
 from tests.simulators.mcp.raw import ODD

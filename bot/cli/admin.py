@@ -1,0 +1,319 @@
+"""Commands that change something: in this process when no hub runs, else through the running hub's API."""
+
+import asyncio
+import getpass
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from bot.cli.exit_codes import USAGE, CommandFailed
+from bot.cli.output import print_json, print_table, printable, when, whole
+from bot.cli.show import asked, existing_database
+from bot.config.load import Loaded, load
+from bot.operator.decisions import Desk
+from bot.operator.settings import Keeping
+from bot.ops.api_access import ApiAccess, read_access
+from bot.runtime import DeskRefused, needed_to_start
+from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView
+from core.errors import StoreLocked
+from core.people.pairing import PairAs
+from core.prompts import Option, ToolSetting
+from core.store.lock import DataDirectoryLock
+
+T = TypeVar("T")
+
+
+def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
+    """What the action at the operator's desk comes to. Raises CommandFailed with the reason if refused."""
+    loaded = load(path, secrets=False)
+    existing_database(loaded.database)
+
+    async def here() -> T:
+        from bot.cli.offline import offline_desk
+
+        async with offline_desk(loaded) as desk:
+            return await action(desk)
+
+    async def there(access: ApiAccess) -> T:
+        from bot.cli.remote import RemoteDesk
+
+        return await action(RemoteDesk(access))
+
+    return in_place(loaded, here, there)
+
+
+def at_keeping(path: Path | None, action: Callable[[Keeping], Awaitable[T]]) -> T:
+    """The same for what is laid down for the time to come, also before the first start of a hub."""
+    loaded = load(path, secrets=False)
+
+    async def here() -> T:
+        from bot.cli.offline import offline_keeping
+
+        async with offline_keeping(loaded) as keeping:
+            return await action(keeping)
+
+    async def there(access: ApiAccess) -> T:
+        from bot.cli.remote import RemoteKeeping
+
+        return await action(RemoteKeeping(access))
+
+    return in_place(loaded, here, there)
+
+
+def in_place(
+    loaded: Loaded, here: Callable[[], Awaitable[T]], there: Callable[[ApiAccess], Awaitable[T]]
+) -> T:
+    """Do it in this process where no hub runs, else through the running one.
+
+    Raises CommandFailed with the reason if refused.
+    """
+    data_dir = loaded.config.hub.data_dir
+    lock = DataDirectoryLock(data_dir)
+    try:
+        with needed_to_start(data_dir, "run this as the user the hub runs as"):
+            lock.acquire()
+    except StoreLocked as held:
+        access = read_access(data_dir)
+        if access is None:
+            raise CommandFailed(
+                f"hubbub: {held}; it has not said yet where its API is: try again in a moment"
+            ) from held
+        return _settled(there(access))
+    try:
+        return _settled(here())
+    finally:
+        lock.release()
+
+
+def _settled(doing: Awaitable[T]) -> T:
+    async def settle() -> T:
+        return await doing
+
+    try:
+        return asyncio.run(settle())
+    except DeskRefused as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+
+
+def tell(decision: DecisionView, *, as_json: bool) -> None:
+    """Print what was decided."""
+    if as_json:
+        print_json(decision)
+    else:
+        typer.echo(printable(f"{decision.id}: {decision.outcome}"))
+
+
+# --- approvals ------------------------------------------------------------------------------------------
+
+
+def decide(path: Path | None, prompt_id: str, answer: str, *, as_json: bool) -> None:
+    """Answer what waits, as the owner."""
+    try:
+        option = Option(answer.strip().lower().replace("-", "_"))
+    except ValueError as error:
+        known = ", ".join(Option)
+        raise CommandFailed(f"{printable(answer)} is no answer; use one of {known}", USAGE) from error
+    tell(at_desk(path, lambda desk: desk.decide(prompt_id, option)), as_json=as_json)
+
+
+# --- people ---------------------------------------------------------------------------------------------
+
+
+def list_pairing(path: Path | None, *, as_json: bool) -> None:
+    """Who asks to be let in."""
+    requests = asked(path, lambda reader: reader.pairing_requests())
+    found = [PairingRequestView.of(request) for request in requests]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("asked (UTC)", whole("code"), "channel", "account", "name", "expires (UTC)")
+        rows = (
+            (when(r.created_at), r.code, r.channel, r.platform_user_id, r.name, when(r.expires_at))
+            for r in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("Nobody asks to be let in.")
+
+
+def let_in(path: Path | None, code: str, pair_as: str, *, as_json: bool) -> None:
+    """Let the account in that has this code."""
+    try:
+        role = PairAs(pair_as)
+    except ValueError as error:
+        raise CommandFailed(f"--as takes {', '.join(PairAs)}", USAGE) from error
+    tell(at_desk(path, lambda desk: desk.let_in(code, role)), as_json=as_json)
+
+
+def turn_down(path: Path | None, code: str, *, as_json: bool) -> None:
+    """Refuse the account that has this code."""
+    tell(at_desk(path, lambda desk: desk.turn_down(code)), as_json=as_json)
+
+
+def revoke(path: Path | None, account: str, *, as_json: bool) -> None:
+    """Let an account in no more."""
+    channel, person = account_of(account)
+    tell(at_desk(path, lambda desk: desk.revoke(channel, person)), as_json=as_json)
+
+
+def add_user(path: Path | None, name: str, account: str | None, *, as_json: bool) -> None:
+    """Make a member, and give them their first account."""
+    if not name.strip():
+        raise CommandFailed("a user needs a name", USAGE)
+    if account is None and _ACCOUNT.fullmatch(name.strip()):
+        raise CommandFailed(
+            f"{printable(name)} is an account; write users add NAME --account {printable(name)}", USAGE
+        )
+    where = None if account is None else account_of(account)
+
+    async def add(desk: Desk) -> str:
+        user = await desk.add_user(name.strip())
+        if where is not None:
+            try:
+                await desk.link(user.id, *where)
+            except DeskRefused as error:
+                without = f"{printable(name)} is added as {user.id}, but without that account: {error}"
+                raise DeskRefused(error.code, without) from error
+        return user.id
+
+    user_id = at_desk(path, add)
+    if as_json:
+        print_json({"id": user_id, "name": name.strip(), "account": account})
+    else:
+        typer.echo(printable(f"{user_id}: {name.strip()}, {account or 'without an account yet'}"))
+
+
+def link(path: Path | None, user_id: str, account: str, *, as_json: bool) -> None:
+    """Give an account to a user."""
+    channel, person = account_of(account)
+    tell(at_desk(path, lambda desk: desk.link(user_id, channel, person)), as_json=as_json)
+
+
+_ACCOUNT = re.compile(r"[a-z][\w-]*:[\w-]+")
+"""What nobody is called, but an account may be."""
+
+
+def account_of(text: str) -> tuple[str, str]:
+    """`telegram:12345` as channel and id. Raises CommandFailed if it is not of this form."""
+    channel, colon, person = text.partition(":")
+    if not colon or not channel.strip() or not person.strip():
+        raise CommandFailed(
+            f"{printable(text)} is no account; write channel:id, such as telegram:12345", USAGE
+        )
+    return channel.strip(), person.strip()
+
+
+# `hubbub secrets`, `hubbub grants`, `hubbub permissions`, as far as they change something.
+
+AS_CONFIGURED = "default"
+"""Instead of a setting: what the configuration says holds again."""
+
+# --- secrets --------------------------------------------------------------------------------------------
+
+
+def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
+    """Keep what is typed, or what comes in by standard input."""
+    value = _typed(name)
+    if not value:
+        raise CommandFailed("nothing was given, so nothing was kept", USAGE)
+    tell(at_keeping(path, lambda keeping: keeping.keep_secret(name, value)), as_json=as_json)
+
+
+def _typed(name: str) -> str:
+    """Never from the command line, where other users and the shell's history see it."""
+    if sys.stdin.isatty():
+        return getpass.getpass(f"Value of {printable(name)} (not shown): ")
+    try:
+        given = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise CommandFailed("a secret is text in UTF-8; nothing was kept", USAGE) from error
+    return given.removesuffix("\n").removesuffix("\r")
+
+
+def delete_secret(path: Path | None, name: str, *, as_json: bool) -> None:
+    """Forget a secret."""
+    tell(at_keeping(path, lambda keeping: keeping.drop_secret(name)), as_json=as_json)
+
+
+def rotate(path: Path | None, *, as_json: bool) -> None:
+    """Seal everything with a new key."""
+    tell(at_keeping(path, lambda keeping: keeping.change_vault_key()), as_json=as_json)
+
+
+# --- grants and permissions -----------------------------------------------------------------------------
+
+
+def revoke_grant(path: Path | None, grant_id: str, *, as_json: bool) -> None:
+    """Ask again from now on."""
+    tell(at_keeping(path, lambda keeping: keeping.revoke_grant(grant_id.strip())), as_json=as_json)
+
+
+def set_permission(path: Path | None, tool: str, said: str, user_id: str | None, *, as_json: bool) -> None:
+    """Write down a person's word on a tool."""
+    word = said.strip().lower().replace("-", "_")
+    try:
+        setting = None if word == AS_CONFIGURED else ToolSetting(word)
+    except ValueError as error:
+        known = ", ".join([*ToolSetting, AS_CONFIGURED])
+        raise CommandFailed(f"{printable(said)} is no setting; use one of {known}", USAGE) from error
+    person = user_id or load(path, secrets=False).config.hub.owner
+    tell(at_keeping(path, lambda keeping: keeping.set_permission(person, tool, setting)), as_json=as_json)
+
+
+def halt_tools(path: Path | None, *, halted: bool, as_json: bool) -> None:
+    """Stop all tools at once, or let them run again."""
+    tell(at_keeping(path, lambda keeping: keeping.halt_tools(halted=halted)), as_json=as_json)
+
+
+# What was laid down, listed: `hubbub secrets list`, `grants list`, `permissions list`.
+
+
+def list_secrets(path: Path | None, *, as_json: bool) -> None:
+    """Names, never values."""
+    found = [SecretView.of(secret) for secret in asked(path, lambda reader: reader.secrets())]
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table((whole("name"), "set (UTC)"), ((one.name, when(one.changed_at)) for one in found))
+    else:
+        typer.echo("The vault is empty; `hubbub secrets set NAME` keeps a secret.")
+
+
+def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
+    """What people allowed by "always"."""
+    found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.grants(user_id))]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = (whole("grant"), "user", "tool", "covers", "where", "since (UTC)", "until (UTC)")
+        rows = (
+            (
+                grant.id,
+                grant.user_id,
+                grant.tool,
+                grant.pattern or "every call",
+                grant.thread_id or "everywhere",
+                when(grant.created_at),
+                "until you revoke it" if grant.expires_at is None else when(grant.expires_at),
+            )
+            for grant in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("Nobody has allowed anything once and for all.")
+
+
+def list_permissions(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
+    """People's own settings of tools."""
+    found = [PermissionView.of(row) for row in asked(path, lambda reader: reader.tool_settings(user_id))]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = (whole("user"), "tool", "setting", "since (UTC)")
+        print_table(columns, ((p.user_id, p.tool, p.setting, when(p.changed_at)) for p in found))
+    else:
+        typer.echo("Nobody has a setting of their own; what is configured holds for all.")

@@ -1,0 +1,356 @@
+"""The groups `users` and `pair`, parsed; see bot.cli.commands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption
+
+users_commands = typer.Typer(help="The people who may speak to the hub.", no_args_is_help=True)
+pair_commands = typer.Typer(help="Let people in who ask.", no_args_is_help=True)
+
+
+@users_commands.command("list")
+def users_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Everybody who was ever let in, and how."""
+    from bot.cli import show
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: show.list_users(config, as_json=as_json)))
+
+
+@pair_commands.command("list")
+def pair_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Who asks and has a good code, the oldest first."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.list_pairing(config, as_json=as_json)))
+
+
+@pair_commands.command("approve")
+def pair_approve(
+    code: CodeArgument,
+    pair_as: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="member|me|owner",
+            help="member: a person of their own; me: another account of yours; owner: your first account.",
+        ),
+    ] = "member",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let somebody in."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.let_in(config, code, pair_as, as_json=as_json)))
+
+
+@pair_commands.command("reject")
+def pair_reject(code: CodeArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Turn somebody down."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.turn_down(config, code, as_json=as_json)))
+
+
+@pair_commands.command("revoke")
+def pair_revoke(account: AccountArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Let a paired or linked account in no more."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.revoke(config, account, as_json=as_json)))
+
+
+@users_commands.command("add")
+def users_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the person is called.")],
+    account: Annotated[
+        str | None, typer.Option("--account", metavar="ACCOUNT", help="Such as telegram:12345.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make somebody a member without any code."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.add_user(config, name, account, as_json=as_json)))
+
+
+@users_commands.command("link")
+def users_link(
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, see `users list`.")],
+    account: AccountArgument,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a person another account, without any code."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.link(config, user, account, as_json=as_json)))
+
+
+# The groups `audit` and `policy`, parsed; see bot.cli.commands.
+
+audit_commands = typer.Typer(help="Who decided and did what, in a chain of records.", no_args_is_help=True)
+policy_commands = typer.Typer(help="What may run, and what is asked about.", no_args_is_help=True)
+
+
+@audit_commands.command("export")
+def audit_export(
+    after: Annotated[
+        int, typer.Option("--after", metavar="N", min=0, help="Only records behind that one.")
+    ] = 0,
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "--message",
+            metavar="KEY",
+            help="Only what follows from that message, verified: its decisions, effects and reply."
+            " `hubbub why` lists the keys.",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object a line.")] = False,
+) -> None:
+    """All records, the oldest first. Works beside a running hub or without one.
+
+    With --message the whole chain is verified, too. The exit code is 0 if it is as it was written; else 1,
+    with what is wrong with which record. KEY may also be that of what fired a routine, such as
+    slot:1767225600000000.
+    """
+    from bot.cli import audit
+    from bot.cli.exit_codes import ended
+
+    if message is not None:
+        raise typer.Exit(ended(lambda: audit.export_message(config, message, as_json=as_json)))
+    raise typer.Exit(ended(lambda: audit.export(config, after, as_json=as_json)))
+
+
+@audit_commands.command("verify")
+def audit_verify(
+    head: Annotated[
+        str | None,
+        typer.Option("--head", metavar="HEAD", help="What an earlier `audit verify` ended with."),
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Whether all records are as they were written.
+
+    The exit code is 0 if they are; else 1, with what is wrong with which.
+
+    Finds what was changed, deleted, inserted, moved or cut off. The head it prints, kept where nobody who can
+    write to the data directory can write, shows a later cut even if the file of heads was cut, too.
+    """
+    from bot.cli import audit
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: audit.verify(config, head, as_json=as_json)))
+
+
+@policy_commands.command("test")
+def policy_test(
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="A policy file, in the place of the configured one."),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option("--limit", metavar="N", min=1, max=100_000, help="How many calls at most, the newest."),
+    ] = 1000,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge the calls of the past by the rules as they are now.
+
+    Lists what would be decided otherwise.
+
+    The rules are those of the configuration (also another one: --config) with the policy given; people's
+    grants, settings and roles are those of today. Nothing is changed.
+    """
+    from bot.cli import audit
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: audit.test(config, policy, limit, as_json=as_json)))
+
+
+# The group `db`, parsed; see bot.cli.commands.
+
+db_commands = typer.Typer(help="Look after the database.", no_args_is_help=True)
+
+
+@db_commands.command("check")
+def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Read all of it and say whether it is sound. Works beside a running hub or without one."""
+    from bot.cli import database
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: database.check(config, as_json=as_json)))
+
+
+@db_commands.command("backup")
+def db_backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, or a directory to put one in.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy it as it is at one moment. Works beside a running hub or without one."""
+    from bot.cli import database
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: database.backup(config, target, as_json=as_json)))
+
+
+@db_commands.command("restore")
+def db_restore(
+    backup: Annotated[Path, typer.Argument(metavar="FILE", help="What `db backup` made.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a copy in its place, while no hub runs. What was there is kept, under another name; tools are
+    paused."""
+    from bot.cli import database
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: database.restore(config, backup, as_json=as_json)))
+
+
+@db_commands.command("upgrade")
+def db_upgrade(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Bring it up to date, after making a copy. The next start of the hub would do so as well."""
+    from bot.cli import database
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: database.upgrade(config, as_json=as_json)))
+
+
+# The groups `grants`, `permissions`, `secrets`, `tools`, parsed; see bot.cli.commands.
+
+grants_commands = typer.Typer(help="What people allowed once and for all.", no_args_is_help=True)
+permissions_commands = typer.Typer(help="A person's own settings of tools.", no_args_is_help=True)
+tools_commands = typer.Typer(help="What the assistant can do.", no_args_is_help=True)
+secrets_commands = typer.Typer(help="Tokens and keys, kept encrypted in the vault.", no_args_is_help=True)
+
+SecretArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help='What the configuration calls it: "vault:NAME".')
+]
+
+
+@grants_commands.command("list")
+def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """What runs unasked because somebody said "always"."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.list_grants(config, user, as_json=as_json)))
+
+
+@grants_commands.command("revoke")
+def grants_revoke(
+    grant: Annotated[str, typer.Argument(metavar="ID", help="What `grants list` names.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask again from now on."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.revoke_grant(config, grant, as_json=as_json)))
+
+
+@permissions_commands.command("list")
+def permissions_list(
+    user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """The settings people have made."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.list_permissions(config, user, as_json=as_json)))
+
+
+@permissions_commands.command("set")
+def permissions_set(
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name, such as shell.")],
+    setting: Annotated[
+        str,
+        typer.Argument(
+            metavar="SETTING", help="always_allow, ask_each_time or disabled; default: as configured."
+        ),
+    ],
+    user: UserOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set what holds for one tool, whatever the preset says. Without --user for the owner.
+
+    A disabled tool is hidden from the model and refused if it is called all the same. A tool that always asks
+    does so also when it is allowed.
+    """
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.set_permission(config, tool, setting, user, as_json=as_json)))
+
+
+@secrets_commands.command("list")
+def secrets_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """The names of what is kept; values are never shown."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.list_secrets(config, as_json=as_json)))
+
+
+@secrets_commands.command("set")
+def secrets_set(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Keep a secret, typed at the prompt or given by standard input."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.set_secret(config, name, as_json=as_json)))
+
+
+@secrets_commands.command("delete")
+def secrets_delete(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Forget a secret."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.delete_secret(config, name, as_json=as_json)))
+
+
+@secrets_commands.command("rotate")
+def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Change the vault's key. Every secret is sealed anew, and the old key opens nothing any more."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.rotate(config, as_json=as_json)))
+
+
+@tools_commands.command("pause")
+def tools_pause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Stop all tools of everybody at once; what runs is ended. It holds until `tools resume`."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.halt_tools(config, halted=True, as_json=as_json)))
+
+
+@tools_commands.command("resume")
+def tools_resume(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Let tools run again."""
+    from bot.cli import admin
+    from bot.cli.exit_codes import ended
+
+    raise typer.Exit(ended(lambda: admin.halt_tools(config, halted=False, as_json=as_json)))

@@ -1,0 +1,117 @@
+"""The operator's desk while no hub runs: what is decided is kept, and the next hub goes on from there."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from bot.config.keys import VaultKeyRing
+from bot.config.load import Loaded
+from bot.operator.decisions import Desk, HubDesk
+from bot.operator.routines import RoutineActions
+from bot.operator.settings import HubKeeping, Keeping
+from bot.parts import build_rules, open_store
+from bot.routines import desks, resting_routines
+from bot.tools import build_laws, build_tools
+from core.clock import Clock, SystemClock
+from core.errors import InboxUnavailable, StoreUnavailable
+from core.ids import RandomIds
+from core.inbound.judge import EventJudge, HouseRules
+from core.messages import Address, InboundEvent, Message
+from core.people.pairing import ClaimRules, PairingDesk
+from core.ports import Acceptance, OutboxRow, Seen
+from core.store.port import Store
+from core.store.sqlite.store import SqliteStore
+from core.users import Role
+
+
+@contextlib.asynccontextmanager
+async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
+    """A desk on the database itself. Whoever opens it holds the data directory's lock.
+
+    Raises StoreUnavailable or SchemaTooNew.
+    """
+    config = loaded.config
+    clock, ids = SystemClock(), RandomIds()
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, clock, ids) as store:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        rules = build_rules(config, owner, ids, build_laws(config))
+        pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
+        yield HubDesk(store, RestingInbox(store, rules, clock), pairing, owner, clock, ids)
+
+
+@contextlib.asynccontextmanager
+async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
+    """The same for what is laid down for the time to come; makes the database where there is none yet."""
+    config = loaded.config
+    clock, ids = SystemClock(), RandomIds()
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, clock, ids) as store:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        yield HubKeeping(store, ring, lambda: build_tools(loaded, store, clock).names, clock, owner.user_id)
+
+
+@contextlib.asynccontextmanager
+async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
+    """The owner's routines; what is asked for runs with the next hub."""
+    config = loaded.config
+    clock, ids = SystemClock(), RandomIds()
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    async with open_store(config, ring, clock, ids) as store:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        yield desks(config, store, resting_routines(store), clock, ids)(owner)
+
+
+async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
+    """Pause tools in a copy of the database that is about to be put back.
+
+    Raises StoreUnavailable, SchemaTooNew.
+    """
+    config = loaded.config
+    ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
+    store = await SqliteStore.open(copy, SystemClock(), RandomIds(), chain=ring)
+    try:
+        owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
+        await store.halt_tools(owner.user_id, halted=True)
+    finally:
+        await store.close()
+
+
+class NobodyListens:
+    """An OutboxListener: rows wait in the store for the next hub."""
+
+    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
+        """They are in the store."""
+
+    def may_send_now(self, channel: str, address: Address) -> bool:
+        """Nothing is sent."""
+        del channel, address
+        return False
+
+    def coming(self, channel: str, message: Message) -> None:
+        """Nobody is there to draw it."""
+
+
+class RestingInbox:
+    """An Inbox that keeps and judges like the hub's, but starts nothing."""
+
+    def __init__(self, store: Store, rules: HouseRules, clock: Clock) -> None:
+        self._store = store
+        self._rules = rules
+        self._clock = clock
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """See Inbox. A turn that goes on by this is found by the next hub, and counts as no crash."""
+        judge = EventJudge(self._rules, event, self._clock.now())
+        try:
+            accepted = await self._store.accept_event(event, judge, send_now=False)
+            if accepted.started is not None:
+                await self._store.release_turns([accepted.started.turn_id])
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+        return Acceptance(accepted.outcome, accepted.answer, accepted.duplicate)
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """See Inbox. Nothing is received, so nothing was missed."""
+        del channel
+        return ()

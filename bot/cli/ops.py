@@ -1,0 +1,386 @@
+"""`hubbub doctor`."""
+
+import asyncio
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from pydantic import BaseModel, SecretStr
+
+from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
+from bot.cli.output import print_json, print_table, printable, printable_lines, whole
+from bot.cli.remote import RemoteDesk
+from bot.cli.running import models_in_words
+from bot.cli.show import asked, row_id
+from bot.config.load import Loaded, load
+from bot.config.schema import secret_values
+from bot.ops.api_access import read_access
+from bot.ops.doctor import examine
+from bot.ops.logs import LOG_NAME, STRUCK_OUT, Redactor, log_files
+from bot.ops.model_trial import Trial, try_model
+from bot.ops.probes import Health, broken
+from bot.runtime import ConfigError, DeskRefused
+from bot.tools import build_laws, build_tools
+from bot.views import StatusView
+from core.clock import SystemClock
+from core.prompts import ToolSetting
+from core.runs.chat import PromptFacts, system_prompt
+from core.tools.pipeline import INTERACTIVE
+
+if TYPE_CHECKING:
+    from core.store.sqlite.queries import SqliteReader
+
+
+def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
+    """Without a good configuration nothing else can be looked at."""
+    try:
+        return load(path)
+    except ConfigError as error:
+        if as_json:
+            fix = "each line says what to do"
+            found = [broken("configuration", problem, fix) for problem in error.problems]
+            print_json([asdict(one) for one in found])
+        raise
+
+
+def doctor(path: Path | None, *, as_json: bool) -> None:
+    """Print every finding. Raises CommandFailed if something is broken."""
+    loaded = _loaded(path, as_json=as_json)
+
+    async def status() -> StatusView:
+        access = read_access(loaded.config.hub.data_dir)
+        if access is None:
+            raise DeskRefused("unavailable", "it has not said where its API is")
+        return await RemoteDesk(access).status()
+
+    findings = asyncio.run(examine(loaded, status))
+    redact = Redactor(secret_values(loaded.config))
+    if as_json:
+        print_json([{key: redact(str(value)) for key, value in asdict(one).items()} for one in findings])
+    else:
+        rows = ((f.what, f.health.value, redact(f.message), redact(f.fix)) for f in findings)
+        print_table((whole("what"), whole("state"), "finding", "what to do"), rows)
+    failing = sum(finding.health is Health.BROKEN for finding in findings)
+    if failing:
+        of_all = f"{failing} of {len(findings)} findings"
+        raise CommandFailed(
+            f"{of_all} {'is' if failing == 1 else 'are'} broken; do what the last column says."
+        )
+
+
+# `hubbub config check` and `hubbub config reload`.
+
+
+def check(path: Path | None, *, as_json: bool) -> None:
+    """Say whether the configuration is right; as JSON also what is in force, secrets struck out."""
+    if not as_json:
+        loaded = load(path)
+        source = loaded.source or "embedded defaults"
+        channels = ", ".join(loaded.config.channels) or "none"
+        typer.echo(f"{source}: fine. Channels: {channels}. Models: {models_in_words(loaded)}.")
+        return
+    try:
+        loaded = load(path)
+    except ConfigError as error:
+        print_json({"ok": False, "problems": list(error.problems)})
+        raise CommandFailed(str(error), USAGE) from error
+    redact = Redactor(secret_values(loaded.config))
+    source = None if loaded.source is None else str(loaded.source)
+    print_json({"ok": True, "source": source, "problems": [], "config": _shown(loaded.config, redact)})
+
+
+def reload(path: Path | None, *, as_json: bool) -> None:
+    """Have the running hub read the configuration again."""
+    from bot.cli.remote import RemoteHub
+    from bot.ops.api_access import read_access
+
+    access = read_access(load(path, secrets=False).config.hub.data_dir)
+    if access is None:
+        raise CommandFailed("no hub runs here; the next one reads what is written: hubbub run")
+    try:
+        done = asyncio.run(RemoteHub(access).reload())
+    except DeskRefused as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+    if as_json:
+        print_json(done)
+    else:
+        for change in done.channels:
+            typer.echo(printable(change.in_words()))
+        if done.next_start:
+            typer.echo(printable(f"from the next start: {', '.join(done.next_start)}"))
+    if any(change.outcome == "refused" for change in done.channels):
+        raise typer.Exit(FAILED)
+
+
+def _shown(value: object, redact: Redactor) -> object:
+    """A configured value as JSON has it; of a secret only whether it is set."""
+    match value:
+        case SecretStr():
+            return STRUCK_OUT if value.get_secret_value() else ""
+        case BaseModel():
+            return {name: _shown(inner, redact) for name, inner in value}
+        case Mapping():
+            return {str(name): _shown(inner, redact) for name, inner in value.items()}
+        case tuple():
+            return [_shown(inner, redact) for inner in value]
+        case str() | Path():
+            return redact(str(value))
+        case _:
+            return value
+
+
+# `hubbub login`.
+
+
+def login(path: Path | None, *, as_json: bool) -> None:
+    """Print a link that the running hub made for this."""
+    access = read_access(load(path, secrets=False).config.hub.data_dir)
+    if access is None:
+        raise CommandFailed("no hub runs here; start one: hubbub run (it prints a link as well)")
+    try:
+        url = asyncio.run(RemoteDesk(access).login_link())
+    except DeskRefused as refused:
+        raise CommandFailed(printable(str(refused))) from refused
+    if as_json:
+        print_json({"url": url})
+    else:
+        typer.echo(printable(url))
+
+
+# `hubbub logs`: what the hub has written down, and what it writes now.
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+LOOKS_EVERY_S = 0.2
+
+_AGO = re.compile(r"(\d+)\s*([smhd])")
+_UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_OWN = frozenset({"at", "level", "logger", "message", "trace"})
+
+Record = Mapping[str, str]
+
+
+def show(
+    path: Path | None, level: str, since: str | None, limit: int, *, follow: bool, as_json: bool
+) -> None:
+    """The newest records of at least that level, oldest first; with `follow` until interrupted."""
+    data_dir = load(path, secrets=False).config.hub.data_dir
+    wanted = _Wanted(_level(level), "" if since is None else _moment(since))
+    if not log_files(data_dir) and not follow:
+        raise CommandFailed(f"There is no log in {data_dir} yet; start the hub first.")
+    with contextlib.closing(_Tail(data_dir / LOG_NAME)) as tail:
+        full = [file for file in log_files(data_dir) if file.name != LOG_NAME]
+        older = (line for file in full for line in _lines_of(file))
+        told = filter(wanted, _records(itertools.chain(older, tail.lines())))
+        for record in deque(told, limit):
+            _tell(record, as_json=as_json)
+        with contextlib.suppress(KeyboardInterrupt):
+            while follow:
+                for record in filter(wanted, _records(tail.lines())):
+                    _tell(record, as_json=as_json)
+                time.sleep(LOOKS_EVERY_S)
+
+
+class _Wanted:
+    """Judges records. Times are compared as texts: they are all written alike, in UTC."""
+
+    def __init__(self, level: int, since: str) -> None:
+        self._level = level
+        self._since = since
+
+    def __call__(self, record: Record) -> bool:
+        known = record["level"] in LEVELS
+        return (not known or LEVELS.index(record["level"]) >= self._level) and record["at"] >= self._since
+
+
+class _Tail:
+    """Reads a file to its end, then what is added to it, then the file that took its place."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: io.BufferedReader | None = None
+        self._begun = b""
+
+    def lines(self) -> Iterator[bytes]:
+        """Whole lines that are there and were not read yet."""
+        while True:
+            if self._file is None and self._path.exists():
+                self._file, self._begun = self._path.open("rb"), b""
+            yield from self._unread()
+            if not self._is_replaced():
+                return
+            yield from self._unread()  # what was added while it was looked at
+            self.close()
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _unread(self) -> Iterator[bytes]:
+        for part in self._file or ():
+            self._begun += part
+            if self._begun.endswith(b"\n"):
+                line, self._begun = self._begun, b""
+                yield line
+
+    def _is_replaced(self) -> bool:
+        if self._file is None:
+            return False
+        try:
+            return os.fstat(self._file.fileno()).st_ino != self._path.stat().st_ino
+        except FileNotFoundError:
+            return False
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:  # the hub has just begun a new one
+        yield from file
+
+
+def _records(lines: Iterable[bytes]) -> Iterator[Record]:
+    """What can be read; a line cut short by a crash is left out."""
+    for line in lines:
+        try:
+            page = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(page, dict) and page.keys() >= {"at", "level", "logger", "message"}:
+            yield {str(name): str(value) for name, value in page.items()}
+
+
+def _tell(record: Record, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(record, ensure_ascii=False))
+        return
+    context = " ".join(f"{name}={value}" for name, value in record.items() if name not in _OWN)
+    line = f"{record['at']} {record['level'].upper():<7} {record['logger']}: {record['message']}"
+    typer.echo(printable(line.replace("\n", "\\n") + (f" [{context}]" if context else "")))
+    if "trace" in record:
+        typer.echo("    " + printable_lines(record["trace"]).replace("\n", "\n    "))
+
+
+# --- what was asked for ---------------------------------------------------------------------------------
+
+
+def _level(word: str) -> int:
+    try:
+        return LEVELS.index(word.strip().lower())
+    except ValueError as error:
+        raise CommandFailed(
+            f"{printable(word)} is no level; use one of {', '.join(LEVELS)}", USAGE
+        ) from error
+
+
+def _moment(text: str) -> str:
+    """`10m` ago, or a date with or without a time, in UTC, as records write it."""
+    ago = _AGO.fullmatch(text.strip().lower())
+    try:
+        if ago is not None:
+            at = datetime.now(UTC) - timedelta(seconds=int(ago.group(1)) * _UNIT_S[ago.group(2)])
+        else:
+            at = datetime.fromisoformat(text.strip())
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise CommandFailed(
+            f"{printable(text)} is no time; write 30s, 10m, 2h or 3d ago, or 2026-01-31T08:00", USAGE
+        ) from error
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+
+
+# `hubbub models test`.
+
+ANSWER_CHARS = 40
+
+
+def try_each(path: Path | None, *, as_json: bool) -> None:
+    """Call every configured model once. Raises CommandFailed if one of them does not answer."""
+    loaded = load(path)
+    trials = asyncio.run(_trials(loaded))
+    redact = Redactor(secret_values(loaded.config))
+    if as_json:
+        print_json([asdict(trial) | {"problem": trial.problem and redact(trial.problem)} for trial in trials])
+    else:
+        columns = (whole("model"), whole("answers"), "first, total (s)", "tokens in, out", "what it said")
+        print_table(columns, (_row(trial, redact) for trial in trials))
+    silent = sum(trial.problem is not None for trial in trials)
+    if silent:
+        raise CommandFailed(f"{silent} of {len(trials)} models do not answer; `hubbub doctor` may say why.")
+
+
+async def _trials(loaded: Loaded) -> Sequence[Trial]:
+    from bot.parts import open_each_model
+    from bot.runtime import Certificates
+
+    clock = SystemClock()
+    async with open_each_model(loaded.config, clock, Certificates()) as models:
+        return [await try_model(model, clock) for model in models]
+
+
+def _row(trial: Trial, redact: Redactor) -> Sequence[str]:
+    if trial.problem is not None:
+        return trial.name, "no", f"{trial.total_s:.2f}", "", printable(redact(trial.problem))
+    first = "" if trial.first_s is None else f"{trial.first_s:.2f}, "
+    said = trial.answer if len(trial.answer) <= ANSWER_CHARS else f"{trial.answer[:ANSWER_CHARS]}…"
+    return (
+        trial.name,
+        "yes",
+        f"{first}{trial.total_s:.2f}",
+        f"{trial.input_tokens}, {trial.output_tokens}",
+        said,
+    )
+
+
+# `hubbub threads show ID --prompt`: what the model would be told first in a thread's next turn.
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """A thread's system prompt as of now, and whom it is about."""
+
+    thread_id: str
+    user_id: str
+    prompt: str
+
+
+def show_prompt(path: Path | None, thread_id: str, *, as_json: bool) -> None:
+    """Assembled by what assembles it for a turn, on the configuration and the thread as they are now."""
+    loaded = load(path)
+    view = asked(path, lambda reader: _prompt(reader, loaded, row_id(thread_id)))
+    if view is None:
+        raise CommandFailed(f"No thread has the id {printable(thread_id)}; `hubbub threads list` names them.")
+    if as_json:
+        print_json(view)
+    else:
+        typer.echo(printable_lines(view.prompt))
+
+
+async def _prompt(reader: "SqliteReader", loaded: Loaded, thread_id: str) -> PromptView | None:
+    thread = await reader.thread(thread_id)
+    owner = None if thread is None else await reader.user(thread.owner_id)
+    if thread is None or owner is None:
+        return None
+    said = await reader.tool_settings(owner.user_id)
+    disabled = frozenset(one.tool for one in said if one.setting is ToolSetting.DISABLED)
+    clock, config = SystemClock(), loaded.config
+    tools = build_tools(loaded, None, clock).specs(owner, INTERACTIVE, build_laws(config).policy(), disabled)
+    facts = PromptFacts(
+        configured=config.agent.system_prompt,
+        speaker=owner,
+        channel=thread.channel,
+        now=clock.now(),
+        timezone=config.hub.timezone,
+        tools=[tool.name for tool in tools],
+    )
+    return PromptView(thread_id=thread.id, user_id=owner.user_id, prompt=system_prompt(facts))

@@ -1,0 +1,288 @@
+"""Commands that read the store, beside a running hub or without one."""
+
+import asyncio
+import json
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from bot.cli.exit_codes import CommandFailed
+from bot.cli.output import print_json, print_table, printable, printable_lines, when, whole
+from bot.config.load import database_of
+from bot.views import ApprovalView, ConversationView, EntryView, ThreadView, UserView, conversation
+from core.errors import StoreError
+from core.store.pairing import NoiseRow
+from core.store.rows import AuditRow, Explanation
+from core.store.sqlite.audit import audit_in
+
+if TYPE_CHECKING:
+    from core.store.rows import PromptView, ThreadRow
+    from core.store.sqlite.queries import SqliteReader
+
+
+T = TypeVar("T")
+
+WHOLE_THREAD = 10**9
+"""More entries than any thread has."""
+
+
+def existing_database(database: Path) -> Path:
+    """The same, if it is there. Raises CommandFailed if there is none."""
+    if not database.is_file():
+        raise CommandFailed(f"There is no database in {database.parent} yet; start the hub first.")
+    return database
+
+
+def asked(path: Path | None, question: Callable[["SqliteReader"], Awaitable[T]]) -> T:
+    """The answer to a question to the store. Raises ConfigError, or CommandFailed without a database."""
+    database = existing_database(database_of(path))
+
+    async def ask() -> T:
+        from core.store.sqlite.queries import SqliteReader
+
+        async with SqliteReader(database) as reader:
+            return await question(reader)
+
+    try:
+        return asyncio.run(ask())
+    except StoreError as error:
+        raise CommandFailed(f"hubbub: {database}: {error}") from error
+
+
+# --- conversations --------------------------------------------------------------------------------------
+
+
+def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
+    """The most recently active threads."""
+
+    async def listed(reader: "SqliteReader") -> "tuple[Sequence[ThreadRow], Mapping[str, str]]":
+        return await reader.threads(limit), await _names(reader)
+
+    threads, names = asked(path, listed)
+    found = [ThreadView.of(row) for row in threads]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("active (UTC)", whole("thread"), "owner", "channel", "state", "title")
+        rows = (
+            (when(t.last_active_at), t.id, names.get(t.owner_id, t.owner_id), t.channel, t.state, t.title)
+            for t in found
+        )
+        print_table(columns, rows)
+    else:
+        typer.echo("There is no conversation yet.")
+
+
+async def _names(reader: "SqliteReader") -> Mapping[str, str]:
+    """What everybody is called, by user id."""
+    return {person.user.user_id: person.user.name for person in await reader.people()}
+
+
+def show_thread(path: Path | None, thread_id: str, limit: int, *, as_json: bool) -> None:
+    """The newest entries of a thread."""
+    wanted = row_id(thread_id)
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, limit)))
+    if as_json:
+        print_json(found)
+        return
+    thread = found.thread
+    typer.echo(printable(f"{thread.id} of {thread.owner_id} on {thread.channel}, {thread.state}"))
+    if found.earlier:
+        newest = "entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
+        typer.echo(f"(only the newest {newest}; more with --limit)")
+    for entry in filter(_says_something, found.entries):
+        typer.echo(_spoken(entry))
+
+
+def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
+    """A whole thread: as JSON exactly, as Markdown without what could steer a terminal."""
+    wanted = row_id(thread_id)
+    found = _known(thread_id, asked(path, lambda reader: conversation(reader, wanted, WHOLE_THREAD)))
+    if as_json:
+        print_json(found)
+        return
+    thread = found.thread
+    typer.echo(printable(f"# {thread.title or thread.id}") + "\n")
+    typer.echo(printable(f"Thread {thread.id} of {thread.owner_id} on {thread.channel}."))
+    for entry in filter(_says_something, found.entries):
+        text = printable_lines(entry.text)
+        text = _fenced(text) if entry.kind in {"call", "result"} else text
+        typer.echo(f"\n## {_who(entry)} · {when(entry.at)}\n\n{text}")
+
+
+def _says_something(entry: EntryView) -> bool:
+    """A model that only calls tools says nothing; what it calls is an entry of its own."""
+    return bool(entry.text.strip()) or entry.kind != "assistant"
+
+
+def _fenced(text: str) -> str:
+    """Longer than any fence within."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _known(thread_id: str, found: ConversationView | None) -> ConversationView:
+    if found is None:
+        raise CommandFailed(f"No thread has the id {printable(thread_id)}; `hubbub threads list` names them.")
+    return found
+
+
+def _who(entry: EntryView) -> str:
+    return printable(" ".join(part for part in (entry.kind, entry.name, entry.status) if part))
+
+
+def _spoken(entry: EntryView) -> str:
+    text = printable_lines(entry.text)
+    if "\n" in text:
+        text = "\n    " + text.replace("\n", "\n    ")
+    return f"{when(entry.at)}  {_who(entry)}: {text}"
+
+
+def row_id(typed: str) -> str:
+    """Row ids are UUIDs; people may leave out the dashes."""
+    try:
+        return str(uuid.UUID(typed.strip()))
+    except ValueError:
+        return typed
+
+
+# --- people and consent ---------------------------------------------------------------------------------
+
+
+def list_users(path: Path | None, *, as_json: bool) -> None:
+    """Everybody who was ever let in."""
+    found = [UserView.of(person) for person in asked(path, lambda reader: reader.people())]
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table((whole("user"), "name", "role", "accounts"), (_person(user) for user in found))
+    else:
+        typer.echo("Nobody is known yet.")
+
+
+def _person(user: UserView) -> Sequence[str]:
+    accounts = ", ".join(f"{a.channel}:{a.platform_user_id} ({a.via})" for a in user.accounts)
+    return user.id, user.name, user.role, accounts
+
+
+def list_approvals(path: Path | None, *, as_json: bool) -> None:
+    """What waits for a person."""
+
+    async def waiting(reader: "SqliteReader") -> "tuple[Sequence[PromptView], Mapping[str, str]]":
+        return await reader.open_prompts(), await _names(reader)
+
+    prompts, names = asked(path, waiting)
+    found = [ApprovalView.of(view) for view in prompts]
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = ("asked (UTC)", whole("id"), "by", "what", "answers", "expires (UTC)")
+        print_table(columns, (_waiting(approval, names) for approval in found))
+    else:
+        typer.echo("Nothing waits for a decision.")
+
+
+def _waiting(approval: ApprovalView, names: Mapping[str, str]) -> Sequence[str]:
+    # A question's answers are phrases, and any words may be one; the others are single words.
+    words = ("(any words)",) if approval.free_text else ()
+    answers = (" / " if approval.kind == "question" else " ").join((*approval.options, *words))
+    if approval.quorum > 1:
+        answers += f" ({len(approval.votes)} of {approval.quorum} agreed)"
+    return (
+        when(approval.created_at),
+        approval.id,
+        names.get(approval.requester_id, approval.requester_id),
+        approval.title,
+        answers,
+        when(approval.expires_at),
+    )
+
+
+# `hubbub why`: what became of every message, one by one or, of noise, counted.
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Events, newest first, and what was counted instead of kept, the latest first; `records`: of the audit,
+    about what the one event asked for led to."""
+
+    events: Sequence[Explanation]
+    noise: Sequence[NoiseRow] = ()
+    records: Sequence[AuditRow] = ()
+
+
+def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> None:
+    """What became of one event; or of the newest ones, and of what was only counted.
+
+    JSON: an object of `events`, `noise` and `audit`, in both cases.
+    """
+    if key is not None and not key.strip():
+        raise CommandFailed(
+            "Give an event's key, such as tg:12345:m:7:8; `hubbub why` lists the newest ones."
+        )
+    told = asked(path, lambda reader: _told(reader, key, limit))
+    if key is not None:
+        told = replace(told, records=_recorded(path, told.events))
+    if key is not None and not told.events:
+        raise CommandFailed(f"No event has the key {key}; `hubbub why` lists the newest ones.")
+    if as_json:
+        page = {"events": [asdict(one) for one in told.events], "noise": [asdict(n) for n in told.noise]}
+        print_json({**page, "audit": [_reference(row) for row in told.records]})
+        return
+    if not told.events and not told.noise:
+        typer.echo("Nothing has come in yet.")
+    if told.events:
+        columns = ("when (UTC)", whole("event"), "from", "outcome", "turn", "answer")
+        print_table(columns, map(_explained, told.events))
+    if told.records:
+        typer.echo("In the audit (`hubbub audit export` has all of it):")
+        print_table(("record", "when (UTC)", "what", "who", whole("about")), map(_record, told.records))
+    if told.noise:
+        typer.echo("Only counted:")
+        columns = ("last (UTC)", whole("chat"), whole("from"), "reason", "count")
+        print_table(columns, map(_counted, told.noise))
+
+
+async def _told(reader: "SqliteReader", key: str | None, limit: int) -> Told:
+    if key is None:
+        return Told(await reader.explanations.recent(limit), await reader.noise(limit))
+    explanation = await reader.explanations.of(key)
+    return Told([] if explanation is None else [explanation])
+
+
+def _recorded(path: Path | None, events: Sequence[Explanation]) -> Sequence[AuditRow]:
+    with audit_in(existing_database(database_of(path))) as snapshot:
+        turns = dict.fromkeys(event.turn_id for event in events if event.turn_id is not None)
+        return [row for turn_id in turns for row in snapshot.of_turn(turn_id)]
+
+
+def _reference(row: AuditRow) -> dict[str, Any]:
+    return {"record": row.id, "at": row.at, "kind": row.kind, "actor": row.actor, "subject": row.subject}
+
+
+def _record(row: AuditRow) -> Sequence[str]:
+    detail = json.loads(row.detail)
+    said = " ".join(str(detail[name]) for name in ("tool", "status", "outcome", "answer") if detail.get(name))
+    return str(row.id), when(row.at), row.kind, row.actor or "the hub", f"{row.subject} {said}".rstrip()
+
+
+def _explained(event: Explanation) -> Sequence[str]:
+    turn = event.turn_state or ""
+    if event.turn_error:
+        turn = f"{turn}: {event.turn_error}"
+    sent = ", ".join(
+        f"{delivery.state}{f' ({delivery.reason})' if delivery.reason else ''}"
+        for delivery in event.deliveries
+    )
+    return when(event.received_at), event.key, event.sender, event.outcome, turn, sent
+
+
+def _counted(row: NoiseRow) -> Sequence[str]:
+    chat = f"{row.channel} {row.address}"
+    return when(row.last_at), chat, row.platform_user_id, row.reason, str(row.seen)

@@ -1,0 +1,151 @@
+"""The hub's own key: made at the first start, kept beside the database, readable by its user only."""
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.runtime import StartError, needed_to_start
+
+if TYPE_CHECKING:
+    from core.audit_chain import ChainKey
+    from core.vault import VaultKeys
+
+
+KEY_NAME = "hub.key"
+KEY_BYTES = 32
+
+
+def hub_key(data_dir: Path) -> bytes:
+    """The key that binds consent to exact arguments; whoever asks holds the directory's lock.
+
+    Raises StartError if the file is damaged or cannot be used.
+    """
+    path = data_dir / KEY_NAME
+    with needed_to_start(path, "make it readable for the user the hub runs as"):
+        if not path.exists():
+            write_for_its_user(path, secrets.token_hex(KEY_BYTES))
+        return _read(path)
+
+
+def write_for_its_user(path: Path, text: str) -> None:
+    """Put a file in place of what was there, whole or not at all, readable by nobody else."""
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(path.read_text().strip())
+    except ValueError as error:
+        raise StartError(f"{path} is not a key; restore it from a backup, or remove it") from error
+    if len(key) != KEY_BYTES:
+        raise StartError(f"{path} is not a whole key; restore it from a backup, or remove it")
+    return key
+
+
+# The vault's keys: in the environment (HUBBUB_VAULT_KEY), else in a file of the data directory.
+#
+# Written as 64 hexadecimal digits each, several of them with the newest first, separated by commas or
+# lines. The file is made with the first secret, or the first record of the audit, for its user alone.
+# Without it the secrets are lost, and the audit cannot be verified.
+
+VAULT_KEY_NAME = "vault.key"
+VAULT_KEY_VARIABLE = "HUBBUB_VAULT_KEY"
+
+_HEX = re.compile(r"[0-9A-Fa-f]{64}")
+
+
+class VaultKeyRing:
+    """Where the keys of one data directory's vault are. Methods raise StartError if they cannot be used."""
+
+    def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
+        self.path = data_dir / VAULT_KEY_NAME
+        self._given = environ.get(VAULT_KEY_VARIABLE, "")
+        self._chain: ChainKey | None = None
+
+    @property
+    def from_environment(self) -> bool:
+        """Whether somebody else keeps the keys."""
+        return bool(self._given)
+
+    def require_sound(self) -> None:
+        """Raises StartError for keys that cannot be used: without them no record of the audit can be made,
+        and so nothing be taken in."""
+        self._read()
+
+    def keys(self) -> "VaultKeys | None":
+        """The keys as they are; None if there is none yet."""
+        from core.vault import VaultKeys
+
+        keys = self._read()
+        return VaultKeys(keys) if keys else None
+
+    def keys_to_seal(self) -> "VaultKeys":
+        """The keys; the first one is made if there is none. Whoever asks holds the directory's lock."""
+        if not self._read():
+            self._write([secrets.token_bytes(KEY_BYTES)])
+        found = self.keys()
+        assert found is not None  # noqa: S101 - it was just made
+        return found
+
+    def newest(self) -> "ChainKey":
+        """See core.audit_chain.ChainKeys. Read once, until the key is changed; made like `keys_to_seal`."""
+        from core.audit_chain import ChainKey, master_of
+
+        if self._chain is None:
+            try:
+                if not self._read():
+                    self._write([secrets.token_bytes(KEY_BYTES)])
+                self._chain = ChainKey.of(master_of(self._read()[0]))
+            except StartError as error:
+                raise ValueError(str(error)) from error
+        return self._chain
+
+    def audit_masters(self) -> Sequence[bytes]:
+        """What the audit's keys are derived from, of each of the vault's keys, the newest first."""
+        from core.audit_chain import master_of
+
+        return [master_of(key) for key in self._read()]
+
+    def add_newest(self) -> None:
+        """Put a new key before the others, in the file."""
+        self._write([secrets.token_bytes(KEY_BYTES), *self._read()])
+
+    def drop_older(self) -> None:
+        """Leave only the newest key in the file: what was sealed with another one is lost."""
+        self._write(self._read()[:1])
+
+    def _read(self) -> Sequence[bytes]:
+        if self._given:
+            return _parsed(self._given, VAULT_KEY_VARIABLE)
+        with needed_to_start(self.path, "make it readable for the user the hub runs as"):
+            with contextlib.suppress(FileNotFoundError):
+                return _parsed(self.path.read_text(errors="replace"), str(self.path))
+            return ()
+
+    def _write(self, keys: Sequence[bytes]) -> None:
+        self._chain = None
+        with needed_to_start(self.path, "make the directory writable for the user the hub runs as"):
+            write_for_its_user(self.path, "".join(f"{key.hex()}{os.linesep}" for key in keys))
+
+
+def _parsed(text: str, where: str) -> Sequence[bytes]:
+    words = [word for word in re.split(r"[\s,]+", text) if word]
+    if not words or not all(_HEX.fullmatch(word) for word in words):
+        raise StartError(f"{where} does not hold keys of 64 hexadecimal digits; restore it from a backup")
+    return [bytes.fromhex(word) for word in words]

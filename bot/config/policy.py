@@ -1,0 +1,153 @@
+"""The operator's policy: a file of its own, read anew when it has changed, so that it holds at once.
+
+    disabled_tools = ["shell"]          # nobody has them: hidden from models, refused if called
+    preset = "auto_loop"                # the loosest that anybody may choose
+    max_rounds = 10                     # the most; also max_tools, loop_timeout_s
+    [users.owner]                       # for one person: further disabled tools, and other bounds instead
+    preset = "auto"
+
+A file that cannot be read, or says anything else, leaves nobody any tool until it is mended: doctor and log
+say why.
+"""
+
+import logging
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+
+from bot.config.types import Section, User
+from core.approvals import (
+    MOST_LOOP_S,
+    MOST_ROUNDS,
+    MOST_TOOLS,
+    AdminPolicy,
+    ApprovalSettings,
+    NoPolicy,
+    PolicySource,
+    Preset,
+)
+
+logger = logging.getLogger(__name__)
+
+LIMIT_BYTES = 32 * 1024
+MOST_ENTRIES = 1000
+_TOOL = re.compile(r"[a-z0-9_-]{1,128}")
+
+
+def _tool_name(name: str) -> str:
+    if not _TOOL.fullmatch(name):
+        raise ValueError("is not a tool's name; use small letters, digits, _ and -")
+    return name
+
+
+Tools = Annotated[
+    list[Annotated[str, AfterValidator(_tool_name)]], Field(max_length=MOST_ENTRIES, default_factory=list)
+]
+PresetName = Annotated[str, StringConstraints(pattern=f"^({'|'.join(Preset)})$")]
+
+
+class _Rules(Section):
+    """What is said of everybody, or of one person."""
+
+    disabled_tools: Tools
+    preset: PresetName | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
+    max_tools: Annotated[int, Field(ge=1, le=MOST_TOOLS)] | None = None
+    loop_timeout_s: Annotated[int, Field(ge=1, le=MOST_LOOP_S)] | None = None
+
+    @property
+    def ceiling(self) -> ApprovalSettings:
+        """The bounds."""
+        preset = None if self.preset is None else Preset(self.preset)
+        return ApprovalSettings(preset, self.max_rounds, self.max_tools, self.loop_timeout_s)
+
+
+class _Page(_Rules):
+    """The whole file."""
+
+    users: Annotated[dict[User, _Rules], Field(max_length=MOST_ENTRIES, default_factory=dict)]
+
+
+class PolicyFile:
+    """Implements core.approvals.PolicySource. What it costs while nothing changes is one look at the file's
+    times."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[tuple[int, ...], AdminPolicy] | None = None
+
+    def current(self) -> AdminPolicy:
+        """See PolicySource."""
+        seen = self._seen()
+        known = self._read
+        if known is not None and known[0] == seen:
+            return known[1]
+        policy = read_policy(self._path)
+        if policy.unreadable is not None:
+            logger.error("no tool runs: the policy %s %s", self._path, policy.unreadable)
+        elif known is not None:
+            logger.info("the policy %s has changed and holds now", self._path)
+        self._read = (seen, policy)
+        return policy
+
+    def _seen(self) -> tuple[int, ...]:
+        try:
+            at = self._path.stat()
+        except OSError as error:
+            return (error.errno or -1,)
+        return (at.st_mtime_ns, at.st_ctime_ns, at.st_size, at.st_ino, at.st_mode, at.st_uid)
+
+
+def policy_source(path: Path | None) -> PolicySource:
+    """The configured file, or nothing laid down."""
+    return NoPolicy() if path is None else PolicyFile(path)
+
+
+def read_policy(path: Path) -> AdminPolicy:
+    """The policy as it is written. Never raises: what cannot be read leaves nobody any tool."""
+    try:
+        return _policy(_Page.model_validate(tomllib.loads(_text(path))))
+    except OSError as error:
+        return AdminPolicy(unreadable=f"cannot be read: {error.strerror or error}")
+    except ValidationError as error:
+        return AdminPolicy(unreadable=f"says something else than it may: {_first(error)}")
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, too large, open to others
+        return AdminPolicy(unreadable=f"is not usable: {error}")
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if mode & stat.S_IWOTH:
+            raise ValueError("everybody can write to it; chmod o-w")
+        content = file.read(LIMIT_BYTES + 1)
+    if len(content) > LIMIT_BYTES:
+        raise ValueError(f"it has more than {LIMIT_BYTES} bytes")
+    return content.decode()
+
+
+def _policy(page: _Page) -> AdminPolicy:
+    return AdminPolicy(
+        disabled=_either_way(page.disabled_tools),
+        disabled_for={user: _either_way(rules.disabled_tools) for user, rules in page.users.items()},
+        ceiling=page.ceiling,
+        ceiling_for={user: rules.ceiling for user, rules in page.users.items()},
+    )
+
+
+def _either_way(names: Iterable[str]) -> frozenset[str]:
+    """With - and with _: a tool is found by either."""
+    return frozenset(
+        spelt for name in names for spelt in (name, name.replace("-", "_"), name.replace("_", "-"))
+    )
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"

@@ -1,0 +1,243 @@
+"""What `hubbub.toml` can say: one frozen model per section, with defaults, units in the names, limits.
+
+The models judge single values; what spans sections is judged in bot.config.load. Every refusal becomes one
+line with file, line, key and advice (bot.config.errors). Refusals raised here have the form "problem; what
+to do". `examples` are what an error offers for a key without a default; `restart` marks what only a new start
+reads.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, SecretStr
+
+from bot.config.sections import (
+    Approvals,
+    ChannelSection,
+    Heartbeat,
+    Hook,
+    McpServer,
+    Routines,
+    ServerName,
+    Sessions,
+)
+from bot.config.types import (
+    DATA_DIR,
+    RESTART,
+    Count,
+    FilePath,
+    Identity,
+    Limit,
+    Name,
+    Section,
+    Text,
+    ToolName,
+    Url,
+    UrlOrNothing,
+    User,
+    Zone,
+)
+from core.safety.network import Exemption
+
+
+def _private_address(text: str) -> str:
+    Exemption.parse(text)
+    return text
+
+
+class Hub(Section):
+    """The hub itself."""
+
+    data_dir: FilePath = Field(default=Path(DATA_DIR), json_schema_extra=RESTART)
+    owner: Name = Field(default="owner", json_schema_extra=RESTART)
+    owner_identities: tuple[Identity, ...] = ()
+    timezone: Zone = "UTC"
+    locale: Literal["en"] = "en"
+    store: Literal["sqlite"] = Field(default="sqlite", json_schema_extra=RESTART)
+
+
+class Http(Section):
+    """Where the hub listens; port 0 takes any free one."""
+
+    host: Text = Field(default="127.0.0.1", json_schema_extra=RESTART)
+    port: int = Field(default=8765, ge=0, le=65535, json_schema_extra=RESTART)
+    public_url: UrlOrNothing = ""
+
+
+class Model(Section):
+    """One language model; the entries after the first are its fallbacks, in order."""
+
+    name: Name = Field(default="main", examples=["main"])
+    provider: Literal["openai", "demo"] = Field(examples=["openai"])
+    model: str = Field(default="", examples=["gpt-5-mini"])
+    base_url: Url = "https://api.openai.com/v1"
+    api_key: SecretStr = Field(default=SecretStr(""), examples=["env:OPENAI_API_KEY"])
+    input_usd_per_million: float = Field(default=0, ge=0)
+    output_usd_per_million: float = Field(default=0, ge=0)
+
+    @property
+    def priced(self) -> bool:
+        """Whether it is known what its replies cost."""
+        return self.input_usd_per_million > 0 or self.output_usd_per_million > 0
+
+
+DEMO = Model(name="demo", provider="demo")
+
+
+class Agent(Section):
+    """How a turn is run."""
+
+    system_prompt: Text = (
+        "You are a careful assistant in a chat. Answer briefly, in the language you are spoken to. "
+        "Use a tool when it helps, say what you did, and never claim to have done what you did not."
+    )
+    queue: Literal["merge", "one_by_one"] = "merge"
+    stream: bool = True
+    context_tokens: int = Field(default=100_000, ge=1000)
+    reserve_tokens: Count = 4000
+    max_waiting: Count = 100
+
+
+class Policy(Section):
+    """What nobody's own settings go beyond."""
+
+    file: FilePath | None = Field(default=None, examples=["./policy.toml"])
+
+
+class MemberRole(Section):
+    """What a person let in by pairing or a list may use."""
+
+    tools: tuple[ToolName, ...] = (
+        "time",
+        "json",
+        "ask_user",
+        "memory_write",
+        "memory_search",
+        "read_attachment",
+    )
+    ask_owner: bool = False
+
+
+class GuestRole(Section):
+    """What anybody may use where a channel is `open`."""
+
+    tools: tuple[ToolName, ...] = ("time", "json", "ask_user")
+    daily_model_calls: Limit = 50
+
+
+class Roles(Section):
+    """Each role is an explicit list of tools; the owner has all."""
+
+    member: MemberRole = MemberRole()
+    guest: GuestRole = GuestRole()
+
+
+class Team(Section):
+    """People who decide together."""
+
+    users: tuple[User, ...] = Field(
+        min_length=1, examples=[["owner", "01900000-0000-7000-8000-000000000000"]]
+    )
+
+
+class Access(Section):
+    """Limits on what people send; the owner is never limited."""
+
+    sender_per_minute: Limit = 30
+
+
+class Network(Section):
+    """What tools may reach beyond the public internet."""
+
+    allow_private: tuple[Annotated[str, AfterValidator(_private_address)], ...] = ()
+
+
+class Workspace(Section):
+    """Where tools work."""
+
+    dir: FilePath = Field(default=Path("./workspace"), json_schema_extra=RESTART)
+
+
+class Log(Section):
+    """What the hub writes to standard error, and to a file in the data directory."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", json_schema_extra=RESTART)
+    format: Literal["plain", "json"] = Field(default="plain", json_schema_extra=RESTART)
+    file_limit_mb: Limit = Field(default=10, json_schema_extra=RESTART)
+    files_kept: Count = Field(default=5, json_schema_extra=RESTART)
+
+
+class Audit(Section):
+    """How long records of who decided and did what are kept."""
+
+    keep_days: Limit = Field(default=0, json_schema_extra=RESTART)
+
+
+class Config(Section):
+    """The whole file."""
+
+    hub: Hub = Hub()
+    http: Http = Http()
+    models: tuple[Model, ...] = (DEMO,)
+    agent: Agent = Agent()
+    approvals: Approvals = Approvals()
+    policy: Policy = Policy()
+    roles: Roles = Roles()
+    teams: Mapping[Name, Team] = Field(default={})
+    access: Access = Access()
+    network: Network = Network()
+    workspace: Workspace = Workspace()
+    log: Log = Log()
+    audit: Audit = Audit()
+    routines: Routines = Routines()
+    heartbeat: Heartbeat = Heartbeat()
+    mcp: Mapping[ServerName, McpServer] = Field(default={})
+    hooks: tuple[Hook, ...] = ()
+    sessions: Sessions = Sessions()
+    channels: Mapping[Name, Annotated[ChannelSection, Field(discriminator="platform")]] = Field(default={})
+
+
+PLANNED: tuple[tuple[str, ...], ...] = (
+    ("jobs",),
+    ("sandbox",),
+    ("models", "thinking"),
+    ("budget",),
+    ("agent", "while_busy"),
+    ("agent", "compact_at"),
+    ("channels", "shared_threads"),
+)
+"""Keys of later versions: refused like any unknown key, but with the reason."""
+
+PLANNED_VALUES: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("hub", "store"): ("postgresql",),
+    ("models", "provider"): ("anthropic", "cli"),
+}
+"""Values of later versions, by key; a value is recognised by how it begins."""
+
+
+# The secrets among the values of the configuration.
+
+
+def secret_values(config: BaseModel) -> frozenset[str]:
+    """The text of every secret set, for redaction."""
+    found: set[str] = set()
+    for value in _leaves(config):
+        if isinstance(value, SecretStr) and value.get_secret_value():
+            found.add(value.get_secret_value())
+    return frozenset(found)
+
+
+def _leaves(value: object) -> Iterator[object]:
+    match value:
+        case BaseModel():
+            for _, inner in value:
+                yield from _leaves(inner)
+        case Mapping():
+            for inner in value.values():
+                yield from _leaves(inner)
+        case tuple():
+            for inner in value:
+                yield from _leaves(inner)
+        case _:
+            yield value

@@ -1,0 +1,127 @@
+"""Puts the API together. Imported when somebody first asks the hub for it (see bot.web.server)."""
+
+from collections.abc import Awaitable, Callable, Collection
+
+from starlette.types import ASGIApp
+
+from bot.assembly import Answering, Calling, Speaking
+from bot.config.keys import VaultKeyRing
+from bot.operator.decisions import HubDesk
+from bot.operator.reload import ChannelReloading
+from bot.operator.settings import HubKeeping
+from bot.parts import Ground
+from bot.routines import desks
+from bot.runtime import StartError, version
+from bot.tools import build_tools, path_guard
+from bot.views import ChannelView, ServerView, StatusView
+from bot.web.api import ApiParts, api
+from bot.web.auth import Gate
+from bot.web.health import Readiness
+from bot.web.login import LoginDesk
+from bot.web.webhooks import WebhookEndpoint
+from core.clock import Clock
+from core.errors import VaultError
+from core.ids import Ids
+from core.ports import Inbox
+from core.routines.service import RoutineService
+from core.routines.webhooks import Webhooks
+from core.safety.leaks import LeakDetector
+from core.store.port import Store
+from core.vault import Vault
+
+# The hub at a glance, for `GET /api/status`.
+
+
+async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) -> StatusView:
+    """What runs, in which state, and how much waits for people."""
+    state = await readiness()
+    channels = {
+        name: ChannelView(state=channel.state, reason=channel.reason, since=channel.since)
+        for name, channel in state.channels.items()
+    }
+    return StatusView(
+        version=version(),
+        ready=state.ready,
+        hub=state.hub,
+        store=state.store,
+        channels=channels,
+        mcp={
+            name: ServerView(
+                state=server.state,
+                reason=server.reason,
+                since=server.since,
+                tools=server.tools,
+                refused=dict(server.refused),
+            )
+            for name, server in state.mcp.items()
+        },
+        approvals=len(await store.open_prompts()),
+        pairing_requests=len(await store.pairing_requests()),
+    )
+
+
+def build_api(
+    ground: Ground,
+    speaking: Speaking,
+    calling: Calling,
+    answering: Answering,
+    gate: Gate,
+    login: LoginDesk,
+    inbox: Inbox,
+    readiness: Callable[[], Awaitable[Readiness]],
+    url: str,
+) -> ASGIApp:
+    """The application below `/api` of a hub that runs. `url`: where people reach it."""
+    loaded, store, clock, ids = ground.loaded, ground.store, ground.clock, ground.ids
+    reloading = ChannelReloading(loaded, speaking.manager, speaking.builder, ground.leaks.learn)
+
+    def tools() -> Collection[str]:
+        return build_tools(loaded, store, clock).names
+
+    parts = ApiParts(
+        store=store,
+        hub=answering.hub,
+        desk=HubDesk(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
+        keeping=HubKeeping(store, ground.ring, tools, clock, gate.owner.user_id, calling.halt, reloading),
+        reloading=reloading,
+        web=speaking.webchat,
+        live=ground.live,
+        login=login,
+        uploads=speaking.uploads,
+        workspace=path_guard(loaded),
+        states=speaking.manager.states,
+        platforms={name: channel.platform for name, channel in ground.config.channels.items()},
+        status=lambda: status(store, readiness),
+        routines=desks(ground.config, store, calling.routines, clock, ids, ground.leaks),
+        sensitive=calling.pipeline.sensitive,
+        laws=calling.pipeline.laws,
+        url=url,
+        clock=clock,
+        ids=ids,
+    )
+    return api(parts, gate)
+
+
+# Puts the webhooks together. Imported when the first request comes for one (see bot.web.server).
+
+
+def build_webhooks(
+    store: Store,
+    service: RoutineService,
+    ring: VaultKeyRing,
+    clock: Clock,
+    ids: Ids,
+    leaks: LeakDetector,
+) -> ASGIApp:
+    """The application below `/api/webhooks`."""
+
+    async def secret(name: str) -> str:
+        try:
+            keys = ring.keys()  # read each time: they may be changed while the hub runs
+        except StartError as error:
+            raise VaultError(str(error)) from error
+        if keys is None:
+            raise VaultError(f"the vault's key is missing; restore {ring.path}, or set HUBBUB_VAULT_KEY")
+        return await Vault(store, keys, clock).value(name)
+
+    return WebhookEndpoint(Webhooks(store, service.door, secret, service.fired, clock, ids, leaks), clock)

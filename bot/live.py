@@ -1,0 +1,223 @@
+"""What is going on right now, for those who look on: running turns, and who is to be told of what.
+
+Told by turns as they run and by the store after its commits; nothing here is ever asked of the database, and
+nothing waits for a subscriber. A subscriber holds no text: it notes how far it has read, and reads on from
+the one copy there is, so one that is slow costs no more than one that is quick.
+"""
+
+import asyncio
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from core.errors import InboxUnavailable
+from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, StepState, TextDelta, TurnEvent
+from core.store.feed import Changes
+from core.users import Principal, Role
+
+MOST_SUBSCRIBERS = 256
+"""At the same time, of all members together: however many they have, the owner's are not among them."""
+MOST_OF_ONE = 32
+"""At the same time, of one person."""
+EVENTS_LIMIT = 256
+"""Small events that may wait for one subscriber; one that lets more wait is cut and comes back."""
+
+
+@dataclass(slots=True)
+class LiveTurn:
+    """A running turn. `reply`: counts its replies; `pieces`: of the one being written; `steps`: of the calls
+    that began, by call id; `loop`: how far its run of tools has come."""
+
+    turn_id: str
+    reply: int = 0
+    pieces: list[str] = field(default_factory=list[str])
+    chars: int = 0
+    loop: AutoLoop | None = None
+    steps: dict[str, tuple[str, StepState]] = field(default_factory=dict[str, tuple[str, StepState]])
+
+    @property
+    def text(self) -> str:
+        """What there is of the reply."""
+        return "".join(self.pieces)
+
+    def text_from(self, piece: int) -> str:
+        """The reply behind its first so many pieces."""
+        return "".join(self.pieces[piece:])
+
+    def add(self, delta: TextDelta) -> None:
+        """The reply goes on, or another one begins."""
+        if delta.offset == 0:
+            self.reply += 1
+            self.pieces, self.chars = [], 0
+        self.pieces.append(delta.text)
+        self.chars += len(delta.text)
+
+
+TurnNews = tuple[str, Began | Step | AutoLoop | Finished | Failed | Rested]
+"""A turn and what happened to it; its text is read from the LiveTurn."""
+
+
+class Subscription:
+    """One who looks on. `changed`: something in the thread is to be read; `prompts`: that changed."""
+
+    def __init__(self, thread_id: str | None, person: Principal) -> None:
+        self.thread_id = thread_id
+        self.person = person
+        self.changed = True
+        self.threads: set[str] = set()
+        self.prompts: dict[str, str] = {}
+        self.people = False
+        self.tools = False
+        self.routines: set[str] = set()
+        self.runs: set[str] = set()
+        self.channels: set[str] = set()
+        self.news: deque[TurnNews] = deque()
+        self.cut = False
+        self._wake = asyncio.Event()
+        self._wake.set()
+
+    def wake(self) -> None:
+        """There is something to tell."""
+        self._wake.set()
+
+    def note(self, news: TurnNews) -> None:
+        """A turn's small event."""
+        if len(self.news) >= EVENTS_LIMIT:
+            self.cut = True
+        else:
+            self.news.append(news)
+        self._wake.set()
+
+    async def something(self, timeout_s: float) -> bool:
+        """Wait until there may be something to tell, at most so long; whether there may."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._wake.wait()
+        except TimeoutError:
+            return False
+        self._wake.clear()
+        return True
+
+
+class TooManySubscribers(Exception):
+    """This person can look on at nothing else now."""
+
+
+class Live:
+    """Implements core.events.TurnListener and core.store.feed.ChangeListener."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, LiveTurn] = {}
+        self._of_thread: dict[str, set[Subscription]] = {}
+        self._of_lists: set[Subscription] = set()
+        self._of_person: Counter[str] = Counter()
+        self._members = 0
+        self._count = 0
+        self._closed = False
+
+    @property
+    def streams(self) -> int:
+        """How many look on."""
+        return self._count
+
+    def turn(self, thread_id: str) -> LiveTurn | None:
+        """The turn that runs in a thread."""
+        return self._turns.get(thread_id)
+
+    def subscribe(self, thread_id: str | None, person: Principal) -> Subscription:
+        """Look on at a thread, or at the lists of everything. Raises TooManySubscribers, InboxUnavailable."""
+        if self._closed:
+            raise InboxUnavailable("the hub is stopping")
+        is_member = person.role is not Role.OWNER
+        full = self._of_person[person.user_id] >= MOST_OF_ONE
+        if full or (is_member and self._members >= MOST_SUBSCRIBERS):
+            raise TooManySubscribers
+        one = Subscription(thread_id, person)
+        group = self._of_lists if thread_id is None else self._of_thread.setdefault(thread_id, set())
+        group.add(one)
+        self._of_person[person.user_id] += 1
+        self._members += is_member
+        self._count += 1
+        return one
+
+    def leave(self, one: Subscription) -> None:
+        """Nobody looks on there any more."""
+        self._count -= 1
+        self._members -= one.person.role is not Role.OWNER
+        self._of_person -= Counter((one.person.user_id,))
+        if one.thread_id is None:
+            self._of_lists.discard(one)
+            return
+        group = self._of_thread[one.thread_id]
+        group.discard(one)
+        if not group:
+            del self._of_thread[one.thread_id]
+
+    def close(self) -> None:
+        """Cut everybody: the hub stops."""
+        self._closed = True
+        for one in self._everybody():
+            one.cut = True
+            one.wake()
+
+    # --- what happens ------------------------------------------------------------------------------------
+
+    def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
+        """See TurnListener."""
+        if isinstance(event, TextDelta):
+            turn = self._turns.get(thread_id)
+            if turn is not None:
+                turn.add(event)
+            for one in self._of_thread.get(thread_id, ()):
+                one.wake()
+            return
+        self._keep(thread_id, turn_id, event)
+        for one in self._of_thread.get(thread_id, ()):
+            one.note((turn_id, event))
+
+    def _keep(
+        self, thread_id: str, turn_id: str, event: Began | Step | AutoLoop | Finished | Failed | Rested
+    ) -> None:
+        """What those are told who look on from now on."""
+        turn = self._turns.get(thread_id)
+        match event:
+            case Began():
+                self._turns[thread_id] = LiveTurn(turn_id)
+            case Step(call_id, tool, state) if turn is not None:
+                turn.steps[call_id] = (tool, state)
+            case AutoLoop() if turn is not None:
+                turn.loop = event
+            case Finished() | Failed() | Rested() if turn is not None and turn.turn_id == turn_id:
+                del self._turns[thread_id]
+            case _:
+                pass
+
+    def changed(self, changes: Changes) -> None:
+        """See ChangeListener."""
+        if not self._count:
+            return
+        for thread_id in changes.threads:
+            for one in self._of_thread.get(thread_id, ()):
+                one.changed = True
+                one.wake()
+        for prompt_id, thread_id in changes.prompts.items():
+            for one in self._of_thread.get(thread_id, ()):
+                one.prompts[prompt_id] = thread_id
+                one.wake()
+        for one in self._of_lists:
+            one.threads |= changes.threads
+            one.prompts.update(changes.prompts)
+            one.people = one.people or changes.people
+            one.tools = one.tools or changes.tools
+            one.routines |= changes.routines
+            one.runs |= changes.runs
+            one.wake()
+
+    def channel_changed(self, name: str) -> None:
+        """A channel is doing better or worse than before."""
+        for one in self._of_lists:
+            one.channels.add(name)
+            one.wake()
+
+    def _everybody(self) -> list[Subscription]:
+        groups = [self._of_lists, *self._of_thread.values()]
+        return [one for group in groups for one in group]

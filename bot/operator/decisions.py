@@ -1,0 +1,203 @@
+"""What an operator can change: decisions on what waits, and who may speak to the hub.
+
+The same desk is at work in a running hub (behind its API) and in a command, where no hub runs. Its decisions
+go the way of everybody's: through the front door, judged in the transaction that keeps them.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bot.runtime import DeskRefused
+from bot.views import DecisionView, PairingRequestView, UserView
+from channels.webchat import WEB
+from core.clock import Clock
+from core.consent import card_texts
+from core.errors import InboxUnavailable, StoreUnavailable
+from core.ids import Ids, normalise_prompt_id
+from core.messages import Address, ChoiceAnswer, Sender
+from core.people.access import CONSOLE
+from core.people.pairing import PairAs, PairingDesk
+from core.ports import Inbox
+from core.prompts import Option, Options, Prompt, PromptState
+from core.store.effects import EditRefused
+from core.store.pairing import ClaimRefused, Decision, LetIn
+from core.store.port import Store
+from core.tools.editing import CallEditing
+from core.users import Person, Principal, Role
+
+
+class Desk(Protocol):
+    """All methods raise DeskRefused, and then nothing has changed."""
+
+    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+        """Answer an open prompt as the owner."""
+        ...
+
+    async def pairing_requests(self) -> Sequence[PairingRequestView]:
+        """Who asks to be let in and has a good code, oldest first."""
+        ...
+
+    async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
+        """Let the account in that has this code."""
+        ...
+
+    async def turn_down(self, code: str) -> DecisionView:
+        """Refuse the account that has this code."""
+        ...
+
+    async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
+        """Let a paired or linked account in no more."""
+        ...
+
+    async def add_user(self, name: str) -> UserView:
+        """Make a member without any account yet."""
+        ...
+
+    async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
+        """Give an account to a user, without any code."""
+        ...
+
+
+class HubDesk:
+    """The desk on the store itself. `owner` is in whose name everything is done."""
+
+    def __init__(
+        self,
+        store: Store,
+        inbox: Inbox,
+        pairing: PairingDesk,
+        owner: Principal,
+        clock: Clock,
+        ids: Ids,
+        editing: CallEditing | None = None,
+    ) -> None:
+        self._store = store
+        self._inbox = inbox
+        self._pairing = pairing
+        self._owner = owner
+        self._clock = clock
+        self._ids = ids
+        self._editing = editing
+
+    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+        """See Desk."""
+        prompt = await self.open_prompt(prompt_id)
+        if not isinstance(prompt.offer, Options):
+            raise DeskRefused("refused", "this is a question: who was asked answers it where it was asked")
+        options = prompt.offer.options
+        if option not in options:
+            raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
+        return await self.answer(prompt, prompt.first_choice + options.index(option), self._owner)
+
+    async def open_prompt(self, prompt_id: str) -> Prompt:
+        """What waits under this id. Raises DeskRefused, also where it was settled already."""
+        found = await self._store.prompt_glance(normalise_prompt_id(prompt_id))
+        if found is None:
+            raise DeskRefused("not_found", f"nothing that waits has the id {prompt_id}; list the approvals")
+        if found.prompt.state is PromptState.CLOSED:
+            raise DeskRefused("refused", f"already settled: {found.prompt.outcome_text}")
+        return found.prompt
+
+    async def answer(
+        self, prompt: Prompt, choice: int, person: Principal, form: str | None = None
+    ) -> DecisionView:
+        """Answer what waits, in a person's name; `choice` and `form` as in ChoiceAnswer. Raises
+        DeskRefused."""
+        if form is not None and isinstance(prompt.offer, Options):
+            await self._check(prompt, form)
+        channel = CONSOLE if person.role is Role.OWNER else WEB
+        answer = ChoiceAnswer(
+            key=f"api:{self._ids.row_id()}",
+            channel=channel,
+            address=Address(channel),
+            sender=Sender(person.user_id, person.name),
+            prompt_id=prompt.id,
+            choice=choice,
+            sent_at=self._clock.now(),
+            form=form,
+        )
+        try:
+            accepted = await self._inbox.accept(answer)
+        except InboxUnavailable as error:
+            raise DeskRefused("unavailable", f"nothing is accepted now: {error}") from error
+        if not accepted.outcome.startswith("answer: "):
+            raise DeskRefused("refused", accepted.answer or accepted.outcome)
+        return DecisionView(id=prompt.id, outcome=accepted.answer or accepted.outcome)
+
+    async def _check(self, prompt: Prompt, form: str) -> None:
+        """Refuse arguments that are none for the call, naming the one that is wrong."""
+        edit = None if self._editing is None else await self._editing.prepare(prompt.id, form)
+        match edit:
+            case EditRefused(reason, field):
+                where = "arguments" if field is None else f"arguments.{field}"
+                raise DeskRefused("invalid", reason, where)
+            case None:
+                raise DeskRefused("refused", card_texts.NOTHING_TO_EDIT, "arguments")
+            case _:
+                pass
+
+    async def pairing_requests(self) -> Sequence[PairingRequestView]:
+        """See Desk."""
+        return [PairingRequestView.of(request) for request in await self._pairing.requests()]
+
+    async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
+        """See Desk."""
+        try:
+            decision = await self._pairing.approve(code, by=self._owner, pair_as=pair_as)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return _settled(decision)
+
+    async def turn_down(self, code: str) -> DecisionView:
+        """See Desk."""
+        try:
+            decision = await self._pairing.reject(code, by=self._owner)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return _settled(decision)
+
+    async def revoke(self, channel: str, platform_user_id: str) -> DecisionView:
+        """See Desk."""
+        account = f"{channel}:{platform_user_id}"
+        try:
+            revoked = await self._pairing.revoke(channel, platform_user_id)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        if not revoked:
+            raise DeskRefused(
+                "not_found",
+                f"{account} is neither paired nor linked; accounts of the configuration leave with it",
+            )
+        return DecisionView(id=account, outcome="let in no more")
+
+    async def add_user(self, name: str) -> UserView:
+        """See Desk."""
+        try:
+            user = await self._store.ensure_user(self._ids.row_id(), Role.MEMBER, name)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return UserView.of(Person(user, ()))
+
+    async def link(self, user_id: str, channel: str, platform_user_id: str) -> DecisionView:
+        """See Desk."""
+        if channel not in self._pairing.channels:
+            known = ", ".join(self._pairing.channels) or "none yet"
+            raise DeskRefused("refused", f"no channel is called {channel}; configured: {known}")
+        try:
+            user = await self._pairing.link(user_id, channel, platform_user_id)
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        if user is None:
+            raise DeskRefused("not_found", f"no user has the id {user_id}; list the users")
+        return DecisionView(id=f"{channel}:{platform_user_id}", outcome=f"let in as {user.name}")
+
+
+def _settled(decision: Decision) -> DecisionView:
+    if isinstance(decision, ClaimRefused):
+        raise DeskRefused("refused", decision.word)
+    request = decision.request
+    account = f"{request.channel}:{request.sender.platform_user_id}"
+    if isinstance(decision, LetIn):
+        principal = decision.principal
+        return DecisionView(id=account, outcome=f"let in as {principal.name} ({principal.role.value})")
+    return DecisionView(id=account, outcome="turned down")

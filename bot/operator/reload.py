@@ -1,0 +1,158 @@
+"""What a running hub takes over from a changed configuration: the tokens and secrets of its channels.
+
+Everything else holds from the next start. A channel whose token the platform refused is tried again with the
+one it has: it may have been let in again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, SecretStr
+
+from bot.config.load import Loaded
+from bot.config.schema import Config, secret_values
+from bot.config.sections import ChannelSection
+from bot.ops.logs import strike_out
+from bot.platforms import ChannelBuilder
+from bot.runtime import ConfigError, DeskRefused
+from channels.manager import ChannelManager
+from channels.supervisor import Phase
+from core.errors import ChannelError
+
+# What came of reading the configuration again, as the API and commands show it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadedChannel:
+    """One configured channel. `refused`: it goes on as before, for this reason."""
+
+    name: str
+    outcome: Literal["unchanged", "replaced", "refused"]
+    reason: str | None = None
+
+    def in_words(self) -> str:
+        """A line for people."""
+        match self.outcome:
+            case "unchanged":
+                return f"channel {self.name} is unchanged"
+            case "replaced":
+                return f"channel {self.name} uses what is configured now"
+            case "refused":
+                return f"channel {self.name} goes on as before: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadView:
+    """Every channel that runs, and the keys of what else has changed: that holds from the next start."""
+
+    channels: tuple[ReloadedChannel, ...]
+    next_start: tuple[str, ...]
+
+
+class Reloading(Protocol):
+    """How a running hub reads its configuration again."""
+
+    async def reload(self) -> ReloadView:
+        """Take over what can be taken over. Raises DeskRefused, and then nothing has changed."""
+        ...
+
+
+logger = logging.getLogger(__name__)
+
+
+class ChannelReloading:
+    """See Reloading. One at a time. `loaded`: what the hub started with; `learn`: told of every secret before
+    it is used, besides the log."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        manager: ChannelManager,
+        builder: ChannelBuilder,
+        learn: Callable[[Iterable[str]], None],
+    ) -> None:
+        self._loaded = loaded
+        self._learn = learn
+        self._manager = manager
+        self._builder = builder
+        self._running: Config = loaded.config
+        self._one_at_a_time = asyncio.Lock()
+
+    async def reload(self) -> ReloadView:
+        """See Reloading."""
+        async with self._one_at_a_time:
+            written = await self._written()
+            strike_out(secret_values(written))
+            self._learn(secret_values(written))
+            async with asyncio.TaskGroup() as tasks:
+                changes = [
+                    tasks.create_task(self._channel(name, old, written.channels.get(name)))
+                    for name, old in self._running.channels.items()
+                ]
+            return ReloadView(
+                channels=tuple(change.result() for change in changes),
+                next_start=tuple(_differences(self._running, written)),
+            )
+
+    async def _written(self) -> Config:
+        if self._loaded.again is None:
+            raise DeskRefused("refused", "this hub's configuration was not read from anywhere; restart it")
+        try:
+            return (await asyncio.to_thread(self._loaded.again)).config
+        except ConfigError as error:
+            raise DeskRefused("refused", str(error)) from error
+
+    async def _channel(
+        self, name: str, old: ChannelSection, written: ChannelSection | None
+    ) -> ReloadedChannel:
+        secrets = {} if written is None else _changed_secrets(old, written)
+        if not secrets and self._manager.states()[name].phase is not Phase.FAILED:
+            return ReloadedChannel(name=name, outcome="unchanged")
+        new = old.model_copy(update=secrets)
+        try:
+            await self._manager.replace(self._builder.one(self._running, name, new))
+        except ChannelError as error:
+            logger.warning("channel %s goes on as before: %s", name, error)
+            return ReloadedChannel(name=name, outcome="refused", reason=str(error))
+        channels = {**self._running.channels, name: new}
+        self._running = self._running.model_copy(update={"channels": channels})
+        logger.info("channel %s: replaced by one with the configured token", name)
+        return ReloadedChannel(name=name, outcome="replaced")
+
+
+def _changed_secrets(old: ChannelSection, new: ChannelSection) -> Mapping[str, SecretStr]:
+    if type(old) is not type(new):
+        return {}
+    return {
+        key: value for key, value in new if isinstance(value, SecretStr) and value != getattr(old, key, None)
+    }
+
+
+def _differences(old: object, new: object, *path: str) -> Iterator[str]:
+    """The keys whose values differ."""
+    if old == new:
+        return
+    before, after = _entries(old), _entries(new)
+    if before is None or after is None:
+        yield ".".join(path)
+        return
+    for key in dict.fromkeys([*before, *after]):
+        if key in before and key in after:
+            yield from _differences(before[key], after[key], *path, key)
+        else:
+            yield ".".join((*path, key))
+
+
+def _entries(value: object) -> Mapping[str, object] | None:
+    match value:
+        case BaseModel():
+            return dict(value)
+        case Mapping():
+            return {str(key): inner for key, inner in value.items()}
+        case tuple():
+            return {str(index): inner for index, inner in enumerate(value)}
+        case _:
+            return None

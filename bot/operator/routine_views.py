@@ -1,0 +1,227 @@
+"""Routines and their runs as the API and `--json` show them. Times are integer microseconds UTC."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from core.routine import RunStatus
+from core.routine_json import definition_to_json
+from core.routines.definitions import definition_of, display_status, fingerprint, progress_of
+from core.routines.describe import Day, what_fires
+from core.routines.trial import Draft, Trial
+from core.store.routines import RoutineRow, RoutineRunRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutineView:
+    """A routine. `fires_on`: what fires it, in words; `status`: see core.routines.definitions; `definition`: as
+    one writes it; `problem`: why this version cannot read it."""
+
+    id: str
+    name: str
+    kind: str
+    fires_on: str
+    enabled: bool
+    status: str
+    definition: dict[str, Any]
+    next_at: int | None
+    last_run_at: int | None
+    run_count: int
+    failures: int
+    skipped_slots: int
+    paused_because: str | None
+    tested: bool
+    problem: str | None
+    version: int
+    created_at: int
+    updated_at: int
+
+    @classmethod
+    def of(cls, row: RoutineRow, newest: RoutineRunRow | None) -> Self:
+        """The routine as it is kept, with its newest run."""
+        status, tested, problem = "unreadable", False, None
+        written: dict[str, Any] = {}
+        fires_on = row.text.kind
+        try:
+            definition = definition_of(row)
+            fires_on = what_fires(definition.trigger)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            running = 1 if newest is not None and newest.state is RunStatus.RUNNING else 0
+            progress = progress_of(row, None if newest is None else newest.state, running)
+            status = display_status(definition, progress).value
+            if row.paused_because and not row.enabled:
+                status = "paused"
+            tested = row.tested_as == fingerprint(definition)
+            written = definition_to_json(definition)
+        return cls(
+            id=row.id,
+            name=row.text.name,
+            kind=row.text.kind,
+            fires_on=fires_on,
+            enabled=row.enabled,
+            status=status,
+            definition=written,
+            next_at=row.text.next_slot_at,
+            last_run_at=row.last_ended_at,
+            run_count=row.run_count,
+            failures=row.failures,
+            skipped_slots=row.skipped_slots,
+            paused_because=row.paused_because,
+            tested=tested,
+            problem=problem,
+            version=row.version,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One run. `input`: what fired it; `notice`: none, due, sent or dropped."""
+
+    id: str
+    routine_id: str
+    key: str
+    kind: str
+    status: str
+    input: dict[str, Any]
+    due_at: int
+    started_at: int | None
+    ended_at: int | None
+    attempts: int
+    result: str | None
+    error: str | None
+    input_tokens: int
+    output_tokens: int
+    cost_micro_usd: int
+    notice: str
+
+    @classmethod
+    def of(cls, run: RoutineRunRow) -> Self:
+        """The run as it is kept."""
+        return cls(
+            id=run.id,
+            routine_id=run.routine_id,
+            key=run.key,
+            kind=run.kind,
+            status=run.state.value,
+            input=json.loads(run.input),
+            due_at=run.due_at,
+            started_at=run.started_at,
+            ended_at=run.ended_at,
+            attempts=run.attempts,
+            result=run.result,
+            error=run.error,
+            input_tokens=run.input_tokens,
+            output_tokens=run.output_tokens,
+            cost_micro_usd=run.cost_micro_usd,
+            notice=run.notice_state,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiredView:
+    """A run that was asked for."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmittedView:
+    """The routines that an event fired, by name."""
+
+    fired: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialView:
+    """What a text would do. `why`: in words; `system`, `input`: what the model would get, None where the
+    pattern is not found."""
+
+    fires: bool
+    why: str
+    system: str | None
+    input: str | None
+
+    @classmethod
+    def of(cls, trial: Trial) -> Self:
+        """As it turned out."""
+        return cls(fires=trial.fires, why=trial.why, system=trial.system, input=trial.model_input)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemView:
+    """What is wrong with a field, "" for none in particular."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftView:
+    """A routine that is still being written; see core.routines.trial.Draft."""
+
+    problems: list[ProblemView]
+    fires_on: str | None
+    slots: list[int]
+    trial: TrialView | None
+
+    @classmethod
+    def of(cls, draft: Draft) -> Self:
+        """What is to be said of it."""
+        return cls(
+            problems=[ProblemView(field=one.field, message=one.message) for one in draft.problems],
+            fires_on=draft.fires_on,
+            slots=list(draft.slots),
+            trial=None if draft.trial is None else TrialView.of(draft.trial),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySlotsView:
+    """One routine's slots of one day: the first ones, and how many there are, 24 for "or more"."""
+
+    routine_id: str
+    name: str
+    slots: list[int]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayView:
+    """A day with slots, such as 2026-03-01."""
+
+    date: str
+    routines: list[DaySlotsView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarView:
+    """Slots to come, by days of the time zone; `more`: later schedules are left out."""
+
+    timezone: str
+    days: list[DayView]
+    more: bool
+
+    @classmethod
+    def of(cls, days: Sequence[Day], timezone: str, *, more: bool) -> Self:
+        """The days that have any."""
+        return cls(
+            timezone=timezone,
+            days=[
+                DayView(
+                    date=day.date.isoformat(),
+                    routines=[
+                        DaySlotsView(
+                            routine_id=one.routine_id, name=one.name, slots=list(one.slots), count=one.count
+                        )
+                        for one in day.routines
+                    ],
+                )
+                for day in days
+            ],
+            more=more,
+        )

@@ -1,0 +1,199 @@
+"""Routines for commands and the API: what core.routines.manage does, as views, with refusals they can show."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from bot.operator.routine_views import (
+    CalendarView,
+    DraftView,
+    EmittedView,
+    FiredView,
+    RoutineView,
+    RunView,
+    TrialView,
+)
+from bot.runtime import DeskRefused
+from core.clock import Clock
+from core.errors import StoreUnavailable
+from core.ids import Ids
+from core.routines.describe import calendar
+from core.routines.manage import RoutineDesk, RoutineNotFound, RoutineRefused
+from core.routines.trial import Moment, try_page, try_text
+from core.routines.validation import zone
+from core.store.port import Store
+from core.store.routines import RoutineRow
+from core.users import Principal
+
+MOST_IN_CALENDAR = 100
+VIEWED_AT_ONCE = 20
+MOST_WITH_STATUS = 200
+"""Of longer lists the newest runs are not looked at one by one."""
+
+
+class RoutineActions(Protocol):
+    """What one person does with their routines. Raises DeskRefused, and then nothing has changed."""
+
+    async def listed(
+        self, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineView]:
+        """Those behind the name `after`, in order of name."""
+        ...
+
+    async def show(self, name: str) -> RoutineView:
+        """One, by name or id."""
+        ...
+
+    async def create(self, page: Mapping[str, Any]) -> RoutineView:
+        """A new one."""
+        ...
+
+    async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
+        """What the page names is changed."""
+        ...
+
+    async def switch(self, name: str, *, enabled: bool) -> RoutineView:
+        """It is paused, or goes on."""
+        ...
+
+    async def delete(self, name: str) -> RoutineView:
+        """It is forgotten; what it was."""
+        ...
+
+    async def fire(self, name: str) -> FiredView:
+        """It runs once."""
+        ...
+
+    async def history(self, name: str, limit: int) -> Sequence[RunView]:
+        """Its newest runs, newest first."""
+        ...
+
+    async def test(self, name: str, text: str) -> TrialView:
+        """Whether and why a message of this text would fire it; nothing is run."""
+        ...
+
+
+class DeskOfRoutines:
+    """Implements RoutineActions for `by`, in the process that holds the database. `timezone`: the hub's."""
+
+    def __init__(
+        self, desk: RoutineDesk, store: Store, by: Principal, clock: Clock, ids: Ids, *, timezone: str
+    ) -> None:
+        self._desk = desk
+        self._store = store
+        self._by = by
+        self._clock = clock
+        self._ids = ids
+        self._timezone = timezone
+
+    async def listed(
+        self, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineView]:
+        """See RoutineActions."""
+        with _Refusing():
+            rows = await self._desk.listed(self._by, after=after, limit=limit, containing=containing)
+            if len(rows) > MOST_WITH_STATUS:
+                return await _without_runs(rows)
+            return [await self._view(row) for row in rows]
+
+    async def show(self, name: str) -> RoutineView:
+        """See RoutineActions."""
+        with _Refusing():
+            return await self._view(await self._desk.find(self._by, name))
+
+    async def create(self, page: Mapping[str, Any]) -> RoutineView:
+        """See RoutineActions."""
+        with _Refusing():
+            return await self._view(await self._desk.create(self._by, page))
+
+    async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
+        """See RoutineActions."""
+        with _Refusing():
+            return await self._view(await self._desk.change(self._by, name, page))
+
+    async def switch(self, name: str, *, enabled: bool) -> RoutineView:
+        """See RoutineActions."""
+        with _Refusing():
+            return await self._view(await self._desk.switch(self._by, name, enabled=enabled))
+
+    async def delete(self, name: str) -> RoutineView:
+        """See RoutineActions."""
+        with _Refusing():
+            return RoutineView.of(await self._desk.delete(self._by, name), None)
+
+    async def fire(self, name: str) -> FiredView:
+        """See RoutineActions."""
+        with _Refusing():
+            return FiredView(run_id=await self._desk.fire(self._by, name, self._ids.row_id()))
+
+    async def history(self, name: str, limit: int) -> Sequence[RunView]:
+        """See RoutineActions."""
+        with _Refusing():
+            return [RunView.of(run) for run in await self._desk.history(self._by, name, limit)]
+
+    async def test(self, name: str, text: str) -> TrialView:
+        """See RoutineActions."""
+        with _Refusing():
+            return TrialView.of(try_text(await self._desk.find(self._by, name), text, self._moment))
+
+    async def draft(self, page: Mapping[str, Any], text: str | None) -> DraftView:
+        """What is to be said of a routine that is still being written; nothing is kept."""
+        return DraftView.of(try_page(page, text, self._moment))
+
+    async def calendar(self, timezone: str, days: int) -> CalendarView:
+        """The slots to come of the soonest schedules, by days of that zone."""
+        found = zone(timezone)
+        if found is None:
+            raise DeskRefused("unusable", "must be the name of a time zone", "timezone")
+        with _Refusing():
+            rows = await self._store.routines_due_first(self._by.user_id, MOST_IN_CALENDAR + 1)
+        soonest, now = rows[:MOST_IN_CALENDAR], self._clock.now()
+        coming = await asyncio.to_thread(calendar, soonest, found, now, days)
+        return CalendarView.of(coming, timezone, more=len(rows) > MOST_IN_CALENDAR)
+
+    async def emit(
+        self, source: str, event_type: str, payload: Mapping[str, Any], event_id: str | None
+    ) -> EmittedView:
+        """Tell the person's routines of an event."""
+        with _Refusing():
+            key = event_id or self._ids.row_id()
+            fired = await self._desk.emit(self._by, source, event_type, payload, key)
+            return EmittedView(fired=list(fired))
+
+    @property
+    def _moment(self) -> Moment:
+        return Moment(self._by, self._clock.now(), self._timezone, self._desk.priced)
+
+    async def _view(self, row: RoutineRow) -> RoutineView:
+        newest = await self._store.routine_runs(row.id, 1)
+        return RoutineView.of(row, newest[0] if newest else None)
+
+
+async def _without_runs(rows: Sequence[RoutineRow]) -> list[RoutineView]:
+    """Views of very many, with pauses in which everything else runs."""
+    views: list[RoutineView] = []
+    for count, row in enumerate(rows):
+        if count % VIEWED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        views.append(RoutineView.of(row, None))
+    return views
+
+
+class _Refusing:
+    """Turns what the desk refuses into what commands and the API show."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        match error:
+            case RoutineNotFound():
+                raise DeskRefused("not_found", str(error)) from error
+            case RoutineRefused():
+                fields = [problem.field for problem in error.problems if problem.field]
+                code = "refused" if not fields else "invalid" if error.formal else "unusable"
+                raise DeskRefused(code, str(error), fields[0] if fields else None) from error
+            case StoreUnavailable():
+                raise DeskRefused("unavailable", str(error)) from error
+            case _:
+                pass

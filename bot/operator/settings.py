@@ -1,0 +1,166 @@
+"""What an operator lays down for the time to come: secrets, and what people are (not) asked about.
+
+The same in a running hub (behind its API) and in a command, where no hub runs; see bot.operator.decisions.
+"""
+
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
+from typing import Protocol
+
+from bot.config.keys import VaultKeyRing
+from bot.operator.reload import Reloading
+from bot.runtime import DeskRefused, StartError
+from bot.views import DecisionView
+from core.clock import Clock
+from core.errors import StoreUnavailable, VaultError
+from core.prompts import ToolSetting
+from core.store.port import Store
+from core.store.units import committed
+from core.tools.execution import ToolHalt
+
+
+class Keeping(Protocol):
+    """All methods raise DeskRefused, and then nothing has changed."""
+
+    async def keep_secret(self, name: str, value: str) -> DecisionView:
+        """Keep a secret in the vault, in the place of what had its name."""
+        ...
+
+    async def drop_secret(self, name: str) -> DecisionView:
+        """Forget a secret."""
+        ...
+
+    async def change_vault_key(self) -> DecisionView:
+        """Seal every secret with a new key; the old one opens nothing any more."""
+        ...
+
+    async def revoke_grant(self, grant_id: str) -> DecisionView:
+        """Ask again about what somebody had allowed once and for all."""
+        ...
+
+    async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
+        """Write down a person's word on a tool; None takes it back."""
+        ...
+
+    async def halt_tools(self, *, halted: bool) -> DecisionView:
+        """Stop all tools of everybody at once, or let them run again."""
+        ...
+
+
+class HubKeeping:
+    """On the store itself. `tools`: names of all tools of this hub; `owner_id`: in whose name it is done;
+    `halt`: the switch of a hub that runs; `reloading`: the running one's."""
+
+    def __init__(
+        self,
+        store: Store,
+        ring: VaultKeyRing,
+        tools: Callable[[], Collection[str]],
+        clock: Clock,
+        owner_id: str,
+        halt: ToolHalt | None = None,
+        reloading: Reloading | None = None,
+    ) -> None:
+        self._store = store
+        self._ring = ring
+        self._tools = tools
+        self._clock = clock
+        self._reloading = reloading
+        self._owner_id = owner_id
+        self._halt = halt
+
+    async def keep_secret(self, name: str, value: str) -> DecisionView:
+        """See Keeping."""
+        from core.vault import Vault
+
+        try:
+            await Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
+                name, value, by=self._owner_id
+            )
+        except VaultError as error:
+            raise DeskRefused("refused", str(error)) from error
+        except (StartError, StoreUnavailable) as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=name, outcome=f"kept; {await self._taken_up()}")
+
+    async def _taken_up(self) -> str:
+        """What became of it in the hub that runs."""
+        later = "what uses it reads it at the next start"
+        if self._reloading is None:
+            return later
+        try:
+            done = await self._reloading.reload()
+        except DeskRefused as refused:
+            return f"nothing uses it yet: {refused}"
+        changes = [change.in_words() for change in done.channels if change.outcome != "unchanged"]
+        return "; ".join(changes) or later
+
+    async def drop_secret(self, name: str) -> DecisionView:
+        """See Keeping."""
+        try:
+            if not await self._store.drop_secret(name, by=self._owner_id):
+                raise DeskRefused("not_found", f"there is no secret {name}; list the secrets")
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=name, outcome="forgotten")
+
+    async def change_vault_key(self) -> DecisionView:
+        """See Keeping. Cut short anywhere, every secret can still be read: both keys stay until all are
+        sealed anew. A key given by the environment is changed there, with the old one behind it."""
+        from core.vault import Vault
+
+        try:
+            if not self._ring.from_environment:
+                self._ring.keys_to_seal()
+                self._ring.add_newest()
+            vault = Vault(self._store, self._ring.keys_to_seal(), self._clock)
+            await vault.keep_audit_keys(self._ring.audit_masters()[1:])
+            sealed = await vault.reseal()
+            if not self._ring.from_environment:
+                self._ring.drop_older()
+        except VaultError as error:
+            raise DeskRefused("refused", str(error)) from error
+        except (StartError, StoreUnavailable) as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        where = "HUBBUB_VAULT_KEY" if self._ring.from_environment else str(self._ring.path)
+        return DecisionView(id=where, outcome=f"{sealed} secrets are sealed with the newest key")
+
+    async def revoke_grant(self, grant_id: str) -> DecisionView:
+        """See Keeping."""
+        try:
+            if not await self._store.revoke_grant(grant_id, by=self._owner_id):
+                raise DeskRefused("not_found", f"no grant has the id {grant_id}; list the grants")
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=grant_id, outcome="revoked")
+
+    async def set_permission(self, user_id: str, tool: str, setting: ToolSetting | None) -> DecisionView:
+        """See Keeping. A word on a tool that this hub has no more can be taken back."""
+        names = self._tools()
+        if setting is not None and tool not in names:
+            near = get_close_matches(tool, names, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
+            raise DeskRefused("not_found", f"there is no tool {tool}; {advice}")
+        try:
+            if not await self._store.set_tool_setting(user_id, tool, setting, by=self._owner_id):
+                raise DeskRefused("not_found", f"no user has the id {user_id}; list the users")
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
+
+    async def halt_tools(self, *, halted: bool) -> DecisionView:
+        """See Keeping. In force when this returns."""
+        try:
+            # Also where whoever asks has gone meanwhile: what is on record is in force.
+            changed = await committed(self._pause(halted), lambda _: self._in_force(halted))
+        except StoreUnavailable as error:
+            raise DeskRefused("unavailable", str(error)) from error
+        state = "stopped" if halted else "running"
+        return DecisionView(id="tools", outcome=state if changed else f"{state} already")
+
+    async def _pause(self, halted: bool) -> bool:
+        return await self._store.halt_tools(self._owner_id, halted=halted)
+
+    def _in_force(self, halted: bool) -> None:
+        if self._halt is not None:
+            self._halt.set(halted=halted)

@@ -1,0 +1,63 @@
+"""How commands on the same machine reach a running hub: a file beside the database, for its user only."""
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.runtime import StartError, needed_to_start
+
+ACCESS_NAME = "api.json"
+TOKEN_BYTES = 32
+ANYWHERE = {"http://0.0.0.0": "http://127.0.0.1", "http://[::]": "http://[::1]"}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAccess:
+    """Where the API answers, and the token it wants; good until the hub ends."""
+
+    url: str
+    token: str = field(repr=False)
+
+    @classmethod
+    def new(cls, url: str) -> "ApiAccess":
+        """A fresh token for a hub that serves on `url`; listening everywhere includes this machine."""
+        host, _, port = url.rpartition(":")
+        return cls(f"{ANYWHERE.get(host, host)}:{port}", secrets.token_urlsafe(TOKEN_BYTES))
+
+
+@contextlib.contextmanager
+def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
+    """Inside, the file is there. Whoever publishes holds the directory's lock.
+
+    Raises StartError if the file cannot be written.
+    """
+    path = data_dir / ACCESS_NAME
+    with needed_to_start(path, "make the directory writable for the user the hub runs as"):
+        unfinished = path.with_suffix(".new")
+        unfinished.unlink(missing_ok=True)
+        fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w") as file:
+            json.dump({"url": access.url, "token": access.token, "pid": os.getpid()}, file)
+        unfinished.rename(path)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # one that stays is of no use: the token dies with the hub
+            path.unlink()
+
+
+def read_access(data_dir: Path) -> ApiAccess | None:
+    """What a hub has published; None if there is nothing to be read. Raises StartError if it is not ours to
+    read: the hub is another user's."""
+    try:
+        page = json.loads((data_dir / ACCESS_NAME).read_text())
+        return ApiAccess(str(page["url"]), str(page["token"]))
+    except PermissionError as error:
+        advice = "run this as the user the hub runs as"
+        raise StartError(f"{data_dir / ACCESS_NAME} cannot be used: {error.strerror}; {advice}") from error
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

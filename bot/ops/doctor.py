@@ -1,0 +1,316 @@
+"""Looks at everything the hub needs, and says of each thing how it is and what to do about it.
+
+While a hub runs, it is asked about its channels and servers; otherwise the port, the platforms and, by their
+answers, the clock are tried. Changes nothing: no file is made, no schema upgraded, nothing sent to anybody.
+"""
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import socket
+import stat
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bot.config.keys import KEY_NAME, VAULT_KEY_NAME, VaultKeyRing
+from bot.config.load import Loaded
+from bot.config.policy import read_policy
+from bot.config.schema import Config, secret_values
+from bot.config.types import DATABASE_NAME
+from bot.ops.api_access import ACCESS_NAME
+from bot.ops.logs import LOG_NAME
+from bot.ops.probes import Finding, broken, fine, probed, warning
+from bot.runtime import DeskRefused, StartError
+from bot.views import ServerView, StatusView
+from bot.web.server import listen
+from core.errors import StoreError, VaultError
+from core.store.lock import LOCK_NAME
+from core.store.sqlite.memory import sealed_in
+from core.store.sqlite.queries import SqliteReader
+from core.tools.builtin.shell import safe_environment
+
+# What `hubbub doctor` says about files: who can read what is secret, and can the hub work with them.
+
+FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+PRIVATE = (KEY_NAME, VAULT_KEY_NAME, ACCESS_NAME, DATABASE_NAME, LOG_NAME)
+
+
+def file_findings(loaded: Loaded) -> Iterator[Finding]:
+    """On the data directory, the configuration's own files, the workspace and the vault."""
+    yield from _data_dir(loaded.config.hub.data_dir)
+    yield from _configuration(loaded)
+    yield _workspace(loaded.config.workspace.dir)
+    yield from _vault(loaded)
+
+
+def _data_dir(data_dir: Path) -> Iterator[Finding]:
+    """What holds secrets is for the hub's user only."""
+    if not data_dir.exists():
+        yield fine("files", f"{data_dir} does not exist yet; the first start makes it")
+        return
+    if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
+        advice = "run this, and the hub, as the user who owns it"
+        yield broken("files", f"{data_dir} cannot be written", advice)
+        return
+    exposed = [path for path in (data_dir, *(data_dir / name for name in PRIVATE)) if _open_to_others(path)]
+    for path in exposed:
+        mode = "700" if path.is_dir() else "600"
+        yield broken("files", f"{path} is open to other users", f"chmod {mode} {path}")
+    if not exposed:
+        yield fine("files", f"{data_dir} is closed to other users")
+    owner = data_dir.stat().st_uid
+    if owner != os.geteuid():
+        advice = "run this, and the hub, as that user: files of another one shut it out"
+        yield warning("files", f"{data_dir} belongs to the user with number {owner}", advice)
+
+
+def _open_to_others(path: Path) -> bool:
+    try:
+        return bool(stat.S_IMODE(path.stat().st_mode) & FOR_OTHERS)
+    except OSError:  # it is not there, or is said to be unusable by whoever reads it
+        return False
+
+
+def _configuration(loaded: Loaded) -> Iterator[Finding]:
+    """Tokens may stand in the environment file, and should not in the configuration file."""
+    beside = loaded.environment_file
+    if beside is not None:
+        if _open_to_others(beside):
+            yield broken("environment file", f"{beside} is open to other users", f"chmod 600 {beside}")
+        else:
+            yield fine("environment file", f"{beside} is closed to other users")
+    if loaded.source is None or not _open_to_others(loaded.source):
+        return
+    text = loaded.source.read_text(errors="replace")
+    if any(secret in text for secret in secret_values(loaded.config)):
+        advice = "move them to the vault: hubbub secrets set NAME, and write vault:NAME instead"
+        yield warning("configuration", f"{loaded.source} holds tokens or keys and others can read it", advice)
+
+
+def _workspace(workspace: Path) -> Finding:
+    place = next(path for path in (workspace, *workspace.parents) if path.exists())
+    if not place.is_dir():
+        advice = "move that file away, or set another [workspace] dir"
+        return broken("workspace", f"{place} is no directory", advice)
+    if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
+        advice = f"make it writable for the hub's user: chown USER {place}"
+        return broken("workspace", f"{place} cannot be written", advice)
+    state = "can be used" if place == workspace else "is made at the start"
+    return fine("workspace", f"{workspace} {state}")
+
+
+def _vault(loaded: Loaded) -> Iterator[Finding]:
+    """Secrets that the configuration does not use are not opened by a start."""
+    try:
+        sealed = sealed_in(loaded.database)
+        if not sealed:
+            return
+        ring = VaultKeyRing(loaded.config.hub.data_dir, loaded.environment)
+        keys = ring.keys()
+    except (StoreError, StartError) as error:
+        yield broken("vault", str(error), "do what it says")
+        return
+    if keys is None:
+        message = f"{len(sealed)} secrets and no key"
+        yield broken("vault", message, f"restore {ring.path}, or set HUBBUB_VAULT_KEY; else set them again")
+        return
+    lost = 0
+    for secret in sealed:
+        try:
+            keys.open(secret)
+        except VaultError as error:
+            lost += 1
+            message, _, advice = str(error).partition(": ")
+            yield broken("vault", message, advice)
+    if not lost:
+        yield fine("vault", f"{len(sealed)} secrets can be read")
+
+
+# What `hubbub doctor` says about MCP servers: as the running hub sees them, else whether they could begin.
+#
+# No server is started or reached for it: that is not without effects.
+
+LIBRARY = "mcp"
+
+
+def servers_running(servers: Mapping[str, ServerView]) -> Iterator[Finding]:
+    """Each as the hub sees it."""
+    for name, server in servers.items():
+        what = f"mcp {name}"
+        if server.state != "ready":
+            reason = server.reason or "no reason given"
+            fix = "see to the server; `hubbub logs` has what it wrote to its standard error"
+            yield broken(what, f"{server.state}: {reason}", fix)
+        elif server.refused:
+            first, why = next(iter(server.refused.items()))
+            not_offered = f"{server.tools} tools are offered, some not: {first}: {why}"
+            yield warning(what, not_offered, "choose in `only`, or mend the server")
+        else:
+            yield fine(what, f"ready since {server.since}; {server.tools} tools are offered")
+
+
+def servers_configured(loaded: Loaded) -> Iterator[Finding]:
+    """Whether what they need is there."""
+    if not loaded.config.mcp:
+        return
+    if importlib.util.find_spec(LIBRARY) is None:
+        yield broken("mcp", "the SDK is not installed: no server is reached", "pip install 'hubbub[mcp]'")
+        return
+    path = safe_environment(loaded.environment)["PATH"]
+    for name, server in loaded.config.mcp.items():
+        what = f"mcp {name}"
+        if server.url is not None:
+            yield fine(what, "is reached when the hub runs")
+        elif shutil.which(server.command[0], path=path) is None:
+            fix = "install it, or name it by its whole path"
+            yield broken(what, f"there is no program {server.command[0]} on PATH", fix)
+        else:
+            yield fine(what, "its program is there; it is started when the hub runs")
+
+
+ROOM_BYTES = 256 * 1024 * 1024
+"""Less and the hub may soon take nothing in: its database and tools' outputs grow."""
+
+GIVE_UP = "mend that (a new token?), then run hubbub config reload; until then it is left alone"
+
+UNPAUSE = "look at hubbub approvals list, then let tools run again: hubbub tools resume, or /resume in a chat"
+
+Status = Callable[[], Awaitable[StatusView]]
+
+
+async def examine(loaded: Loaded, status: Status) -> list[Finding]:
+    """All findings. `status` asks the running hub, and raises DeskRefused if that does not answer."""
+    config = loaded.config
+    data_dir = config.hub.data_dir
+    findings = [fine("configuration", str(loaded.source or "embedded defaults"))]
+    if not config.channels:
+        fix = "hubbub init makes a configuration; or add a [channels.NAME] section"
+        findings.append(
+            warning(
+                "configuration", "no channel: nobody writes to the hub but in its console and terminal", fix
+            )
+        )
+    findings.append(_network(config.network.allow_private))
+    findings += _hooks(config)
+    findings += _policy(config.policy.file)
+    findings += file_findings(loaded)
+    findings += _room(data_dir)
+    try:
+        findings += await _store(loaded.database, there=loaded.database.is_file())
+    except OSError as error:
+        problem = f"{loaded.database} cannot be read: {error.strerror}"
+        findings.append(broken("store", problem, "run this as the user the hub runs as"))
+    running = _is_held(data_dir)
+    if running:
+        findings += await _hub(status)
+    else:
+        findings.append(_port(config.http.host, config.http.port))
+        findings += servers_configured(loaded)
+    return findings + await probed(config, running=running)
+
+
+def _network(opened: Sequence[str]) -> Finding:
+    """Nothing is asked: what answers there is not the hub's business before a tool is used."""
+    if not opened:
+        return fine("network", "tools reach the public internet only")
+    return fine("network", f"besides the public internet tools reach {', '.join(opened)}")
+
+
+def _hooks(config: Config) -> Iterator[Finding]:
+    """Nothing is asked: what a hook would say is its own business."""
+    if not config.hooks:
+        return
+    from bot.hooks import looked_at
+
+    for hook in config.hooks:
+        what = f"hook {hook.name}"
+        try:
+            yield fine(what, f"{looked_at(config, hook)}, asked at {', '.join(hook.on)}")
+        except StartError as error:
+            message, _, advice = str(error).partition("; ")
+            yield broken(what, message.removeprefix(f"{what}: "), advice)
+
+
+def _policy(path: Path | None) -> Iterator[Finding]:
+    """What the operator laid down over everybody's settings."""
+    if path is None:
+        return
+    policy = read_policy(path)
+    if policy.unreadable is not None:
+        fix = "mend the file, or take [policy] file away; it holds as soon as it is written"
+        yield broken("policy", f"no tool runs: {path} {policy.unreadable}", fix)
+        return
+    people = len(policy.ceiling_for)
+    yield fine("policy", f"{path} holds: {len(policy.disabled)} disabled, rules of their own for {people}")
+
+
+def _room(data_dir: Path) -> Iterator[Finding]:
+    place = next(path for path in (data_dir, *data_dir.parents) if path.exists())
+    free_bytes = shutil.disk_usage(place).free
+    if free_bytes < ROOM_BYTES:
+        free_mb = free_bytes // 1024 // 1024
+        yield warning("disk", f"{free_mb} MB are free at {place}", "make room, or move [hub] data_dir")
+    else:
+        yield fine("disk", f"{free_bytes // 1024**3} GB are free")
+
+
+async def _store(database: Path, *, there: bool) -> list[Finding]:
+    if not there:
+        return [fine("store", "there is no database yet; the first start makes it")]
+    try:
+        async with SqliteReader(database) as reader:
+            waiting, paused = len(await reader.open_prompts()), await reader.tools_paused()
+    except StoreError as error:
+        return [broken("store", str(error), "do what it says, or restore the database from a backup")]
+    waits = "1 approval waits" if waiting == 1 else f"{waiting} approvals wait"
+    found = fine("store", f"{database} is readable and up to date; {waits}")
+    if paused:
+        return [found, warning("tools", "all tools are paused; no tool runs", UNPAUSE)]
+    return [found, fine("tools", "tools run; nobody has paused them")]
+
+
+def _is_held(data_dir: Path) -> bool:
+    """Whether a hub runs on the directory. Where there is no lock file none is made."""
+    try:
+        fd = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+async def _hub(status: Status) -> list[Finding]:
+    try:
+        state = await status()
+    except DeskRefused as error:
+        return [broken("hub", f"runs, but does not answer: {error}", "look at its log; restart it")]
+    healthy = state.ready
+    findings = [
+        fine("hub", f"runs, version {state.version}")
+        if healthy
+        else broken("hub", f"runs, but takes no messages: {state.store}", "look at its log")
+    ]
+    for name, channel in state.channels.items():
+        what = f"channel {name}"
+        if channel.state == "running":
+            findings.append(fine(what, f"running since {channel.since}"))
+        else:
+            reason = channel.reason or "no reason given"
+            fix = GIVE_UP if channel.state == "failed" else "tried again by itself; if it stays: hubbub logs"
+            findings.append(broken(what, f"{channel.state}: {reason}", fix))
+    return [*findings, *servers_running(state.mcp)]
+
+
+def _port(host: str, port: int) -> Finding:
+    try:
+        listen(host, port).close()
+    except (StartError, socket.gaierror) as error:
+        message, _, advice = str(error).partition("; ")
+        return broken("port", message, advice or "set another [http] host")
+    return fine("port", f"{host}:{port} is free")

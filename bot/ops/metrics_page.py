@@ -1,0 +1,67 @@
+"""The counts as Prometheus reads them. Imported when somebody first asks for `/metrics`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from bot.ops.metrics import Gauges, Metrics
+from channels.supervisor import Phase
+
+
+def page(metrics: Metrics) -> bytes:
+    """All of it, in Prometheus's text format."""
+    registry = CollectorRegistry()
+    registry.register(_Counts(metrics))
+    return generate_latest(registry)
+
+
+class _Counts(Collector):
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        """See Collector."""
+        metrics = self._metrics
+        yield _counted(
+            "events_accepted", "Inbound events taken.", metrics.events_accepted, "channel", "outcome"
+        )
+        yield _counted("turns", "Turns begun (also anew) and ended.", _single(metrics.turns), "state")
+        yield _counted("sends", "Messages out, by how they went.", metrics.sends, "channel", "state")
+        yield _counted(
+            "model_calls", "Calls of models, by how they ended.", _single(metrics.model_calls), "state"
+        )
+        if metrics.gauges is not None:
+            yield from _seen(metrics.gauges)
+
+
+def _single(counts: Mapping[str, int]) -> Mapping[tuple[str, ...], int]:
+    return {(label,): count for label, count in counts.items()}
+
+
+def _counted(
+    name: str, told: str, counts: Mapping[tuple[str, ...], int], *labels: str
+) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"hubbub_{name}", told, labels=labels)
+    for values, count in counts.items():
+        family.add_metric(list(values), count)
+    return family
+
+
+def _seen(gauges: Gauges) -> Sequence[GaugeMetricFamily]:
+    phases = GaugeMetricFamily(
+        "hubbub_channel_phase", "1 for the phase a channel is in.", labels=["channel", "phase"]
+    )
+    for name, state in gauges.states().items():
+        for phase in Phase:
+            phases.add_metric([name, phase.value], float(state.phase is phase))
+    waiting = GaugeMetricFamily("hubbub_sends_waiting", "Messages waiting to go out.", labels=["channel"])
+    for name, count in gauges.waiting().items():
+        waiting.add_metric([name], count)
+    return [
+        phases,
+        waiting,
+        GaugeMetricFamily("hubbub_turns_running", "Turns that run or are about to.", gauges.running()),
+        GaugeMetricFamily("hubbub_streams_open", "Streams that are being read.", gauges.streams()),
+    ]

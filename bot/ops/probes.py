@@ -1,0 +1,324 @@
+"""Asking the platforms and the models whether they would take us, for `hubbub doctor`.
+
+One small request each, that changes nothing there. No finding holds a token or a key.
+"""
+
+import contextlib
+import json
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bot.config.schema import Config, Model
+from bot.config.sections import ChannelSection, DiscordChannel, SlackChannel, TelegramChannel
+from bot.runtime import Certificates
+from channels.telegram.privacy import GroupRights, hints
+
+# What `hubbub doctor` says about one thing it looked at.
+
+
+class Health(StrEnum):
+    """`WARNING`: it works, but something should be done; `BROKEN`: something does not work."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: `what` it is, how it is, in words, and what to do about it."""
+
+    what: str
+    health: Health
+    message: str
+    fix: str = ""
+
+
+def fine(what: str, message: str) -> Finding:
+    """Nothing to do."""
+    return Finding(what, Health.FINE, message)
+
+
+def warning(what: str, message: str, fix: str) -> Finding:
+    """Something should be done."""
+    return Finding(what, Health.WARNING, message, fix)
+
+
+def broken(what: str, message: str, fix: str) -> Finding:
+    """Something does not work until it is done."""
+    return Finding(what, Health.BROKEN, message, fix)
+
+
+# What platforms and providers answered `hubbub doctor`, and what that means for the hub.
+
+SKEW_LIMIT_S = 60
+"""Clocks of machines that are kept in time agree within a second; signed requests are good for minutes."""
+READS_MESSAGES = 1 << 18 | 1 << 19
+"""Application flags GATEWAY_MESSAGE_CONTENT and GATEWAY_MESSAGE_CONTENT_LIMITED (Application Resource)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`page`: the body where it is JSON."""
+
+    status: int
+    page: Any
+    date: str | None
+
+
+def telegram_bot(what: str, answer: Answer) -> Finding:
+    """To getMe."""
+    match answer.status, answer.page:
+        case 200, {"ok": True, "result": {"username": str(username)}}:
+            return fine(what, f"the token is good: @{username}")
+        case ((401 | 404), {"ok": False}):
+            return broken(what, "the platform refuses the token", "copy it again from @BotFather")
+        case status, _:
+            advice = "check api_base_url, or try again later"
+            return broken(what, f"unexpected answer (HTTP {status})", advice)
+
+
+def slack_bot(what: str, answer: Answer) -> Finding:
+    """To auth.test with the bot token."""
+    match answer.status, answer.page:
+        case 200, {"ok": True, "user": str(user), "team": str(team)}:
+            return fine(what, f"the token is good: {user} in {team}")
+        case 200, {"ok": False, "error": str(error)}:
+            advice = "copy the bot token again from api.slack.com/apps (Install App)"
+            return broken(what, f"the platform refuses the token ({error})", advice)
+        case status, _:
+            return broken(
+                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
+            )
+
+
+def discord_bot(what: str, answer: Answer) -> Finding:
+    """To Get Current User."""
+    match answer.status, answer.page:
+        case 200, {"id": str(), "username": str(username)}:
+            return fine(what, f"the token is good: {username}")
+        case 401, _:
+            advice = "copy it again from discord.com/developers/applications (Bot, Reset Token)"
+            return broken(what, "the platform refuses the token", advice)
+        case status, _:
+            return broken(
+                what, f"unexpected answer (HTTP {status})", "check api_base_url, or try again later"
+            )
+
+
+def slack_app(what: str, answer: Answer) -> list[Finding]:
+    """To apps.connections.open with the app-level token; nothing if it is good."""
+    match answer.status, answer.page:
+        case 200, {"ok": True}:
+            return []
+        case 200, {"ok": False, "error": str(error)}:
+            advice = "copy it again from api.slack.com/apps (Basic Information), and switch Socket Mode on"
+            return [broken(what, f"Slack refuses the app-level token ({error})", advice)]
+        case status, _:
+            problem = f"unexpected answer to the app-level token (HTTP {status})"
+            return [broken(what, problem, "check api_base_url, or try again later")]
+
+
+def discord_intents(what: str, answer: Answer) -> list[Finding]:
+    """To Get Current Application; nothing if the bot is shown what people write."""
+    match answer.status, answer.page:
+        case 200, {"flags": int(flags)} if not flags & READS_MESSAGES:
+            advice = "switch on Message Content Intent at discord.com/developers/applications (Bot)"
+            return [broken(what, "Discord does not show the bot what people write", advice)]
+        case _:
+            return []
+
+
+def telegram_groups(name: str, channel: TelegramChannel, answer: Answer) -> list[Finding]:
+    """To getMe, of what the bot is shown in groups."""
+    match answer.status, answer.page:
+        case 200, {"ok": True, "result": {**me}}:
+            found = hints(channel.groups, GroupRights.read(me))
+        case _:
+            return []
+    what = f"groups of {name}"
+    return [warning(what, hint.text, hint.fix) if hint.fix else fine(what, hint.text) for hint in found]
+
+
+def provider(what: str, host: str, name: str, answer: Answer) -> Finding:
+    """To the list of models."""
+    match answer.status, answer.page:
+        case ((401 | 403), _):
+            return broken(what, f"{host} refuses the key", "set a valid api_key")
+        case 200, {"data": [*models]}:
+            known = [model.get("id") for model in models if isinstance(model, dict)]
+            if name in known:
+                return fine(what, f"{host} takes the key and knows {name}")
+            return warning(what, f"{host} does not list {name}", "check the model's name")
+        case status, _ if status >= 500:
+            return broken(what, f"{host} has trouble (HTTP {status})", "try again later, or add a fallback")
+        case status, _:
+            advice = "base_url should end where /chat/completions begins, as a rule in /v1"
+            return warning(what, f"{host} lists no models (HTTP {status})", advice)
+
+
+def clock(host: str, date: str | None) -> list[Finding]:
+    """To whatever was asked, of the time there."""
+    try:
+        skew_s = time.time() - parsedate_to_datetime(date or "").timestamp()
+    except ValueError:
+        return []
+    if abs(skew_s) <= SKEW_LIMIT_S:
+        return [fine("clock", f"agrees with {host}")]
+    word = "ahead of" if skew_s > 0 else "behind"
+    return [broken("clock", f"{abs(skew_s):.0f} s {word} {host}", "set it, for example by NTP")]
+
+
+ANSWER_LIMIT_S = 10.0
+BODY_LIMIT_BYTES = 1024 * 1024
+
+
+class _Unreached(Exception):
+    """Nobody answered; the message says why, without the address."""
+
+
+class Probes:
+    """Asks over one session."""
+
+    def __init__(self, http: aiohttp.ClientSession, certificates: Certificates) -> None:
+        self._http = http
+        self._certificates = certificates
+
+    async def channel(self, name: str, channel: ChannelSection) -> list[Finding]:
+        """Whether the bot's token is good, and whether the clocks agree."""
+        match channel:
+            case TelegramChannel():
+                return await self._telegram(name, channel)
+            case SlackChannel():
+                return await self._slack(name, channel)
+            case DiscordChannel():
+                return await self._discord(name, channel)
+
+    async def _discord(self, name: str, channel: DiscordChannel) -> list[Finding]:
+        what = f"channel {name}"
+        host = urlsplit(channel.api_base_url).netloc.rpartition("@")[2]
+        headers = {"Authorization": f"Bot {channel.token.get_secret_value()}"}
+        try:
+            answer = await self._get(f"{channel.api_base_url}/users/@me", headers)
+            app = await self._get(f"{channel.api_base_url}/applications/@me", headers)
+        except _Unreached as error:
+            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+        return [discord_bot(what, answer), *discord_intents(what, app), *clock(host, answer.date)]
+
+    async def _slack(self, name: str, channel: SlackChannel) -> list[Finding]:
+        what = f"channel {name}"
+        host = urlsplit(channel.api_base_url).netloc.rpartition("@")[2]
+        headers = {"Authorization": f"Bearer {channel.bot_token.get_secret_value()}"}
+        try:
+            answer = await self._get(f"{channel.api_base_url}/auth.test", headers)
+            findings = [slack_bot(what, answer), *clock(host, answer.date)]
+            if channel.mode == "socket" and channel.app_token is not None:
+                # Slack has no quieter question for it: an address that nobody uses lapses by itself.
+                app = {"Authorization": f"Bearer {channel.app_token.get_secret_value()}"}
+                url = f"{channel.api_base_url}/apps.connections.open"
+                findings += slack_app(what, await self._ask("POST", url, app))
+        except _Unreached as error:
+            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+        return findings
+
+    async def _telegram(self, name: str, channel: TelegramChannel) -> list[Finding]:
+        what = f"channel {name}"
+        token = channel.token.get_secret_value()
+        host = urlsplit(channel.api_base_url).netloc.rpartition("@")[2]
+        try:
+            answer = await self._get(f"{channel.api_base_url}/bot{token}/getMe", {})
+        except _Unreached as error:
+            return [broken(what, f"{host} cannot be reached: {error}", "check the network and api_base_url")]
+        groups = telegram_groups(name, channel, answer)
+        return [telegram_bot(what, answer), *clock(host, answer.date), *groups]
+
+    async def groups(self, name: str, channel: ChannelSection) -> list[Finding]:
+        """What a bot that runs elsewhere is shown in groups; nothing if the platform does not say."""
+        if channel.groups == "off" or not isinstance(channel, TelegramChannel):
+            return []
+        with contextlib.suppress(_Unreached):  # the hub that runs knows more about that
+            token = channel.token.get_secret_value()
+            answer = await self._get(f"{channel.api_base_url}/bot{token}/getMe", {})
+            return telegram_groups(name, channel, answer)
+        return []
+
+    async def model(self, model: Model) -> list[Finding]:
+        """Whether the provider takes the key and knows the model."""
+        what = f"model {model.name}"
+        if model.provider == "demo":
+            return [fine(what, "built in")]
+        key = model.api_key.get_secret_value()
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        host = urlsplit(model.base_url).netloc.rpartition("@")[2]
+        try:
+            answer = await self._get(f"{model.base_url}/models", headers)
+        except _Unreached as error:
+            return [broken(what, f"{host} cannot be reached: {error}", "check the network and base_url")]
+        return [provider(what, host, model.model, answer)]
+
+    async def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
+        return await self._ask("GET", url, headers)
+
+    async def _ask(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+        tls = self._certificates.for_url(url) or True
+        try:
+            asking = self._http.request(method, url, headers=headers, ssl=tls, allow_redirects=False)
+            async with asking as answer:
+                body = await answer.content.read(BODY_LIMIT_BYTES)
+                return Answer(answer.status, _json(body), answer.headers.get("Date"))
+        except TimeoutError as error:
+            raise _Unreached(f"no answer within {ANSWER_LIMIT_S:g} s") from error
+        except (ssl.SSLError, aiohttp.ClientSSLError) as error:
+            raise _Unreached("its certificate is not trusted") from error
+        except aiohttp.ClientConnectorError as error:
+            raise _Unreached(_reason(error.os_error)) from error
+        except (aiohttp.ClientError, ValueError, OSError) as error:
+            raise _Unreached(type(error).__name__) from error
+
+
+async def channel_findings(config: Config) -> list[Finding]:
+    """What the platforms say of every channel's tokens."""
+    limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)
+    async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
+        probes = Probes(http, Certificates())
+        findings: list[Finding] = []
+        for name, channel in config.channels.items():
+            findings += await probes.channel(name, channel)
+        return findings
+
+
+async def probed(config: Config, *, running: bool) -> list[Finding]:
+    """Findings on the models and the channels; where a hub is running, only what that does not tell."""
+    limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)
+    async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
+        probes = Probes(http, Certificates())
+        findings: list[Finding] = []
+        for model in config.models:
+            findings += await probes.model(model)
+        for name, channel in config.channels.items():
+            ask = probes.groups if running else probes.channel
+            findings += await ask(name, channel)
+        return findings
+
+
+def _reason(error: OSError) -> str:
+    """As the system calls it; of several addresses tried, and of a failed look-up, whatever is said."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or type(error).__name__
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None

@@ -1,0 +1,148 @@
+"""The authorities that clients of the hub trust."""
+
+import contextlib
+import errno
+import importlib
+import ssl
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from types import ModuleType
+from typing import Any, cast
+
+from core.errors import HubError, StoreError
+
+
+class Certificates:
+    """One TLS context for all clients, made when the first of them needs it: loading the authorities takes
+    a tenth of a second, and plain http needs none."""
+
+    def __init__(self) -> None:
+        self._context: ssl.SSLContext | None = None
+
+    def for_url(self, url: str) -> ssl.SSLContext | None:
+        """The context to talk to that address with; None for plain http."""
+        if url.lower().startswith("http:"):
+            return None
+        if self._context is None:
+            from core.model.http import tls_context
+
+            self._context = tls_context()
+        return self._context
+
+
+# Errors of the program itself.
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class ConfigError(HubError):
+    """The configuration cannot be used; `problems` are whole lines, fit to be shown as they are."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class StartError(Exception):
+    """The hub cannot start; the message says what is wrong and what to do."""
+
+
+class DeskRefused(HubError):
+    """Nothing was changed. `code` is for programs: `not_found`, `refused`, `unavailable`, `invalid` (of
+    another form than it may be) or `unusable` (a value that means nothing here); `field`: the part of what
+    was asked that it is about."""
+
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.field = field
+
+
+def with_advice(error: StoreError) -> str:
+    """What the store says, and what to do about its file where it does not say that itself."""
+    from core.store.sqlite.connection import what_to_do
+
+    advice = what_to_do(error.__cause__)
+    return str(error) if advice in str(error) else f"{error}{advice}"
+
+
+@contextlib.contextmanager
+def needed_to_start(what: object, advice: str) -> Iterator[None]:
+    """An OSError inside means that `what`, a file or directory, cannot be used: raises StartError.
+
+    `advice` is for files that are not ours to use; a full disk has its own.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            advice = "make room on its disk"
+        raise StartError(f"{what} cannot be used: {error.strerror or error}; {advice}") from error
+
+
+# Imports that leave out what a library would load along for features the hub does not use.
+
+
+@contextmanager
+def left_out(*names: str) -> Iterator[None]:
+    """Inside, importing these modules fails as if they were not installed; libraries that treat them as
+    optional do without. Modules already loaded stay."""
+    hidden = [name for name in names if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = cast("ModuleType", None)
+    try:
+        yield
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)
+
+
+@contextmanager
+def put_off(package: str, module: str, *names: str) -> Iterator[None]:
+    """Inside, importing the package does without one of its modules, and without the names it takes from
+    there; whoever asks for one of them later gets it. Does nothing for a package that is loaded already."""
+    if package in sys.modules:
+        yield
+        return
+    whole = f"{package}.{module}"
+    stand_in = sys.modules[whole] = ModuleType(whole)
+    vars(stand_in).update(dict.fromkeys(names))
+    try:
+        yield
+    finally:
+        del sys.modules[whole]
+        loaded = vars(sys.modules[package]) if package in sys.modules else {}
+        for name in (module, *names):
+            loaded.pop(name, None)
+
+        def later(name: str) -> Any:
+            if name not in names:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            found = importlib.import_module(whole)
+            loaded.update({name: getattr(found, name) for name in names})
+            return loaded[name]
+
+        loaded["__getattr__"] = later
+
+
+HTTPX_COMMAND_LINE = "httpx._main"
+"""With click, rich and pygments: a fifth of a second and 8 MB."""
+PASSPORT_CRYPTOGRAPHY = "cryptography"
+"""python-telegram-bot decrypts Telegram Passport data with it: 8 MB."""
+UVICORN_COMMAND_LINE = ("uvicorn", "main", "Server", "main", "run")
+"""With click and multiprocessing: 1.5 MB."""
+
+
+# Which version this is.
+
+PACKAGE = "hubbub"
+
+
+def version() -> str:
+    """The program's version; a tree that was never installed has none."""
+    try:
+        return metadata.version(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,432 @@
+"""A conversation with a running hub, over its API.
+
+Follows one thread of the channel `web`: the person's latest one, and another one as soon as what they say
+leads there (`/new`). A stream that is cut is taken up where it ended, so nothing is missed or shown twice.
+"""
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, assert_never
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from bot.terminal.hub_api import HubApi
+from bot.terminal.talk import (
+    Asked,
+    Author,
+    Began,
+    Card,
+    CardChoice,
+    Cut,
+    Event,
+    Moved,
+    Rested,
+    Resumed,
+    Said,
+    Settled,
+    Standing,
+    Stepped,
+    StepState,
+    TalkFailed,
+    Wrote,
+)
+from bot.web import blocks as pages
+from bot.web.approvals import ApprovalPage
+from bot.web.items import (
+    AssistantItem,
+    CallItem,
+    Item,
+    NoticeItem,
+    OperatorItem,
+    OutcomeItem,
+    PromptItem,
+    ResultItem,
+    SummaryItem,
+    UserItem,
+)
+from bot.web.threads import ConversationPage, ThreadsPage
+from channels.text import blocks
+from channels.text.blocks import Mark, showable
+from channels.webchat import WEB
+from core.consent import card_texts
+from core.prompts import Option
+from core.store.accept import ASKED_FOR
+
+# The queue of events between a hub and a terminal.
+
+
+class Feed:
+    """Events in order. Pieces of the same reply become one, so that a slow terminal makes nothing pile up but
+    what was really said."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._some = asyncio.Event()
+
+    def put(self, event: Event) -> None:
+        """Never blocks and never fails."""
+        last = self._events[-1] if self._events else None
+        if (
+            isinstance(event, Wrote)
+            and isinstance(last, Wrote)
+            and (last.turn, last.offset + len(last.text)) == (event.turn, event.offset)
+        ):
+            self._events[-1] = replace(last, text=last.text + event.text)
+        else:
+            self._events.append(event)
+        self._some.set()
+
+    async def get(self) -> Event:
+        """The next event."""
+        await self._some.wait()
+        event = self._events.popleft()
+        if not self._events:
+            self._some.clear()
+        return event
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything was taken."""
+        return not self._events
+
+
+# What the API says of a conversation, as the values a terminal shows.
+
+ITEM: TypeAdapter[Item] = TypeAdapter(Item)
+_DETAIL_NAMES = ("command", "path", "url", "query", "text")
+"""Arguments that say best what a call does, in this order."""
+
+
+def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event | None:
+    """What an item is on a screen; None for what is shown otherwise. `calls`: those met so far, by id."""
+    match item:
+        case UserItem():
+            names = tuple(file.name for file in item.attachments)
+            return Said(Author.PERSON, plain(item.text), item.sender.name, names, past)
+        case AssistantItem() if item.text.strip():
+            return Said(Author.ASSISTANT, blocks_in(item.blocks), past=past)
+        case OperatorItem():
+            return Said(Author.OPERATOR, blocks_in(item.blocks), item.by, past=past)
+        case NoticeItem():
+            names = tuple(file.name for file in item.files)
+            return Said(Author.HUB, blocks_in(item.blocks), files=names, past=past)
+        case ResultItem() if not past:
+            call = calls.get(item.call_id)
+            tool, detail = ("a tool", "") if call is None else (call.tool, detail_of(call.arguments))
+            return Stepped(item.call_id, tool, StepState.ENDED, detail, item.status)
+        case OutcomeItem():
+            return Settled(item.prompt_id, item.text)
+        case AssistantItem() | ResultItem() | CallItem() | SummaryItem() | PromptItem():
+            return None
+        case _:
+            assert_never(item)
+
+
+def detail_of(arguments: Mapping[str, Any]) -> str:
+    """A call's arguments in one line: the one that says most, or all."""
+    for name in _DETAIL_NAMES:
+        if isinstance(value := arguments.get(name), str):
+            return value
+    return json.dumps(dict(arguments), ensure_ascii=False) if arguments else ""
+
+
+def card_in(approval: ApprovalPage) -> Card:
+    """A prompt as a card."""
+    parts: list[blocks.Block] = [*plain(approval.title)]
+    if approval.calls:
+        for number, call in enumerate(approval.calls, start=1):
+            parts += plain(card_texts.joint_heading(number, call.tool, call.reason))
+            parts.append(blocks.CodeBlock(showable("\n".join(call.lines))))
+    elif approval.details:
+        parts.append(blocks.CodeBlock(showable("\n".join(approval.details))))
+    if approval.always:
+        parts += plain(approval.always)
+    if approval.votes:
+        agreed = f"{len(approval.votes)} of {approval.quorum} agreed: {', '.join(approval.votes)}"
+        parts += plain(agreed)
+    mine = approval.may_decide
+    if mine and any(choice.option == Option.APPROVE for choice in approval.choices):
+        parts += plain(f"/approve {approval.prompt_id}, /deny {approval.prompt_id}")
+    return Card(
+        prompt_id=approval.prompt_id,
+        blocks=tuple(parts),
+        choices=tuple(CardChoice(choice.label, choice.option) for choice in approval.choices if mine),
+        arguments=approval.arguments if mine and approval.editable else None,
+        free_text=mine and approval.free_text,
+        secret=mine and approval.secret,
+        first_choice=approval.choices[0].index if approval.choices else 0,
+    )
+
+
+def plain(text: str) -> tuple[blocks.Block, ...]:
+    """Text as it is."""
+    return (blocks.Paragraph(blocks.Text(showable(text))),)
+
+
+def blocks_in(given: Sequence[pages.Block]) -> tuple[blocks.Block, ...]:
+    """Blocks as they were before they became JSON, but that styles are told for each run of text."""
+    return tuple(map(_block, given))
+
+
+def _block(page: pages.Block) -> blocks.Block:
+    match page:
+        case pages.Paragraph(spans=spans):
+            return blocks.Paragraph(_text(spans))
+        case pages.Heading(level=level, spans=spans):
+            return blocks.Heading(level, _text(spans))
+        case pages.Code(text=text, language=language):
+            return blocks.CodeBlock(showable(text), language)
+        case pages.Quote(blocks=children):
+            return blocks.Quote(blocks_in(children))
+        case pages.List(items=items, start=start, tight=tight):
+            return blocks.List(tuple(map(blocks_in, items)), start, tight)
+        case pages.Table(alignments=alignments, header=header, rows=rows):
+            cells = tuple(tuple(map(_text, row)) for row in rows)
+            return blocks.Table(alignments, tuple(map(_text, header)), cells)
+        case pages.Rule():
+            return blocks.Rule()
+        case _:
+            assert_never(page)
+
+
+def _text(runs: Sequence[pages.Span]) -> blocks.Text:
+    """Runs that lead to the same address are one link."""
+    texts = [showable(run.text) for run in runs]
+    spans: list[blocks.Span] = []
+    start = 0
+    for place, run in enumerate(runs):
+        end = start + len(texts[place])
+        if run.link is not None and (place == 0 or runs[place - 1].link != run.link):
+            spans.append(blocks.Span(start, _end_of_link(runs, texts, place, start), blocks.Link(run.link)))
+        spans += [blocks.Span(start, end, Mark(style)) for style in run.styles]
+        start = end
+    return blocks.Text("".join(texts), tuple(spans))
+
+
+def _end_of_link(runs: Sequence[pages.Span], texts: Sequence[str], place: int, start: int) -> int:
+    end = start
+    for run, text in zip(runs[place:], texts[place:], strict=True):
+        if run.link != runs[place].link:
+            break
+        end += len(text)
+    return end
+
+
+logger = logging.getLogger(__name__)
+
+SHOWN_BEFORE = 12
+"""So many of the thread's last lines are shown when a terminal is opened."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
+OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
+CALLS_REMEMBERED = 1_000
+ECHOES_REMEMBERED = 100
+LOOKED_AT = 20
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class RemoteTalk:
+    """See Talk. `run` has to run beside it."""
+
+    def __init__(self, api: HubApi, new_key: Callable[[], str]) -> None:
+        self._api = api
+        self._new_key = new_key
+        self._feed = Feed()
+        self._thread_id: str | None = None
+        self._seen = 0
+        self._moved = asyncio.Event()
+        self._calls: dict[str, CallItem] = {}
+        self._asked: set[str] = set()
+        self._running = False
+        self._cut = False
+        self._echoes: deque[str] = deque(maxlen=ECHOES_REMEMBERED)
+
+    # --- asking ------------------------------------------------------------------------------------------
+
+    async def say(self, text: str) -> bool:
+        """See Talk. The same key each time it is tried: it counts once."""
+        body: dict[str, Any] = {"text": text, "client_key": self._new_key()}
+        if self._thread_id is not None:
+            body["thread_id"] = self._thread_id
+        self._echoes.append(text)
+        sent = await self._api.post("/api/chat/send", body)
+        match sent:
+            case {"thread_id": str(thread_id)}:
+                if thread_id != self._thread_id:
+                    self._go_to(thread_id, 0)
+            case {"answer": str(answer)} if self._thread_id is None:
+                self._feed.put(Said(Author.HUB, plain(answer)))  # there is no thread yet that it is told in
+            case _:
+                pass
+        return not str(sent.get("outcome", "")).startswith(ASKED_FOR)
+
+    async def decide(self, prompt_id: str, choice: int) -> str:
+        """See Talk."""
+        return await self._resolve(request_id=prompt_id, action=str(choice))
+
+    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
+        """See Talk."""
+        return await self._resolve(request_id=prompt_id, action=str(choice), arguments=dict(arguments))
+
+    async def _resolve(self, **body: object) -> str:
+        return str((await self._api.post("/api/chat/gate/resolve", body)).get("outcome", ""))
+
+    # --- looking -----------------------------------------------------------------------------------------
+
+    async def next(self) -> Event:
+        """See Talk."""
+        return await self._feed.get()
+
+    async def standing(self) -> Standing | None:
+        """See Talk. Told only once everything that the hub has said by now was given, cards included."""
+        if self._thread_id is None:
+            return Standing.IDLE if self._feed.empty else None
+        found = await self._conversation(self._thread_id, 1)
+        asked = {approval.prompt_id for approval in found.approvals}
+        if not self._feed.empty or self._seen < found.thread.last_seq or asked - self._asked:
+            return None
+        if found.thread.turn is None:
+            return Standing.IDLE
+        return Standing.WAITING if found.thread.turn.state == "waiting" else Standing.RUNNING
+
+    async def open(self) -> None:
+        """Begin with what was said last, and what waits. Raises TalkFailed if the hub cannot be asked."""
+        page = _read(ThreadsPage, await self._api.get("/api/threads", channel=WEB, limit=LOOKED_AT))
+        mine = next((thread for thread in page.threads if thread.own and not thread.group), None)
+        if mine is None:
+            return
+        found = await self._conversation(mine.id, SHOWN_BEFORE)
+        for item in found.items:
+            self._take_item(item, past=True)
+        for approval in found.approvals:
+            self._take_approval(approval)
+        self._go_to(mine.id, found.last_seq)
+
+    async def _conversation(self, thread_id: str, lines: int) -> ConversationPage:
+        return _read(ConversationPage, await self._api.get(f"/api/threads/{thread_id}", limit=lines))
+
+    # --- following ---------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follow the thread until cancelled, whatever becomes of the hub meanwhile."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            if self._thread_id is None:
+                await self._moved.wait()
+            self._moved.clear()
+            reason = await self._follow_until_moved()
+            if reason is None:
+                pause_s = FIRST_PAUSE_S
+                continue
+            if reason:
+                self._cut = True
+                self._feed.put(Cut(f"{reason}; trying again"))
+            await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, pause_s * 2) if reason else FIRST_PAUSE_S
+
+    def _go_to(self, thread_id: str, seen: int) -> None:
+        if self._thread_id is not None:
+            self._asked.clear()
+            self._running = False
+            self._feed.put(Moved())
+        self._thread_id, self._seen = thread_id, seen
+        self._moved.set()
+
+    async def _follow_until_moved(self) -> str | None:
+        """Why the stream ended; empty if the hub ended it; None: another thread is to be followed."""
+        following = asyncio.create_task(self._follow(), name="stream")
+        moved = asyncio.create_task(self._moved.wait(), name="thread changed")
+        try:
+            await asyncio.wait({following, moved}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            following.cancel()
+            moved.cancel()
+            outcome, _ = await asyncio.gather(following, moved, return_exceptions=True)
+        if isinstance(outcome, asyncio.CancelledError):
+            return None
+        if isinstance(outcome, TalkFailed):
+            return str(outcome)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return ""
+
+    async def _follow(self) -> None:
+        async for data in self._api.events(thread=self._thread_id or "", after=self._seen):
+            if data:
+                self._take(json.loads(data))
+            else:
+                self._is_begun()
+
+    def _is_begun(self) -> None:
+        """A turn that ended while the stream was cut says so no more; one that runs says that it began."""
+        if self._running:
+            self._running = False
+            self._feed.put(Rested())
+        if self._cut:
+            self._cut = False
+            self._feed.put(Resumed())
+
+    def _take(self, page: Mapping[str, Any]) -> None:
+        data = page["data"]
+        match page["type"]:
+            case "item":
+                try:
+                    item = ITEM.validate_python(data)
+                except ValidationError as error:
+                    raise TalkFailed(OTHER_VERSION) from error
+                self._take_item(item, past=False)
+                self._seen = item.seq
+            case "approval_needed" | "approval_resolved":
+                self._take_approval(_read(ApprovalPage, data))
+            case "turn_delta":
+                self._feed.put(Wrote(data["turn"], data["offset"], data["text"]))
+            case "turn_step":
+                self._take_step(data["call_id"], data["tool"], StepState(data["state"]))
+            case "turn_started":
+                self._running = True
+                self._feed.put(Began())
+            case "turn_rested":
+                self._running = False
+                self._feed.put(Rested())
+            case _:
+                pass  # the same is told by an item, or concerns lists
+
+    def _take_item(self, item: Item, *, past: bool) -> None:
+        if isinstance(item, CallItem):
+            self._calls[item.call_id] = item
+            if len(self._calls) > CALLS_REMEMBERED:
+                del self._calls[next(iter(self._calls))]
+        if not past and isinstance(item, UserItem) and item.text in self._echoes:
+            self._echoes.remove(item.text)  # it stands on the screen since it was typed
+            return
+        event = said_in(item, self._calls, past=past)
+        if event is not None:
+            self._feed.put(event)
+
+    def _take_step(self, call_id: str, tool: str, state: StepState) -> None:
+        """Its end is told by its result, which is an item."""
+        if state is not StepState.ENDED:
+            call = self._calls.get(call_id)
+            self._feed.put(Stepped(call_id, tool, state, "" if call is None else detail_of(call.arguments)))
+
+    def _take_approval(self, approval: ApprovalPage) -> None:
+        call = self._calls.get(approval.call_id or "")
+        if call is not None and approval.arguments is not None:  # they may have been changed on the card
+            self._calls[call.call_id] = call.model_copy(update={"arguments": approval.arguments})
+        if approval.state == "open":
+            self._asked.add(approval.prompt_id)
+            self._feed.put(Asked(card_in(approval)))
+        else:
+            self._asked.discard(approval.prompt_id)
+            self._feed.put(Settled(approval.prompt_id, approval.outcome.text if approval.outcome else ""))
+
+
+def _read(model: type[Model], page: Any) -> Model:
+    try:
+        return model.model_validate(page)
+    except ValidationError as error:
+        raise TalkFailed(OTHER_VERSION) from error

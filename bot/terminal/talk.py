@@ -1,0 +1,167 @@
+"""A conversation as a terminal sees it, whichever hub it is held with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from channels.text.blocks import Block
+from core.errors import HubError
+
+
+class TalkFailed(HubError):
+    """What was asked of the hub did not happen; the message says why, and what to do."""
+
+
+class Author(StrEnum):
+    """Who says something."""
+
+    PERSON = "person"
+    ASSISTANT = "assistant"
+    OPERATOR = "operator"
+    HUB = "hub"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Something that was said, to stay. `name`: of a person; `files`: names of what comes with it; `past`:
+    it was said before this terminal was opened."""
+
+    author: Author
+    blocks: tuple[Block, ...]
+    name: str = ""
+    files: tuple[str, ...] = ()
+    past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A piece of a reply as it is written; `offset` as in core.events.TextDelta."""
+
+    turn: str
+    offset: int
+    text: str
+
+
+class StepState(StrEnum):
+    """How far a tool call has come."""
+
+    STARTED = "started"
+    ENDED = "ended"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A tool call begins, ends or waits. `detail`: what it is called with; `outcome`: how it ended, if that
+    is known."""
+
+    call_id: str
+    tool: str
+    state: StepState
+    detail: str = ""
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CardChoice:
+    """One answer on offer; `option` is its name for programs (`approve`), empty if it has none."""
+
+    label: str
+    option: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Something that waits for a person. The place of a choice in `choices`, counted from `first_choice`, is
+    its identity: choices of a call that is changed get places that none had before.
+
+    `arguments`: of the call that is asked about, where they can be edited; `free_text`: the next message is
+    an answer, too; `secret`: that is a credential.
+    """
+
+    prompt_id: str
+    blocks: tuple[Block, ...]
+    choices: tuple[CardChoice, ...]
+    arguments: Mapping[str, Any] | None = None
+    free_text: bool = False
+    secret: bool = False
+    first_choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A card is open."""
+
+    card: Card
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A card is closed, and how."""
+
+    prompt_id: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A turn runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """Nothing works on the turn any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The hub does not answer; it is tried again until it does."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The hub answers again; nothing was missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Another conversation is followed from here on. What waits in the one before is answered there."""
+
+
+Event = Said | Wrote | Stepped | Asked | Settled | Began | Rested | Cut | Resumed | Moved
+
+
+class Standing(StrEnum):
+    """What goes on in the conversation."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    WAITING = "waiting"
+
+
+class Talk(Protocol):
+    """One person's conversation. What is asked of the hub raises TalkFailed if it did not happen."""
+
+    async def say(self, text: str) -> bool:
+        """Send a message, a command, or the answer to a question; what the hub says comes as events. Returns
+        whether the hub keeps it as it is: it does not keep what may be a credential."""
+        ...
+
+    async def decide(self, prompt_id: str, choice: int) -> str:
+        """Answer a card; the word that the hub answers with."""
+        ...
+
+    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
+        """Approve a call with other arguments than it had. `choice`: the first of its card."""
+        ...
+
+    async def next(self) -> Event:
+        """Wait for what happens next. Single consumer."""
+        ...
+
+    async def standing(self) -> Standing | None:
+        """What goes on; None while there is something that `next` has not given yet."""
+        ...

@@ -1,0 +1,353 @@
+"""The conversation in a terminal with a line editor: what comes is printed above the line being written."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import ANSI, FormattedText, merge_formatted_text
+from prompt_toolkit.formatted_text.base import AnyFormattedText
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from rich.text import Text as Line
+
+from bot.terminal.history import WithholdingHistory
+from bot.terminal.talk import Asked, Card, Talk, TalkFailed
+from bot.terminal.view import EDIT_KEY, View, keys_of
+from channels.terminal import DIM, marked, painted, prefixed, styled, visible, wrapped
+from core.texts import COMMANDS
+
+# Completion of what is typed: commands, and the ids they take.
+
+LEAVE = "quit"
+OWN_COMMANDS: tuple[tuple[str, str], ...] = ((LEAVE, "leave this terminal"),)
+_TAKE_IDS = ("/approve ", "/deny ")
+
+
+class CommandCompleter(Completer):
+    """`waiting`: the ids of the prompts that are open."""
+
+    def __init__(self, waiting: Callable[[], Sequence[str]]) -> None:
+        self._waiting = waiting
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """See Completer."""
+        del complete_event
+        text = document.text_before_cursor
+        for command in _TAKE_IDS:
+            if text.startswith(command):
+                typed = text.removeprefix(command)
+                found = [prompt_id for prompt_id in self._waiting() if prompt_id.startswith(typed)]
+                yield from (Completion(prompt_id, -len(typed)) for prompt_id in found)
+        if text.startswith("/") and not any(character.isspace() for character in text):
+            for name, told in (*COMMANDS, *OWN_COMMANDS):
+                if name.startswith(text[1:]):
+                    yield Completion(f"/{name}", -len(text), display_meta=told)
+
+
+# Answering a card with one key, without taking the first letter of a sentence for consent.
+#
+# A key counts if it is all there is on the line, and stays so for a moment, or is sent with Enter; and if
+# the line was empty once since the card appeared.
+
+SETTLES_S = 0.4
+"""People who write a sentence type their second letter within this time."""
+
+
+class Timer(Protocol):
+    """Something that is going to happen."""
+
+    def cancel(self) -> None:
+        """It does not."""
+        ...
+
+
+class CardKeys:
+    """Watches the line. `pressed` is called with the card and the place of its choice, None for editing;
+    `later` calls a function after so many seconds, unless it is cancelled."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        card: Callable[[], Card | None],
+        pressed: Callable[[Card, int | None], None],
+        later: Callable[[float, Callable[[], None]], Timer],
+    ) -> None:
+        self._later = later
+        self._buffer = buffer
+        self._card = card
+        self._pressed = pressed
+        self._armed = True
+        self._settling: Timer | None = None
+        buffer.on_text_changed += self._changed
+
+    def shown(self) -> None:
+        """A card has appeared."""
+        self._armed = not self._buffer.text
+
+    def answers(self, text: str) -> bool:
+        """Whether a line that was sent is a key, which counts then."""
+        card = self._card()
+        if card is None or not self._armed or not _is_key(card, text):
+            return False
+        self._count(card, text)
+        return True
+
+    def _changed(self, buffer: Buffer) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        if not buffer.text:
+            self._armed = True
+        card = self._card()
+        if card is not None and self._armed and _is_key(card, buffer.text):
+            prompt_id, key = card.prompt_id, buffer.text
+            self._settling = self._later(SETTLES_S, lambda: self._settled(prompt_id, key))
+
+    def _settled(self, prompt_id: str, key: str) -> None:
+        card = self._card()
+        if card is not None and card.prompt_id == prompt_id and self._buffer.text == key:
+            self._buffer.reset()
+            self._count(card, key)
+
+    def _count(self, card: Card, key: str) -> None:
+        self._pressed(card, None if key == EDIT_KEY else keys_of(card).index(key))
+
+
+def _is_key(card: Card, text: str) -> bool:
+    return text in keys_of(card) or (text == EDIT_KEY and card.arguments is not None)
+
+
+logger = logging.getLogger(__name__)
+
+REFRESH_S = 0.5
+ROWS_KEPT_FREE = 8
+"""Of the screen's rows, for the line editor, its menu and the line of state below."""
+GREETING = "Write a message and press Enter; /help lists the commands."
+EDITING_HINT = "Edit the arguments. Enter approves the call with them, Esc leaves it as it was."
+
+
+class ChatTerminal:
+    """One person at one terminal. `colours`: whether it shows any; `where`: which hub, in a few words."""
+
+    def __init__(self, talk: Talk, history: History, where: str, *, colours: bool) -> None:
+        self._talk = talk
+        self._view = View()
+        self._where = where
+        self._colours = colours
+        self._tasks: asyncio.TaskGroup | None = None
+        self._editing: Card | None = None
+        self._interrupted = False
+        self._draft = ""
+        self._history = WithholdingHistory(history)
+        self._session: PromptSession[str] = PromptSession(
+            message=self._message,
+            history=self._history,
+            completer=CommandCompleter(lambda: list(self._view.cards)),
+            complete_while_typing=True,
+            multiline=True,
+            prompt_continuation="  ",
+            key_bindings=self._bindings(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=REFRESH_S,
+            erase_when_done=True,
+        )
+        self._keys = CardKeys(self._session.default_buffer, lambda: self._view.card, self._pressed, _later)
+
+    async def run(self) -> None:
+        """Until the person leaves."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            await self._print([styled(GREETING, DIM), Line()])
+            following = tasks.create_task(self._follow(), name="conversation")
+            try:
+                while (text := await self._typed()) is not None and text.strip() != f"/{LEAVE}":
+                    await self._entered(text)
+            finally:
+                self._tasks = None
+                following.cancel()
+
+    def leave(self) -> None:
+        """End, as Ctrl-D does."""
+        if self._session.app.is_running:
+            self._session.app.exit(exception=EOFError)
+
+    async def _typed(self) -> str | None:
+        try:
+            return await self._session.prompt_async(default=self._draft, handle_sigint=False)
+        except EOFError:
+            return None
+
+    # --- what comes --------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        while True:
+            event = await self._talk.next()
+            lines = self._view.take(event, self._columns())
+            if lines:
+                await self._print(lines)
+            if isinstance(event, Asked):
+                self._keys.shown()
+            self._session.app.invalidate()
+
+    async def _print(self, lines: list[Line]) -> None:
+        text = painted(lines, colours=self._colours)
+        output = self._session.app.output
+
+        def write() -> None:
+            output.write_raw(text.replace("\n", "\r\n"))
+            output.flush()
+
+        await run_in_terminal(write)
+
+    def _columns(self) -> int:
+        return self._session.app.output.get_size().columns
+
+    # --- what is typed -----------------------------------------------------------------------------------
+
+    async def _entered(self, text: str) -> None:
+        self._interrupted = False
+        self._draft = ""
+        if self._editing is not None:
+            await self._edited(self._editing, text)
+        elif not self._keys.answers(text) and text.strip():
+            shown = "•••" if self._view.confides and not text.startswith("/") else text
+            await self._print([*_typed_lines(shown), Line()])
+            self._ask(self._say(text, confided=self._view.confides))
+
+    async def _say(self, text: str, *, confided: bool) -> None:
+        """Say something; it is written into the history once the hub has kept it as an ordinary message."""
+        if await self._talk.say(text) and not confided:
+            self._history.keep(text)
+
+    def _pressed(self, card: Card, choice: int | None) -> None:
+        """A card's key was pressed; None: its arguments are to be edited."""
+        if choice is not None:
+            self._ask(self._talk.decide(card.prompt_id, card.first_choice + choice))
+        elif card.arguments is not None:
+            self._editing = card
+            self._write_on_the_line(json.dumps(dict(card.arguments), indent=2, ensure_ascii=False))
+
+    def _write_on_the_line(self, text: str) -> None:
+        """On the one that is being written, or on the next one if that was just sent."""
+        self._draft = text
+        self._session.default_buffer.document = Document(text)
+
+    async def _edited(self, card: Card, text: str) -> None:
+        try:
+            arguments = _object(text)
+        except ValueError as error:
+            await self._complain(f"{error}; correct it, or leave it with Esc")
+            self._draft = text
+            return
+        self._editing = None
+        self._ask(self._talk.approve_edited(card.prompt_id, arguments, card.first_choice))
+
+    def _ask(self, request: Awaitable[object]) -> None:
+        """Ask the hub for something, beside what goes on; its refusal is shown."""
+
+        async def ask() -> None:
+            try:
+                await request
+            except TalkFailed as error:
+                await self._complain(str(error))
+
+        if self._tasks is not None:
+            self._tasks.create_task(ask(), name="request")
+
+    async def _complain(self, text: str) -> None:
+        await self._print(wrapped(styled(text, "bold"), self._columns()))
+
+    # --- keys --------------------------------------------------------------------------------------------
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        keys: Mapping[tuple[str, ...], Callable[[KeyPressEvent], None]] = {
+            ("enter",): lambda event: event.current_buffer.validate_and_handle(),
+            ("escape", "enter"): lambda event: event.current_buffer.insert_text("\n"),
+            ("c-j",): lambda event: event.current_buffer.insert_text("\n"),
+            ("c-c",): lambda event: self._interrupt(event.current_buffer),
+            ("c-d",): lambda event: self._end_of_input(event.current_buffer),
+            ("escape",): lambda event: self._escape(event.current_buffer),
+        }
+        for sequence, act in keys.items():
+            bindings.add(*sequence)(act)
+        return bindings
+
+    def _interrupt(self, buffer: Buffer) -> None:
+        """Stop what runs; drop what is written; the second time, leave."""
+        if self._interrupted:
+            self.leave()
+            return
+        self._interrupted = True
+        self._editing = None
+        if buffer.text:
+            buffer.reset()
+        elif self._view.running or self._view.cards:
+            self._ask(self._talk.say("/stop"))
+
+    def _end_of_input(self, buffer: Buffer) -> None:
+        if buffer.text:
+            buffer.delete()
+        else:
+            self.leave()
+
+    def _escape(self, buffer: Buffer) -> None:
+        if self._editing is not None:
+            self._editing = None
+            buffer.reset()
+
+    # --- what is shown around the line -------------------------------------------------------------------
+
+    def _message(self) -> AnyFormattedText:
+        rows = self._session.app.output.get_size().rows
+        live = self._view.live(self._columns() - 1, rows - ROWS_KEPT_FREE)
+        shown = ANSI(painted(live, colours=self._colours))
+        return merge_formatted_text([shown, FormattedText([("bold", "› ")])])
+
+    def _toolbar(self) -> AnyFormattedText:
+        line = self._state()
+        line.truncate(max(1, self._columns() - 1), overflow="ellipsis")
+        return ANSI(painted([line], colours=self._colours).rstrip("\n"))
+
+    def _state(self) -> Line:
+        view = self._view
+        if view.trouble:
+            return styled(view.trouble)
+        if self._interrupted:
+            return Line("Ctrl-C again or Ctrl-D leaves")
+        if self._editing is not None:
+            return Line(EDITING_HINT)
+        if view.card is not None:
+            return Line("waiting for you:  ") + view.choices(view.card)
+        if view.running:
+            return Line("working…  Ctrl-C stops it")
+        return styled(f"hubbub  ·  {self._where}  ·  /help  ·  Alt-Enter: new line  ·  Ctrl-D leaves", DIM)
+
+
+def _later(seconds: float, act: Callable[[], None]) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, act)
+
+
+def _typed_lines(text: str) -> list[Line]:
+    first, *rest = Line(visible(text)).split(allow_blank=True)
+    return [marked("› ", "bold") + first, *prefixed(rest, Line("  "))]
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Arguments as typed. Raises ValueError with what is wrong."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"this is not JSON: {error}") from error
+    match found:
+        case dict():
+            return cast("Mapping[str, Any]", found)
+        case _:
+            raise ValueError('this is not a JSON object; write {"name": value}')

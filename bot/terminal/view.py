@@ -1,0 +1,209 @@
+"""What a terminal shows of a conversation: lines that stay, and a few below them that change.
+
+Knows nothing of how lines reach the screen.
+"""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from rich.text import Text as Line
+
+from bot.terminal.talk import (
+    Asked,
+    Author,
+    Began,
+    Card,
+    Cut,
+    Event,
+    Moved,
+    Rested,
+    Resumed,
+    Said,
+    Settled,
+    Stepped,
+    StepState,
+    Wrote,
+)
+from channels.terminal import DIM, marked, prefixed, render, styled, wrapped
+from channels.text.markdown import parse
+from core.prompts import Option
+
+WRITING_LIMIT_CHARS = 4_000
+"""More is not shown of a reply before it is whole."""
+KEYS = {
+    Option.APPROVE: "a",
+    Option.DENY: "d",
+    Option.ONE_BY_ONE: "o",
+    Option.ALWAYS: "A",
+    Option.HAPPENED: "h",
+    Option.RETRY: "r",
+    Option.SKIP: "s",
+    Option.CONTINUE: "c",
+    Option.STOP: "s",
+}
+EDIT_KEY = "e"
+_DETAIL_CHARS = 100
+_CARD_BAR = marked("┃ ", "yellow")
+
+
+def keys_of(card: Card) -> Sequence[str]:
+    """The key of each choice: a letter for what has a name, otherwise its number from 1."""
+    known = {str(option): key for option, key in KEYS.items()}
+    return [known.get(choice.option, str(place)) for place, choice in enumerate(card.choices, start=1)]
+
+
+class View:
+    """One terminal's view. `cards` are the open ones, the oldest first."""
+
+    def __init__(self) -> None:
+        self.cards: dict[str, Card] = {}
+        self.running = False
+        self.trouble = ""
+        self._writing, self._written_chars = "", 0
+        self._steps: dict[str, Stepped] = {}
+
+    @property
+    def card(self) -> Card | None:
+        """The card that keys answer."""
+        return next(iter(self.cards.values()), None)
+
+    @property
+    def confides(self) -> bool:
+        """Whether what is written next is a credential that was asked for."""
+        return any(card.secret for card in self.cards.values())
+
+    def take(self, event: Event, columns: int | None) -> list[Line]:
+        """What stays on the screen of an event."""
+        match event:
+            case Said():
+                return self._said(event, columns)
+            case Wrote():
+                self._wrote(event)
+                return []
+            case Stepped():
+                return self._stepped(event)
+            case Asked(card):
+                return self._asked(card, columns)
+            case Settled():
+                return self._settled(event)
+            case Moved():
+                return self._moved(columns)
+            case _:
+                return self._changed(event)
+
+    def _changed(self, event: Began | Rested | Cut | Resumed) -> list[Line]:
+        match event:
+            case Began():
+                self.running = True
+            case Rested():
+                self.running = False
+                self._writing, self._written_chars = "", 0
+                self._steps.clear()
+            case Cut(reason):
+                self.trouble = reason
+            case Resumed():
+                self.trouble = ""
+            case _:
+                assert_never(event)
+        return []
+
+    # --- what changes ------------------------------------------------------------------------------------
+
+    def live(self, columns: int | None, most: int) -> list[Line]:
+        """What is being written and done, at most so many lines of it, the last ones."""
+        lines: list[Line] = []
+        if self._writing.strip():
+            lines = render(parse(self._writing), columns)
+        lines += [_step_line("…", step) for step in self._steps.values()]
+        return lines[-most:] if most > 0 else []
+
+    def _wrote(self, event: Wrote) -> None:
+        if event.offset == 0:
+            self._writing, self._written_chars = "", 0
+        if event.offset == self._written_chars:  # else a piece of something that began before we looked
+            self._writing = (self._writing + event.text)[-WRITING_LIMIT_CHARS:]
+            self._written_chars += len(event.text)
+
+    # --- what stays --------------------------------------------------------------------------------------
+
+    def _said(self, said: Said, columns: int | None) -> list[Line]:
+        if not said.past and said.author is Author.ASSISTANT:
+            self._writing, self._written_chars = "", 0
+        lines = render(said.blocks, None if columns is None else columns - 2)
+        lines += [styled(f"file: {name}", DIM) for name in said.files]
+        if said.author in {Author.PERSON, Author.OPERATOR}:
+            name = f"{said.name} " if said.name else ""
+            first, *rest = lines or [Line()]
+            mark = styled(f"{name}›", "bold") + Line(" ")
+            lines = [mark + first, *prefixed(rest, Line("  "))]
+        if said.past:
+            for line in lines:
+                line.stylize(DIM)
+        return [*lines, Line()] if lines else []
+
+    def _stepped(self, step: Stepped) -> list[Line]:
+        match step.state:
+            case StepState.STARTED:
+                self._steps[step.call_id] = step
+                self._writing, self._written_chars = "", 0
+                return []
+            case StepState.WAITING:
+                self._steps.pop(step.call_id, None)
+                return []
+            case StepState.ENDED:
+                begun = self._steps.pop(step.call_id, step)
+                detail = step.detail or begun.detail
+                shown = Stepped(step.call_id, step.tool, step.state, detail, step.outcome)
+                return [_step_line("✓" if step.outcome in {"", "ok"} else "✗", shown)]
+            case _:
+                assert_never(step.state)
+
+    def _asked(self, card: Card, columns: int | None) -> list[Line]:
+        if self.cards.get(card.prompt_id) == card:
+            return []
+        self.cards[card.prompt_id] = card
+        lines = render(card.blocks, None if columns is None else columns - 2)
+        return [*prefixed([*lines, self.choices(card)], _CARD_BAR), Line()]
+
+    def choices(self, card: Card) -> Line:
+        """`a approve · d deny`, with the keys in bold."""
+        offered = list(zip(keys_of(card), (choice.label for choice in card.choices), strict=True))
+        if card.arguments is not None:
+            offered.append((EDIT_KEY, "edit, then approve"))
+        line = Line()
+        for place, (key, label) in enumerate(offered):
+            line += Line.assemble(("  ·  ", DIM) if place else "", (key, "bold yellow"), " ") + styled(label)
+        if card.free_text:
+            line.append("  ·  or write the answer" if offered else "write the answer", DIM)
+        return line
+
+    def _settled(self, settled: Settled) -> list[Line]:
+        if self.cards.pop(settled.prompt_id, None) is None:
+            return []
+        return [marked("┗ ", "yellow") + styled(settled.outcome or "settled", "bold"), Line()]
+
+    def _moved(self, columns: int | None) -> list[Line]:
+        """No key answers what waits in the conversation that was left; how to answer it is said once."""
+        left = list(self.cards.values())
+        self.cards.clear()
+        self._changed(Rested())
+        if not left:
+            return []
+        count = "1 question waits" if len(left) == 1 else f"{len(left)} questions wait"
+        ids = ", ".join(card.prompt_id for card in left)
+        text = (
+            f"{count} in the conversation you left: answer in the console,"
+            f" or with /approve or /deny and the ID ({ids})."
+        )
+        return [*wrapped(styled(text, DIM), columns), Line()]
+
+
+def _step_line(mark: str, step: Stepped) -> Line:
+    line = marked(f"{mark} ", DIM) + styled(step.tool, DIM)
+    if step.detail:
+        shown = styled(step.detail, DIM)
+        shown.truncate(_DETAIL_CHARS, overflow="ellipsis")
+        line += Line(" ") + shown
+    if step.outcome and step.outcome != "ok":
+        line += Line(" ") + styled(step.outcome, "bold")
+    return line

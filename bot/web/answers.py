@@ -1,0 +1,135 @@
+"""What waits for people, and the answers they give to it."""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bot.operator.decisions import HubDesk
+from bot.runtime import DeskRefused
+from bot.views import DecisionView
+from bot.web.approvals import ApprovalPage
+from bot.web.auth import Caller
+from bot.web.blocks import Page
+from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, cursor_of, position_of
+from bot.web.items import Presenter
+from core.ids import normalise_prompt_id
+from core.prompts import Option, Replies
+from core.store.feed import PromptGlance, PromptsWanted
+from core.store.port import Store
+
+
+class Resolve(Given):
+    """An answer to what waits. `action`: one of the answers it offers, by its word or its index;
+    `arguments`: the call's arguments, changed before they are agreed to. An index is refused once somebody
+    else has changed the call; a word is about the call as it is by then."""
+
+    request_id: ShortText
+    action: Annotated[str, Field(min_length=1, max_length=20)]
+    arguments: dict[str, Any] | None = None
+    text: Annotated[str, Field(max_length=30_000)] | None = None
+
+
+class ApprovalsQuery(Given):
+    """Open ones, the oldest first; or decided ones, the latest first. `before`: `next` of the page before."""
+
+    state: Annotated[str, Field(pattern="^(pending|decided)$")] = "pending"
+    before: Cursor | None = None
+    limit: Limit = 100
+
+
+class ApprovalsPage(Page):
+    """What waits, or waited, for people."""
+
+    approvals: tuple[ApprovalPage, ...]
+    next: str | None
+
+
+class Deciding:
+    """One method per endpoint."""
+
+    def __init__(self, store: Store, desk: HubDesk, presenter: Presenter) -> None:
+        self._store = store
+        self._desk = desk
+        self._presenter = presenter
+
+    def endpoints(self) -> list[Endpoint]:
+        """What is served."""
+        resolve = {"body": Resolve, "refusals": (404, 409, 503)}
+        return [
+            Endpoint("POST", "/chat/gate/resolve", self.resolve, DecisionView, **resolve),
+            Endpoint("POST", "/chat/approval", self.resolve, DecisionView, **resolve),
+            Endpoint("POST", "/chat/exec-approval", self.resolve, DecisionView, **resolve),
+            Endpoint("GET", "/approvals", self.approvals, ApprovalsPage, ApprovalsQuery),
+        ]
+
+    async def approvals(self, call: Call) -> ApprovalsPage:
+        """What waits for people, or what they decided."""
+        query: ApprovalsQuery = call.query
+        person = call.caller.principal
+        pending = query.state == "pending"
+        wanted = PromptsWanted(
+            limit=query.limit + 1,
+            open=pending,
+            before=None if query.before is None else position_of(query.before),
+            concerning=None if call.caller.is_owner else person.user_id,
+        )
+        found = await self._store.prompt_glances(wanted)
+        page = found[: query.limit]
+        last = page[-1] if len(found) > query.limit else None
+        at = None if last is None else last.prompt.created_at if pending else last.closed_at or 0
+        return ApprovalsPage(
+            approvals=tuple(self._presenter.approval(glance, person) for glance in page),
+            next=None if last is None or at is None else cursor_of(at, last.prompt.id),
+        )
+
+    async def resolve(self, call: Call) -> DecisionView:
+        """Answer what waits."""
+        said: Resolve = call.body
+        await self._known_to(call.caller, normalise_prompt_id(said.request_id))
+        prompt = await self._desk.open_prompt(said.request_id)
+        form = None if said.arguments is None else json.dumps(said.arguments)
+        if isinstance(prompt.offer, Replies):
+            choice, form = _reply(said, prompt.offer), said.text
+        else:
+            choice = _decision(said.action, prompt.offer.options, prompt.first_choice)
+        return await self._desk.answer(prompt, choice, call.caller.principal, form)
+
+    async def _known_to(self, caller: Caller, prompt_id: str) -> PromptGlance:
+        glance = await self._store.prompt_glance(prompt_id)
+        user_id = caller.principal.user_id
+        if glance is None or not (
+            caller.is_owner or user_id == glance.prompt.requester_id or user_id in glance.prompt.rule.named
+        ):
+            raise DeskRefused("not_found", "nothing that waits has this id; list the approvals")
+        return glance
+
+
+def _decision(action: str, offered: tuple[Option, ...], first: int) -> int:
+    """The position of the answer that is meant, by its word or its position; those below `first` belonged to
+    a call that was changed since."""
+    if action in offered:
+        return first + offered.index(Option(action))
+    position = _index(action)
+    if position is not None and position < first + len(offered):
+        return position
+    words = ", ".join(offered)
+    if action in set(Option):
+        raise DeskRefused("refused", f"{action} is no answer to this; it takes {words}")
+    raise DeskRefused("invalid", f"is no answer; this takes {words}", "action")
+
+
+def _reply(said: Resolve, offered: Replies) -> int:
+    """Which of a question's choices is meant; with words of one's own, none of them."""
+    if said.text is not None:
+        if not offered.free_text or not said.text.strip():
+            raise DeskRefused("invalid", "this question takes one of its choices", "text")
+        return len(offered.labels)
+    index = _index(said.action)
+    if index is None or index >= len(offered.labels):
+        raise DeskRefused("invalid", "is no answer; this takes the position of one of its choices", "action")
+    return index
+
+
+def _index(action: str) -> int | None:
+    return int(action) if action.isascii() and action.isdecimal() else None

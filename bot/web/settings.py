@@ -1,0 +1,333 @@
+"""What the owner lays down for the time to come: secrets, grants, settings of tools, the configuration."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr
+
+from bot.operator.reload import Reloading, ReloadView
+from bot.operator.settings import Keeping
+from bot.views import DecisionView, GrantView, PermissionView
+from bot.web.auth import Caller
+from bot.web.blocks import Page
+from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
+from bot.web.errors import ApiError, not_found
+from bot.web.threads import thread_seen_by
+from core.approvals import MOST_LOOP_S, MOST_ROUNDS, MOST_TOOLS, SETTINGS, ApprovalSettings, Preset, looser
+from core.consent import card_texts
+from core.consent.rules import ConsentLaws
+from core.prompts import Grant, ToolSetting
+from core.store.feed import ThreadGlance
+from core.store.port import Store
+from core.store.rows import Execution
+
+
+class NewSecret(Given):
+    """A secret and its name."""
+
+    name: ShortText
+    value: SecretStr
+
+
+class SecretOf(Given):
+    """A secret's name."""
+
+    name: ShortText
+
+
+class GrantOf(Given):
+    """A grant."""
+
+    id: ShortText
+
+
+class Permission(Given):
+    """A person's own word on a tool; null takes it back."""
+
+    user_id: ShortText
+    tool: ShortText
+    setting: Annotated[ToolSetting | None, Field()]
+
+
+class ToolsPage(Page):
+    """The kill switch. `paused`: no tool runs."""
+
+    paused: bool
+
+
+class KeepingApi:
+    """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
+
+    def __init__(self, store: Store, keeping: Keeping, reloading: Reloading) -> None:
+        self._store = store
+        self._keeping = keeping
+        self._reloading = reloading
+
+    def endpoints(self) -> list[Endpoint]:
+        """What is served."""
+        return [
+            _changing("/secrets", self.keep_secret, NewSecret, tokens_only=True),
+            _changing("/secrets/delete", self.drop_secret, SecretOf, tokens_only=True),
+            _changing("/secrets/rotate", self.change_vault_key, Given, tokens_only=True),
+            Endpoint("GET", "/grants", self.grants, list[GrantView]),
+            _changing("/grants/revoke", self.revoke_grant, GrantOf, owner_only=False),
+            Endpoint("GET", "/permissions", self.permissions, list[PermissionView], owner_only=True),
+            _changing("/permissions", self.set_permission, Permission),
+            Endpoint(
+                "POST",
+                "/config/reload",
+                self.reload,
+                ReloadView,
+                body=Given,
+                refusals=(409,),
+                owner_only=True,
+            ),
+            Endpoint("GET", "/tools", self.tools, ToolsPage),
+            _changing("/tools/pause", self.pause_tools, Given),
+            _changing("/tools/resume", self.resume_tools, Given),
+        ]
+
+    async def keep_secret(self, call: Call) -> DecisionView:
+        """Keep a secret in the vault."""
+        body: NewSecret = call.body
+        return await self._keeping.keep_secret(body.name, body.value.get_secret_value())
+
+    async def drop_secret(self, call: Call) -> DecisionView:
+        """Forget a secret."""
+        body: SecretOf = call.body
+        return await self._keeping.drop_secret(body.name)
+
+    async def change_vault_key(self, call: Call) -> DecisionView:
+        """Seal every secret with a new key."""
+        del call
+        return await self._keeping.change_vault_key()
+
+    async def grants(self, call: Call) -> list[GrantView]:
+        """What people allowed once and for all; for others than the owner what they allowed themselves."""
+        return [GrantView.of(grant) for grant in await self._of(call.caller)]
+
+    async def revoke_grant(self, call: Call) -> DecisionView:
+        """Ask again from now on."""
+        body: GrantOf = call.body
+        if body.id not in {grant.id for grant in await self._of(call.caller)}:
+            raise not_found(f"no grant has the id {body.id}; list the grants")
+        return await self._keeping.revoke_grant(body.id)
+
+    async def _of(self, caller: Caller) -> Sequence[Grant]:
+        return await self._store.grants(None if caller.is_owner else caller.principal.user_id)
+
+    async def permissions(self, call: Call) -> list[PermissionView]:
+        """People's own settings of tools."""
+        del call
+        return [PermissionView.of(row) for row in await self._store.tool_settings(None)]
+
+    async def set_permission(self, call: Call) -> DecisionView:
+        """Write down a person's word on a tool."""
+        body: Permission = call.body
+        return await self._keeping.set_permission(body.user_id, body.tool, body.setting)
+
+    async def reload(self, call: Call) -> ReloadView:
+        """Read the configuration again: channels take up their tokens, the rest waits for the next start."""
+        del call
+        return await self._reloading.reload()
+
+    async def tools(self, call: Call) -> ToolsPage:
+        """Whether all tools are paused."""
+        del call
+        return ToolsPage(paused=await self._store.tools_halted())
+
+    async def pause_tools(self, call: Call) -> DecisionView:
+        """Stop all tools of everybody at once; what runs is ended."""
+        del call
+        return await self._keeping.halt_tools(halted=True)
+
+    async def resume_tools(self, call: Call) -> DecisionView:
+        """Let tools run again."""
+        del call
+        return await self._keeping.halt_tools(halted=False)
+
+
+def _changing(
+    path: str,
+    handle: Callable[[Call], Awaitable[DecisionView]],
+    body: type[Given],
+    *,
+    tokens_only: bool = False,
+    owner_only: bool = True,
+) -> Endpoint:
+    return Endpoint(
+        "POST",
+        path,
+        handle,
+        DecisionView,
+        body=body,
+        refusals=(404, 409, 503),
+        owner_only=owner_only,
+        tokens_only=tokens_only,
+    )
+
+
+# How people want to be asked in one conversation, and what was executed there.
+
+PresetName = Literal["manual", "whitelist", "auto_loop", "auto"]
+
+
+class NewApprovalPolicy(Given):
+    """What the conversation itself says; null: as its person, or else the configuration, says."""
+
+    preset: PresetName | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
+    max_tools: Annotated[int, Field(ge=1, le=MOST_TOOLS)] | None = None
+    loop_timeout_s: Annotated[int, Field(ge=1, le=MOST_LOOP_S)] | None = None
+
+
+class SettingsView(Page):
+    """Presets and limits that were said; null: nothing."""
+
+    preset: PresetName | None
+    max_rounds: int | None
+    max_tools: int | None
+    loop_timeout_s: int | None
+
+
+class ApprovalPolicyPage(Page):
+    """Who says what, and what holds. `effective`: null where there is no limit; `ceiling`: the loosest
+    that may be said, null for anything."""
+
+    thread: SettingsView
+    person: SettingsView
+    effective: SettingsView
+    ceiling: SettingsView
+
+
+class ExecutionView(Page):
+    """One call. `status`: ok, error, denied, cancelled, skipped or unknown, null while it has no outcome;
+    `state`: how far it has come; `round`: of the model since a person had a say; `for_user`: whom it was made
+    for."""
+
+    seq: int
+    call_id: str
+    turn: str
+    tool: str
+    state: str
+    status: str | None
+    round: int | None
+    for_user: str
+    asked_at: int
+    started_at: int | None
+    ended_at: int | None
+
+
+class ExecutionsPage(Page):
+    """The newest first. `next`: `before` of the page behind this one."""
+
+    executions: tuple[ExecutionView, ...]
+    next: int | None
+
+
+class ExecutionsQuery(Given):
+    """Calls before that position; without it the newest."""
+
+    before: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    limit: Limit = 100
+
+
+class ApprovalPolicies:
+    """One method per endpoint."""
+
+    def __init__(self, store: Store, laws: ConsentLaws) -> None:
+        self._store = store
+        self._laws = laws
+
+    def endpoints(self) -> list[Endpoint]:
+        """What is served."""
+        path = "/threads/{id}/approval-policy"
+        return [
+            Endpoint("GET", path, self.read, ApprovalPolicyPage, refusals=(404,)),
+            Endpoint(
+                "PUT",
+                path,
+                self.change,
+                ApprovalPolicyPage,
+                body=NewApprovalPolicy,
+                refusals=(404, 409, 503),
+            ),
+            Endpoint(
+                "GET",
+                "/threads/{id}/executions",
+                self.executions,
+                ExecutionsPage,
+                ExecutionsQuery,
+                refusals=(404,),
+            ),
+        ]
+
+    async def read(self, call: Call) -> ApprovalPolicyPage:
+        """How people are asked in a conversation."""
+        return await self._page(await thread_seen_by(self._store, call))
+
+    async def change(self, call: Call) -> ApprovalPolicyPage:
+        """Say anew how people are asked in a conversation."""
+        body: NewApprovalPolicy = call.body
+        glance = await thread_seen_by(self._store, call)
+        preset = None if body.preset is None else Preset(body.preset)
+        wanted = ApprovalSettings(preset, body.max_rounds, body.max_tools, body.loop_timeout_s)
+        ceiling = self._laws.ceiling_of(glance.owner)
+        for name in SETTINGS:
+            if looser(wanted, ceiling, name):
+                raise ApiError(409, "refused", card_texts.approvals_ceiling(getattr(ceiling, name)), name)
+        await self._store.set_thread_approvals(glance.thread.id, wanted, by=call.caller.principal.user_id)
+        return await self._page(glance)
+
+    async def executions(self, call: Call) -> ExecutionsPage:
+        """What was executed in a conversation, the newest first."""
+        query: ExecutionsQuery = call.query
+        glance = await thread_seen_by(self._store, call)
+        found = await self._store.executions(glance.thread.id, query.before, query.limit + 1)
+        page = found[: query.limit]
+        return ExecutionsPage(
+            executions=tuple(map(_execution, page)),
+            next=page[-1].seq if len(found) > query.limit else None,
+        )
+
+    async def _page(self, glance: ThreadGlance) -> ApprovalPolicyPage:
+        standing = await self._store.standing(glance.owner.user_id, glance.thread.id)
+        held = self._laws.in_force(glance.owner, standing)
+        counted = held.preset is not Preset.AUTO
+        effective = ApprovalSettings(
+            held.preset,
+            held.limits.max_rounds if counted else None,
+            held.limits.max_tools if counted else None,
+            held.limits.loop_timeout_s,
+        )
+        return ApprovalPolicyPage(
+            thread=_settings(standing.thread),
+            person=_settings(standing.person),
+            effective=_settings(effective),
+            ceiling=_settings(self._laws.ceiling_of(glance.owner)),
+        )
+
+
+def _settings(said: ApprovalSettings) -> SettingsView:
+    return SettingsView(
+        preset=None if said.preset is None else said.preset.value,
+        max_rounds=said.max_rounds,
+        max_tools=said.max_tools,
+        loop_timeout_s=said.loop_timeout_s,
+    )
+
+
+def _execution(row: Execution) -> ExecutionView:
+    return ExecutionView(
+        seq=row.seq,
+        call_id=row.call_id,
+        turn=row.turn_id,
+        tool=row.tool,
+        state=row.state.value,
+        status=row.status,
+        round=row.round,
+        for_user=row.principal_id,
+        asked_at=row.asked_at,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+    )

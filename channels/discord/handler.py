@@ -1,0 +1,207 @@
+"""From payloads to the inbox, in order, one conversation at a time; and the answer to whoever pressed a
+button or used a command, within Discord's 3 s and after the hub has taken it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from channels.discord.client import DiscordClient
+from channels.discord.forms import TOO_LONG, modal_of
+from channels.discord.inbound import (
+    COMMAND,
+    COMPONENT,
+    MODAL_SUBMIT,
+    Account,
+    Where,
+    read_change,
+    read_command,
+    read_event,
+    read_interaction,
+    read_message,
+    read_press,
+)
+from channels.discord.outbound import aside
+from channels.discord.places import snowflake_of
+from channels.discord.wire import Interaction, Message
+from channels.keyed_lock import Gate, Held, Lane, Lanes
+from core import texts
+from core.clock import Clock
+from core.errors import ChannelError, InboxUnavailable
+from core.messages import InboundMessage
+from core.ports import Acceptance, Inbox
+
+# Which received messages nobody has accepted yet: Discord brings none of them again by itself.
+
+
+class Pending:
+    """Order keys by conversation. Outlives a run, so that the next one catches up from there, also in
+    conversations that the inbox has not heard of."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, set[str]] = {}
+
+    def came(self, channel_id: str, order_key: str) -> None:
+        """A message was received."""
+        self._keys.setdefault(channel_id, set()).add(order_key)
+
+    def taken(self, channel_id: str, order_key: str) -> None:
+        """It was accepted."""
+        keys = self._keys.get(channel_id)
+        if keys is not None:
+            keys.discard(order_key)
+            if not keys:
+                del self._keys[channel_id]
+
+    def caught_up(self, channel_id: str, newest: int) -> None:
+        """All of a conversation's messages up to this id were brought from its history."""
+        for key in [key for key in self._keys.get(channel_id, ()) if snowflake_of(key) <= newest]:
+            self.taken(channel_id, key)
+
+    def before(self) -> Mapping[str, int]:
+        """By conversation, the id just before the first message that waits."""
+        return {channel_id: snowflake_of(min(keys)) - 1 for channel_id, keys in self._keys.items()}
+
+    def __len__(self) -> int:
+        return sum(len(keys) for keys in self._keys.values())
+
+
+logger = logging.getLogger(__name__)
+
+Json = Mapping[str, object]
+
+PATIENCE_S = 1.5
+"""So long a command waits for what was missed before it."""
+
+_SAY, _DEFER_UPDATE, _MODAL = 4, 6, 9
+"""Interaction callback types: a message; none (the message with the button stays as it is); a modal."""
+
+
+class Reader:
+    """Hands events to the inbox during one run. A message that was not accepted ends the run, since Discord
+    brings it no second time: `InboxUnavailable`, and nothing that came after it is accepted any more."""
+
+    def __init__(
+        self,
+        client: DiscordClient,
+        name: str,
+        account: Account,
+        inbox: Inbox,
+        pending: Pending,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._account = account
+        self._inbox = inbox
+        self._pending = pending
+        self._clock = clock
+        self._lanes = Lanes()
+        self._gate = Gate()
+        self._is_broken = False
+
+    def hold(self) -> Held:
+        """Let live messages of every conversation wait until it is released: what was missed comes first."""
+        return self._gate.hold()
+
+    def lane(self, channel_id: str) -> Lane:
+        """Keeps everybody else out of a conversation while it is held."""
+        return self._lanes.lane(channel_id)
+
+    # --- messages ----------------------------------------------------------------------------------------
+    async def message(self, payload: Json, where: Where) -> None:
+        """What MESSAGE_CREATE brought. Raises InboxUnavailable."""
+        event = read_event(payload, self._account, self._name, where, self._clock.now())
+        if isinstance(event, InboundMessage):
+            await self._in_turn(event)
+        elif event is not None:
+            await self._inbox.accept(event)
+
+    async def change(self, payload: Json, where: Where) -> None:
+        """What MESSAGE_UPDATE brought. Raises InboxUnavailable."""
+        if (event := read_change(payload, self._account, self._name, where)) is not None:
+            await self._in_turn(event)
+
+    async def missed(self, message: Json, where: Where) -> None:
+        """A message of the history; the caller holds the conversation's lane. Raises InboxUnavailable."""
+        try:
+            event = Message.model_validate(message)
+        except ValueError as error:
+            logger.warning("%s: a missed message cannot be read: %s", self._name, error)
+            return
+        if (read := read_message(event, self._account, self._name, where)) is not None:
+            await self._inbox.accept(read)
+
+    async def _in_turn(self, event: InboundMessage) -> Acceptance:
+        channel_id = event.address
+        self._pending.came(channel_id, event.order_key)
+        await self._gate.passed(channel_id)
+        async with self.lane(channel_id):
+            if self._is_broken:
+                raise InboxUnavailable("an earlier message was not accepted")
+            try:
+                acceptance = await self._inbox.accept(event)
+            except InboxUnavailable:
+                self._is_broken = True
+                raise
+        self._pending.taken(channel_id, event.order_key)
+        return acceptance
+
+    # --- interactions ------------------------------------------------------------------------------------
+    async def interaction(self, payload: Json) -> None:
+        """What INTERACTION_CREATE brought. If it was not accepted, whoever acted is told so."""
+        interaction = read_interaction(payload)
+        if interaction is None:
+            logger.warning("%s: an interaction cannot be read", self._name)
+            return
+        if interaction.type in (COMPONENT, MODAL_SUBMIT):
+            await self._press(interaction)
+        elif interaction.type == COMMAND:
+            await self._command(interaction)
+
+    async def _press(self, pressed: Interaction) -> None:
+        event = read_press(pressed, self._account, self._name)
+        if event is None:
+            await self._answer(pressed, None)
+            return
+        try:
+            acceptance = await self._inbox.accept(event)
+        except InboxUnavailable as error:
+            logger.warning("%s: a press was not accepted: %s", self._name, error)
+            await self._answer(pressed, texts.NOT_NOW)
+            return
+        if acceptance.form is None:
+            await self._answer(pressed, None if acceptance.plain else acceptance.answer)
+            return
+        modal = modal_of(event.prompt_id, acceptance.form)
+        if modal is None:
+            await self._answer(pressed, TOO_LONG)
+        else:
+            await self._respond(pressed, {"type": _MODAL, "data": modal})
+
+    async def _command(self, used: Interaction) -> None:
+        event = read_command(used, self._account, self._name)
+        if event is None:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._gate.passed(event.address)
+            async with self.lane(event.address):
+                said = (await self._inbox.accept(event)).answer or texts.COMMAND_TAKEN
+        except (InboxUnavailable, TimeoutError) as error:
+            logger.warning("%s: a command was not accepted: %r", self._name, error)
+            said = texts.NOT_NOW
+        await self._answer(used, said)
+
+    async def _answer(self, interaction: Interaction, said: str | None) -> None:
+        body: dict[str, object] = (
+            {"type": _DEFER_UPDATE} if said is None else {"type": _SAY, "data": aside(said)}
+        )
+        await self._respond(interaction, body)
+
+    async def _respond(self, interaction: Interaction, body: dict[str, object]) -> None:
+        try:
+            await self._client.answer(interaction.id, interaction.token, body)
+        except ChannelError as error:  # too late, or answered before: what was decided stays decided
+            logger.info(
+                "%s: the answer to interaction %s was not shown: %s", self._name, interaction.id, error
+            )

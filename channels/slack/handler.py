@@ -1,0 +1,307 @@
+"""From payloads to the inbox: whichever way they came, with people's names, in order, one conversation at a
+time."""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from channels.keyed_lock import Gate, Held, Lane, Lanes
+from channels.slack.client import SlackClient
+from channels.slack.inbound import (
+    Account,
+    read_command,
+    read_event,
+    read_message,
+    read_press,
+    unread_envelope,
+)
+from channels.slack.places import address_of, place_of, ref_of
+from channels.slack.wire import MessageEvent, Submission
+from channels.text.blocks import showable
+from core import texts
+from core.clock import Clock
+from core.errors import ChannelError
+from core.messages import ChoiceAnswer, EditForm, FormField, InboundEvent, InboundMessage, Sender, as_taken
+from core.ports import Acceptance, Inbox
+
+# Changing a call's arguments in a modal (https://docs.slack.dev/surfaces/modals): what it shows, and what
+# is handed in. Pure.
+
+CALLBACK = "edit"
+MAX_INPUT_CHARS = 3_000
+"""Block Kit, plain-text input: initial_value and max_length."""
+MAX_INPUTS = 20
+"""More are one input of JSON; a view may have 100 blocks (Views, blocks)."""
+MAX_BLOCK_ID_CHARS = 255
+WHOLE = "(JSON)"
+"""The one input in place of too many."""
+TOO_LONG = "The arguments are too long for a form here. Change them in the console."
+
+
+def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
+    """The modal in which this is filled in; None where Slack cannot hold it."""
+    fields = _few(form.fields)
+    if any(len(field.value) > MAX_INPUT_CHARS or len(field.name) > MAX_BLOCK_ID_CHARS for field in fields):
+        return None
+    where = {
+        "prompt": answer.prompt_id,
+        "choice": form.choice,
+        "address": answer.address,
+        "ref": answer.ref,
+    }
+    return {
+        "type": "modal",
+        "callback_id": CALLBACK,
+        "private_metadata": json.dumps(where),
+        "title": _plain("Change the call"),
+        "submit": _plain("Approve so"),
+        "close": _plain("Cancel"),
+        "blocks": [_input(field) for field in fields],
+    }
+
+
+def read_submission(payload: object, account: Account, channel: str, now: int) -> ChoiceAnswer | None:
+    """What was handed in; None for other forms, and what cannot be read."""
+    try:
+        given = Submission.model_validate(payload)
+        where = json.loads(given.view.private_metadata or "{}")
+        prompt_id, choice = where["prompt"], int(where.get("choice", 0))
+        address, ref = where["address"], where["ref"]
+    except (ValidationError, ValueError, LookupError, TypeError):
+        return None
+    if given.view.callback_id != CALLBACK:
+        return None
+    values = {
+        block: next(iter(actions.values())).value or "" for block, actions in given.view.state.values.items()
+    }
+    form = values.get(WHOLE) or json.dumps(values, ensure_ascii=False, sort_keys=True)
+    said = hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    place, _, thread_ts = str(address).partition(":")
+    user = given.user
+    return ChoiceAnswer(
+        key=f"sl:{account.team_id}:v:{given.view.id}:{said}",
+        channel=channel,
+        address=address_of(place, thread_ts or None),
+        sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
+        prompt_id=str(prompt_id),
+        choice=choice,
+        sent_at=now,
+        direct=place.startswith("D"),
+        ref=ref_of(*str(ref).split(":", 1)) if isinstance(ref, str) and ":" in ref else None,
+        form=form,
+    )
+
+
+def errors_of(payload: Mapping[str, object], refusal: str) -> dict[str, object]:
+    """The answer to a submission that is refused: said below the input it is about, else below the first."""
+    view = cast("Mapping[str, Any]", payload.get("view") or {})
+    blocks = [str(block.get("block_id")) for block in view.get("blocks") or ()]
+    named = refusal.partition(":")[0]
+    block = named if named in blocks else (blocks or [WHOLE])[0]
+    return {"response_action": "errors", "errors": {block: refusal}}
+
+
+def _few(fields: Sequence[FormField]) -> Sequence[FormField]:
+    if len(fields) <= MAX_INPUTS:
+        return fields
+    whole = {field.name: field.value for field in fields}
+    return [FormField(WHOLE, json.dumps(whole, ensure_ascii=False, indent=1))]
+
+
+def _input(field: FormField) -> dict[str, object]:
+    element: dict[str, object] = {
+        "type": "plain_text_input",
+        "action_id": "value",
+        "multiline": True,
+        "max_length": MAX_INPUT_CHARS,
+    }
+    if field.value:
+        element["initial_value"] = field.value
+    return {
+        "type": "input",
+        "block_id": field.name,
+        "optional": True,
+        "label": _plain(field.name),
+        "element": element,
+    }
+
+
+def _plain(text: str) -> dict[str, object]:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+logger = logging.getLogger(__name__)
+
+NAMES_KEPT = 2_000
+NAME_TIMEOUT_S = 1.0
+"""A name is a courtesy: an event must be acknowledged within 3 s."""
+WHISPER_TIMEOUT_S = 10.0
+PATIENCE_S = 1.5
+"""So long a command waits for what was missed before it: Slack shows a failure after 3 s."""
+
+
+class People:
+    """Names by user id, asked for once."""
+
+    def __init__(self, client: SlackClient) -> None:
+        self._client = client
+        self._names: OrderedDict[str, str] = OrderedDict()
+
+    async def name(self, user_id: str) -> str:
+        """The person's name; the id where Slack does not tell it soon."""
+        if (known := self._names.get(user_id)) is not None:
+            self._names.move_to_end(user_id)
+            return known
+        try:
+            async with asyncio.timeout(NAME_TIMEOUT_S):
+                name = await self._client.person(user_id)
+        except (ChannelError, TimeoutError) as error:
+            logger.info("the name of %s stays unknown: %s", user_id, error)
+            return user_id
+        self._names[user_id] = name
+        if len(self._names) > NAMES_KEPT:
+            self._names.popitem(last=False)
+        return name
+
+
+class Reader:
+    """Hands events to the inbox. Each method returns once what it was given is durable, or nothing to us;
+    it raises InboxUnavailable where it must be given again. `heard`: told of each message."""
+
+    def __init__(
+        self,
+        client: SlackClient,
+        name: str,
+        account: Account,
+        inbox: Inbox,
+        clock: Clock,
+        heard: Callable[[InboundMessage], None],
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._account = account
+        self._inbox = inbox
+        self._clock = clock
+        self._heard = heard
+        self._people = People(client)
+        self._lanes = Lanes()
+        self._whispers: set[asyncio.Task[None]] = set()
+        self._gate = Gate()
+
+    def hold(self) -> Held:
+        """Let live events of every conversation wait until it is released: what was missed comes first."""
+        return self._gate.hold()
+
+    def lane(self, channel_id: str) -> Lane:
+        """Keeps everybody else out of a conversation while it is held."""
+        return self._lanes.lane(channel_id)
+
+    async def event(self, payload: Mapping[str, object]) -> None:
+        """What the Events API brought."""
+        await self._accept(read_event(payload, self._account, self._name, self._clock.now()))
+
+    async def unread(self, envelope_id: str, why: str) -> None:
+        """An envelope that was too large to be read."""
+        await self._accept(unread_envelope(envelope_id, why, self._account, self._name, self._clock.now()))
+
+    async def command(self, form: Mapping[str, str]) -> Acceptance | None:
+        """A slash command. One that would have to wait for what was missed before it is not taken."""
+        event = read_command(form, self._account, self._name, self._clock.now())
+        if isinstance(event, InboundMessage):
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    await self._gate.passed(place_of(event.address).channel)
+            except TimeoutError:
+                logger.warning("%s: a command was not taken: what was missed is still being read", self._name)
+                return Acceptance("not now", texts.NOT_NOW)
+        return await self._accept(event)
+
+    async def press(self, payload: Mapping[str, object]) -> dict[str, object] | None:
+        """A pressed button or a form handed in; whoever did is told what became of it where that is not plain
+        to see. Returns what the request is to be answered with, if anything."""
+        if payload.get("type") == "view_submission":
+            return await self._submission(payload)
+        event = read_press(payload, self._account, self._name, self._clock.now())
+        acceptance = await self._accept(event)
+        if acceptance is None or not isinstance(event, ChoiceAnswer):
+            return None
+        if acceptance.form is not None:
+            self._aside(self._show_form(event, acceptance.form, str(payload.get("trigger_id", ""))), event)
+        elif acceptance.answer and not acceptance.plain:
+            self._aside(self._say_aside(event, acceptance.answer), event)
+        return None
+
+    async def _submission(self, payload: Mapping[str, object]) -> dict[str, object] | None:
+        event = read_submission(payload, self._account, self._name, self._clock.now())
+        acceptance = await self._accept(event)
+        if acceptance is None or acceptance.answers:
+            return None
+        return errors_of(payload, acceptance.answer or acceptance.outcome)
+
+    async def missed(self, channel_id: str, message: Mapping[str, object]) -> None:
+        """A message of the history; the caller holds the conversation's lane."""
+        try:
+            event = MessageEvent.model_validate({"channel": channel_id, "type": "message", **message})
+        except ValueError as error:
+            logger.warning("a missed message of %s cannot be read: %s", channel_id, error)
+            return
+        if (read := read_message(event, self._account, self._name)) is not None:
+            await self._inbox.accept(await self._named(read))
+
+    async def close(self) -> None:
+        """Let go of what is still being whispered."""
+        for task in list(self._whispers):
+            task.cancel()
+        await asyncio.gather(*self._whispers, return_exceptions=True)
+
+    async def _accept(self, event: InboundEvent | None) -> Acceptance | None:
+        if event is None:
+            return None
+        if not isinstance(event, InboundMessage):
+            # A press waits for nothing that was missed: Slack wants it acknowledged within 3 s, and brings it
+            # no second time.
+            return await self._inbox.accept(event)
+        self._heard(event)
+        channel_id = place_of(event.address).channel
+        await self._gate.passed(channel_id)
+        async with self._lanes.lane(channel_id):
+            return await self._inbox.accept(await self._named(event))
+
+    async def _named(self, event: InboundEvent) -> InboundEvent:
+        if not isinstance(event, InboundMessage) or event.sender.name != event.sender.platform_user_id:
+            return event
+        name = await self._people.name(event.sender.platform_user_id)
+        return replace(event, sender=replace(event.sender, name=name))
+
+    def _aside(self, saying: Coroutine[Any, Any, None], event: ChoiceAnswer) -> None:
+        task = asyncio.create_task(saying, name=f"answer to {event.key}")
+        self._whispers.add(task)
+        task.add_done_callback(self._whispers.discard)
+
+    async def _show_form(self, event: ChoiceAnswer, form: EditForm, trigger_id: str) -> None:
+        view = view_of(event, form)
+        if view is None:
+            await self._say_aside(event, TOO_LONG)
+            return
+        try:
+            async with asyncio.timeout(WHISPER_TIMEOUT_S):
+                await self._client.open_view(trigger_id, view)
+        except (ChannelError, TimeoutError) as error:  # pressed once more, it is asked for once more
+            logger.info("the form for %s was not shown: %s", event.key, error)
+
+    async def _say_aside(self, event: ChoiceAnswer, text: str) -> None:
+        place = place_of(event.address)
+        try:
+            async with asyncio.timeout(WHISPER_TIMEOUT_S):
+                await self._client.whisper(
+                    place.channel, place.thread_ts, event.sender.platform_user_id, text
+                )
+        except (ChannelError, TimeoutError) as error:
+            logger.info("the answer to %s was not shown: %s", event.key, error)

@@ -1,0 +1,355 @@
+"""Finding a message whose sending was never answered, without changing any other.
+
+Only a message of ours can be edited. An edit of its buttons to what they are is refused as "not modified",
+which makes an id a candidate; it is the message if it then says exactly this, or takes an edit to it. Where
+one other message could be met, the edits are to what that other one says: then only ours can change. Where
+several could be, nothing is tried.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from channels.channel import Look, Payload
+from channels.telegram.client import (
+    EDIT_MESSAGE_CAPTION,
+    EDIT_MESSAGE_REPLY_MARKUP,
+    EDIT_MESSAGE_TEXT,
+    BotClient,
+    EditRefusal,
+)
+from channels.telegram.outbound import FILE, REPLY
+from channels.telegram.places import Timeouts, order_key_of, place_of, ref_of, spot_of
+from channels.text.blocks import weight
+from core.clock import SECOND_US, Clock
+from core.errors import RateLimited, Unanswered, Unavailable
+from core.messages import Address, Message
+from core.off_loop import off_loop
+from core.ports import KnownMessage, OutboxRow, Posted, SendState, Surroundings, Uncertain
+
+# Where a message can be whose sending was never answered, and whose else what is there can be. Pure.
+
+MAX_GROUP_DIGITS = 12
+"""Ids of supergroups and channels are -100 followed by at least ten digits, those of other groups shorter."""
+
+CLOCK_SKEW_US = 60 * SECOND_US
+"""Telegram's clock and ours agree within this."""
+
+LATE = 2
+"""What was not taken in so many times the time it should have taken never will be."""
+
+MARKUP = "reply_markup"
+Render = Callable[[Message], Sequence[Payload]]
+"""How messages are shown."""
+
+_PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message, as far as it can be told from another."""
+
+    content: Payload
+
+    @classmethod
+    def of(cls, payload: Payload) -> "Part":
+        """Return a part without what it replies to, which an edit leaves as it is."""
+        return cls({name: value for name, value in payload.items() if name != REPLY})
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it has no text of its own."""
+        return FILE in self.content
+
+    @property
+    def markup(self) -> object:
+        """Its buttons, if it has any."""
+        return self.content.get(MARKUP)
+
+
+UNREADABLE = None
+"""In place of a part: a message of which nobody knows what it says."""
+
+
+# --- where it can be ------------------------------------------------------------------------------------
+
+
+def candidates(chat_id: int, around: Surroundings, taken_within_us: int, after: int) -> Iterator[int]:
+    """Return the ids to try beyond `after`, in order: those that nothing known has, from the newest id from
+    before the request to the first one from after it could be taken. None where no earlier message is known.
+
+    Ids are given in order within a supergroup, and else within all of the bot's private chats and groups
+    together.
+    """
+    newest = _newest(chat_id, around)
+    if newest is None:
+        return
+    known = {number for _, number in _numbered((*around.earlier, *around.later), chat_id)}
+    spots = (spot_of(ref) for ref in around.shown)
+    known |= {spot.message_id for spot in spots if _series(spot.chat_id) == _series(chat_id)}
+    taken_by = around.asked_by + taken_within_us + CLOCK_SKEW_US
+    later = [message for message in around.later if message.taken_at > taken_by]
+    end = min((number for message, number in _numbered(later, chat_id) if not _edited(message)), default=None)
+    for number in count(max(newest[0], after) + 1):
+        if end is not None and number >= end:
+            return
+        if number not in known:
+            yield number
+
+
+def _newest(chat_id: int, around: Surroundings) -> tuple[int, int] | None:
+    """The newest id from before the request, and when it was given at the earliest."""
+    numbered = ((number, known.taken_at) for known, number in _numbered(around.earlier, chat_id))
+    return max(numbered, default=None)
+
+
+def _numbered(messages: Sequence[KnownMessage], chat_id: int) -> Iterator[tuple[KnownMessage, int]]:
+    """Those in the chat's series, with their ids."""
+    for message in messages:
+        digits = re.match("[0-9]{1,20}", message.order_key)
+        if digits is not None and _series(place_of(message.address).chat_id) == _series(chat_id):
+            yield message, int(digits.group())
+
+
+def _edited(message: KnownMessage) -> bool:
+    """An edited message's key goes on after its id; its time is the edit's."""
+    return not message.order_key.isdecimal()
+
+
+def _series(chat_id: int) -> int | None:
+    """Whose ids are in one order: a supergroup's own, or (None) all other chats together."""
+    return chat_id if chat_id < 0 and len(str(-chat_id)) > MAX_GROUP_DIGITS else None
+
+
+# --- whose else it can be -------------------------------------------------------------------------------
+
+
+def comes_first(to: Address, around: Surroundings) -> bool:
+    """Return whether another conversation of the chat has an open row that is to be found out before."""
+    return any(
+        other.open
+        and _elsewhere_in_chat(other, to)
+        and (_is_preview(other.row), -other.row.id) > (_is_preview(around.row), -around.row.id)
+        for other in around.uncertain
+    )
+
+
+def rivals(
+    to: Address, own: Part, around: Surroundings, taken_within_us: int, render: Render
+) -> list[Part | None]:
+    """Return what an unknown message of ours in the chat may say if it is not `own`; UNREADABLE for what
+    cannot be told from it."""
+    found: list[Part | None] = []
+    newest = _newest(place_of(to).chat_id, around)
+    arrived_by = 0 if newest is None else newest[1] - LATE * taken_within_us
+    for other in around.uncertain:
+        if not _may_be_met(other, to, around, arrived_by):
+            continue
+        if _is_preview(other.row):
+            found += [] if own.is_file else [UNREADABLE if own.markup is None else Part({})]
+            continue
+        rendered = render(other.row.message)
+        parts = [Part.of(rendered[index]) for index in other.parts if index < len(rendered)]
+        here = other.row.address == to
+        found += [_told_apart(part, own, here=here) for part in parts if not _harmless(part, own, here=here)]
+    return list({repr(part): part for part in found}.values())
+
+
+def _may_be_met(other: Uncertain, to: Address, around: Surroundings, arrived_by: int) -> bool:
+    """Whether a message of this row can be among those that are tried. Requests made by `arrived_by` had
+    arrived, if at all, before the newest message from before ours.
+
+    Requests to one address are made one after the other, so what was asked there later has a later id than
+    this one, which then was answered.
+    """
+    if place_of(other.row.address).chat_id != place_of(to).chat_id:
+        return False
+    over = not other.open and other.row.state is not SendState.SENDING
+    if over and other.asked_by < arrived_by:
+        return False
+    if other.row.address != to:
+        return True
+    return not _is_preview(other.row) and (_is_preview(around.row) or other.row.id < around.row.id)
+
+
+def _harmless(part: Part, own: Part, *, here: bool) -> bool:
+    """Whether trying a message that says this changes nothing: it is told from ours before anything is
+    changed, or it says the same in the same place."""
+    if part.is_file != own.is_file:
+        return part.markup == own.markup
+    return here and not own.is_file and part == own
+
+
+def _told_apart(part: Part, own: Part, *, here: bool) -> Part | None:
+    """Files cannot be compared; nor does what says the same tell its topic."""
+    if part.markup == own.markup and (own.is_file or (part == own and not here)):
+        return UNREADABLE
+    return part
+
+
+def _elsewhere_in_chat(other: Uncertain, to: Address) -> bool:
+    return other.row.address != to and place_of(other.row.address).chat_id == place_of(to).chat_id
+
+
+def _is_preview(row: OutboxRow) -> bool:
+    return row.state in _PREVIEWS
+
+
+def buttons_of(to: Address, text: object, around: Surroundings, render: Render) -> object:
+    """Return the buttons of the message in the chat that says this and may be shown without being known."""
+    here = place_of(to).chat_id
+    rows = (other.row for other in around.uncertain if place_of(other.row.address).chat_id == here)
+    parts = (payload for row in rows for payload in render(row.message))
+    return next((part[MARKUP] for part in parts if part.get("text") == text and MARKUP in part), None)
+
+
+logger = logging.getLogger(__name__)
+
+MAX_REQUESTS: Final = 12
+"""So many are spent on one message at most."""
+
+Params = Mapping[str, object]
+
+
+class _GivenUp(Exception):
+    """Nothing more is to be tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prober:
+    """Looks for messages. `render`: how messages are shown here."""
+
+    client: BotClient
+    clock: Clock
+    timeouts: Timeouts
+    render: Render
+
+    async def find(self, to: Address, payload: Payload, look: Look) -> Posted | None:
+        """Find the message that was to show this part, and make it say so. Raises ChannelError."""
+        around = await look()
+        while comes_first(to, around):
+            await self.clock.sleep(self.timeouts.probe_pace_s)
+            around = await look()
+        search = _Search(self, to, Part.of(payload), look)
+        try:
+            message_id = await search.run(around)
+        except _GivenUp as reason:
+            logger.info("what is lost at %s is not looked for any further: %s", to, reason)
+            message_id = None
+        finally:
+            logger.info("looking for a message at %s took %d requests", to, search.spent)
+        if message_id is None:
+            return None
+        return Posted(ref_of(place_of(to).chat_id, message_id), order_key_of(message_id))
+
+
+class _Search:
+    """One message that is looked for. `spent`: requests so far."""
+
+    def __init__(self, prober: Prober, to: Address, own: Part, look: Look) -> None:
+        self._prober = prober
+        self._to = to
+        self._place = place_of(to)
+        self._own = own
+        self._look = look
+        self.spent = 0
+
+    async def run(self, around: Surroundings) -> int | None:
+        """Return the id under which it is shown. Raises _GivenUp."""
+        within_us, tried = int(self._prober.timeouts.taken_within_s * SECOND_US), 0
+        while (tried := next(candidates(self._place.chat_id, around, within_us, tried), 0)) > 0:
+            match await self._rivals(around, within_us):
+                case []:
+                    found = await self._is_ours(tried, around)
+                case [Part() as rival]:
+                    found = await self._is_not_the_rivals(tried, rival, around)
+                case _:
+                    raise _GivenUp("it cannot be told from other messages")
+            if found:
+                return tried
+            around = await self._look()  # what others sent meanwhile is known, or may be met
+        return None
+
+    async def _rivals(self, around: Surroundings, within_us: int) -> list[Part | None]:
+        """What else could be met, drawn in a thread if there is much of it."""
+        chars = sum(weight(other.row.message.blocks) for other in around.uncertain)
+        return await off_loop(
+            chars, lambda: rivals(self._to, self._own, around, within_us, self._prober.render)
+        )
+
+    async def _is_ours(self, message_id: int, around: Surroundings) -> bool:
+        """Whether it is ours, there being no other that it could be."""
+        answer = await self._press(message_id, self._own.markup, around, left=1)
+        return answer is EditRefusal.NOT_MODIFIED and await self._becomes_ours(message_id)
+
+    async def _is_not_the_rivals(self, message_id: int, rival: Part, around: Surroundings) -> bool:
+        """Whether it is ours, there being one other that it could be."""
+        if rival.markup == self._own.markup:
+            answer = await self._press(message_id, rival.markup, around, left=2)
+            if answer is not EditRefusal.NOT_MODIFIED:
+                return False
+            answer = await self._try(*_saying(rival), message_id, left=1, again=False)
+        else:
+            answer = await self._try(
+                EDIT_MESSAGE_REPLY_MARKUP, _buttons(rival.markup), message_id, left=1, again=False
+            )
+        return not isinstance(answer, EditRefusal) and await self._becomes_ours(message_id)
+
+    async def _press(self, message_id: int, markup: object, around: Surroundings, left: int) -> EditRefusal:
+        """Learn whether a message of ours has these buttons. One that had others gets them back."""
+        answer = await self._try(EDIT_MESSAGE_REPLY_MARKUP, _buttons(markup), message_id, left=left)
+        if isinstance(answer, EditRefusal):
+            return answer
+        chars = sum(weight(other.row.message.blocks) for other in around.uncertain)
+        said = answer.get("text")
+        had = await off_loop(chars, lambda: buttons_of(self._to, said, around, self._prober.render))
+        if had is not None or markup is not None:
+            await self._request(EDIT_MESSAGE_REPLY_MARKUP, _buttons(had), message_id)
+        raise _GivenUp(f"message {message_id} is another one")
+
+    async def _becomes_ours(self, message_id: int) -> bool:
+        answer = await self._try(*_saying(self._own), message_id)
+        if isinstance(answer, EditRefusal):
+            return answer is EditRefusal.NOT_MODIFIED
+        return (answer.get("message_thread_id") if answer.get("is_topic_message") else None) == (
+            self._place.topic_id
+        )
+
+    async def _try(
+        self, method: str, content: Params, message_id: int, *, left: int = 0, again: bool = True
+    ) -> Params | EditRefusal:
+        """Make one edit, at the pace of messages; `left`: so many may follow from it. `again`: it can be made
+        twice, since the second answer tells as much. Raises _GivenUp where no request is left."""
+        while self.spent + left < MAX_REQUESTS:
+            pause_s = self._prober.timeouts.probe_pace_s
+            if self.spent:
+                await self._prober.clock.sleep(pause_s)
+            try:
+                return await self._request(method, content, message_id)
+            except RateLimited as error:
+                pause_s = error.retry_after_s
+            except Unavailable as error:
+                self.spent -= 1
+                logger.info("looking for a message at %s waits: %s", self._to, error)
+            except Unanswered as error:
+                if not again:
+                    raise _GivenUp(str(error)) from error
+            await self._prober.clock.sleep(pause_s)
+        raise _GivenUp(f"{self.spent} requests are spent")
+
+    async def _request(self, method: str, content: Params, message_id: int) -> Params | EditRefusal:
+        self.spent += 1
+        where = {"chat_id": self._place.chat_id, "message_id": message_id}
+        return await self._prober.client.try_edit(method, {**where, **content})
+
+
+def _buttons(markup: object) -> Params:
+    return {} if markup is None else {MARKUP: markup}
+
+
+def _saying(part: Part) -> tuple[str, Params]:
+    """The edit to what a part says: of a file that is its caption, and files are sent without."""
+    return (EDIT_MESSAGE_CAPTION, {}) if part.is_file else (EDIT_MESSAGE_TEXT, part.content)

@@ -1,0 +1,333 @@
+"""Markdown, read once into blocks that every platform draws in its own way.
+
+`parse` promises: every piece of text that a CommonMark reader (with tables and strikethrough) shows is in the
+blocks, in order, exactly once; raw HTML is text. It never raises, whatever the input, and takes time in
+proportion to its length.
+
+A link leads to an http, https or mailto address. Anything else that Markdown calls a link (relative paths,
+`javascript:`, `tg:`) leads nowhere from a chat, so only its text is kept.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.table import table
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from channels.text.blocks import (
+    Alignment,
+    Block,
+    CodeBlock,
+    Heading,
+    Link,
+    List,
+    Mark,
+    Paragraph,
+    Quote,
+    Rule,
+    Span,
+    Style,
+    Table,
+    Text,
+    mend_surrogates,
+    showable,
+)
+from core import messages
+
+# What stands within a paragraph of Markdown, as text with spans; see channels.text.markdown.
+
+_OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
+
+
+def inline_text(token: Token) -> Text:
+    """The content of the parser's token for all that stands in one paragraph, heading or cell."""
+    reader = _InlineReader()
+    reader.read(token.children or [])
+    return reader.text()
+
+
+class _InlineReader:
+    """Collects text and spans of one leaf block; a span takes its place in the order when it opens."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._spans: list[Span | None] = []
+        self._open: list[tuple[int, int, Style | None]] = []
+
+    def text(self) -> Text:
+        return Text("".join(self._parts), tuple(span for span in self._spans if span is not None))
+
+    def read(self, tokens: Sequence[Token]) -> None:
+        for token in tokens:
+            match token.type:
+                case "strong_open":
+                    self._enter(Mark.BOLD)
+                case "em_open":
+                    self._enter(Mark.ITALIC)
+                case "s_open":
+                    self._enter(Mark.STRIKE)
+                case "link_open":
+                    self._enter_link(_link(token.attrs.get("href")))
+                case "strong_close" | "em_close" | "s_close" | "link_close":
+                    self._leave()
+                case "softbreak" | "hardbreak":
+                    self._write("\n")
+                case "code_inline":
+                    self._enter(Mark.CODE)
+                    self._write(token.content)
+                    self._leave()
+                case "image":
+                    self._image(token)
+                case _:
+                    self._write(token.content)
+
+    def _image(self, token: Token) -> None:
+        """A picture is a link to it under its description, or under its address if it has none."""
+        link = _link(token.attrs.get("src"))
+        self._enter_link(link)
+        if token.children:
+            self.read(token.children)
+        elif link is not None:
+            self._write(link.url)
+        self._leave()
+
+    def _enter_link(self, link: Link | None) -> None:
+        """Text is part of one link: the outermost (a picture's description may hold another)."""
+        inside_link = any(isinstance(style, Link) for _, _, style in self._open)
+        self._enter(None if inside_link else link)
+
+    def _enter(self, style: Style | None) -> None:
+        self._open.append((len(self._spans), self._length, style))
+        self._spans.append(None)
+
+    def _leave(self) -> None:
+        place, start, style = self._open.pop()
+        if style is not None and start < self._length:
+            self._spans[place] = Span(start, self._length, style)
+
+    def _write(self, text: str) -> None:
+        text = showable(text)
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def _link(url: object) -> Link | None:
+    return Link(url) if isinstance(url, str) and _OPENABLE.match(url) else None
+
+
+MAX_NESTING = 100
+"""Levels of nesting that are drawn; blocks nested deeper are shown as they were written.
+
+The parser takes about three frames of Python's stack (a thousand by default) for each level.
+"""
+
+MAX_CHARS = 100_000
+"""Of a document; a longer one is shown as it was written."""
+
+MAX_OPEN_BRACKETS = 32
+"""Of one paragraph, open at a time: for each one more the parser looks through the paragraph once more. Where
+there are more, the paragraph is shown as it was written."""
+
+MAX_CELLS_PER_CHAR = 1
+"""Of a table, for each of its characters: rows are filled up to the columns of the first. Where there would
+be more, the table is shown as it was written."""
+
+_INLINE = re.compile(r"[\\`*_~\[\]!<&\n]")
+"""Without any of these a line is just its text."""
+
+
+def _read_inline(state: StateCore) -> None:
+    """The parser's own rule of this name, but for lines that need no parser, or would take it too long."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if _INLINE.search(token.content) and not _is_too_open(token.content):
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        else:
+            token.children = [Token("text", "", 0, content=token.content)]
+
+
+def _is_too_open(text: str) -> bool:
+    if text.count("[") <= MAX_OPEN_BRACKETS:
+        return False
+    opened = 0
+    for bracket in filter("[]".__contains__, text):
+        opened = opened + 1 if bracket == "[" else max(opened - 1, 0)
+        if opened > MAX_OPEN_BRACKETS:
+            return True
+    return False
+
+
+def _read_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """The parser's own rule of this name, but for tables of many more cells than characters."""
+    columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) + 1
+    if columns > _FEW_COLUMNS and table(state, first, end, True):
+        last = min(_end_of_rows(state, first, end), end)
+        chars = state.eMarks[last - 1] - state.bMarks[first]
+        if columns * (last - first) > MAX_CELLS_PER_CHAR * chars + _FEW_CELLS:
+            return False
+    return table(state, first, end, silent)
+
+
+def _end_of_rows(state: StateBlock, first: int, end: int) -> int:
+    """Return the first empty line from `first` on; it is looked for once for all lines before it."""
+    last = state.env.get(_ROWS_END, 0)
+    if last <= first:
+        last = first
+        while last < end and not state.isEmpty(last):
+            last += 1
+        state.env[_ROWS_END] = last
+    return last
+
+
+_ROWS_END = "end of rows"
+_FEW_COLUMNS = 8
+_FEW_CELLS = 500
+
+
+class _Parser(MarkdownIt):
+    """Leaves addresses as they are that have nothing in them to be encoded: nearly all."""
+
+    def normalizeLink(self, url: str) -> str:
+        """See MarkdownIt."""
+        return url if _PLAIN_ADDRESS.fullmatch(url) else super().normalizeLink(url)
+
+
+_PARSER = _Parser("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+_PARSER.enable(["table", "strikethrough"]).disable(["html_block", "html_inline"])
+_PARSER.core.ruler.at("inline", _read_inline)
+_PARSER.block.ruler.at("table", _read_table, {"alt": ["paragraph", "reference"]})
+
+_PLAIN_ADDRESS = re.compile(r"https?://[a-z0-9.-]+(?:[/?#][A-Za-z0-9/?#:@!$&'()*+,;=._~-]*)?")
+_LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
+
+
+def read(said: Iterable[messages.Block]) -> tuple[Block, ...]:
+    """What the hub says, as blocks to draw: Markdown is parsed, plain text and code are taken as they are."""
+    blocks: list[Block] = []
+    for part in said:
+        match part:
+            case messages.Markdown(text):
+                blocks.extend(parse(text))
+            case messages.Plain(text):
+                blocks.append(Paragraph(Text(showable(text))))
+            case messages.Code(text, language):
+                blocks.append(CodeBlock(showable(text), _language(language)))
+            case _:
+                assert_never(part)
+    return tuple(blocks)
+
+
+def parse(source: str) -> tuple[Block, ...]:
+    """The blocks of a Markdown document. Never raises."""
+    if len(source) > MAX_CHARS:
+        return (Paragraph(Text(showable(source))),)
+    tokens = _PARSER.parse(mend_surrogates(source))
+    if any(token.nesting == 1 and token.level >= MAX_NESTING - 1 for token in tokens):
+        return (Paragraph(Text(showable(source))),)  # the parser leaves out what lies deeper
+    return _BlockReader(tokens).read()
+
+
+class _BlockReader:
+    """Walks the parser's tokens once, front to back."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+        self._position = 0
+
+    def read(self, closing: str = "") -> tuple[Block, ...]:
+        """The blocks up to the token `closing`, which is passed over, or up to the end."""
+        blocks: list[Block] = []
+        while self._position < len(self._tokens):
+            token = self._next()
+            if token.type == closing:
+                break
+            blocks.append(self._block(token))
+        return tuple(blocks)
+
+    def _next(self) -> Token:
+        token = self._tokens[self._position]
+        self._position += 1
+        return token
+
+    def _block(self, token: Token) -> Block:
+        match token.type:
+            case "heading_open":
+                return Heading(int(token.tag[1:]), self._inline())
+            case "fence" | "code_block":
+                code = token.content.removesuffix("\n")
+                return CodeBlock(showable(code), _language(token.info))
+            case "blockquote_open":
+                return Quote(self.read("blockquote_close"))
+            case "bullet_list_open":
+                return self._list("bullet_list_close", None)
+            case "ordered_list_open":
+                return self._list("ordered_list_close", int(token.attrs.get("start", 1)))
+            case "table_open":
+                return self._table()
+            case "hr":
+                return Rule()
+            case "paragraph_open":
+                return Paragraph(self._inline())
+            case _:
+                return Paragraph(Text(showable(token.content)))
+
+    def _inline(self) -> Text:
+        """The content of a leaf block whose opening token was just read; its closing token is passed over."""
+        content = inline_text(self._next())
+        self._position += 1
+        return content
+
+    def _list(self, closing: str, start: int | None) -> List:
+        items: list[tuple[Block, ...]] = []
+        tight = True
+        while self._next().type != closing:
+            first = self._position
+            items.append(self.read("list_item_close"))
+            tight = tight and not self._has_open_paragraph(first)
+        return List(tuple(items), start, tight)
+
+    def _has_open_paragraph(self, first: int) -> bool:
+        """Whether the item from token `first` up to here has a paragraph set off by empty lines."""
+        level = self._tokens[first].level
+        return any(
+            token.type == "paragraph_open" and token.level == level and not token.hidden
+            for token in self._tokens[first : self._position]
+        )
+
+    def _table(self) -> Table:
+        alignments: list[Alignment] = []
+        rows: list[list[Text]] = []
+        while (token := self._next()).type != "table_close":
+            match token.type:
+                case "tr_open":
+                    rows.append([])
+                case "th_open":
+                    alignments.append(_alignment(token))
+                    rows[-1].append(self._inline())
+                case "td_open":
+                    rows[-1].append(self._inline())
+                case _:
+                    pass
+        return Table(tuple(alignments), tuple(rows[0]), tuple(tuple(row) for row in rows[1:]))
+
+
+def _alignment(token: Token) -> Alignment:
+    match token.attrs.get("style"):
+        case "text-align:right":
+            return "right"
+        case "text-align:center":
+            return "center"
+        case _:
+            return "left"
+
+
+def _language(info: str) -> str:
+    match = _LANGUAGE.match(showable(info).strip())
+    return match.group() if match else ""

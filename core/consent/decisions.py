@@ -1,0 +1,246 @@
+"""What a person's answer to a prompt does, inside the transaction that accepts it: it counts, settles the
+prompt, changes the call it is about, or is refused with a word to the person.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from core.consent import card_texts
+from core.consent.cards import form_message, open_card, settled_card
+from core.consent.decide import Wanted, granted
+from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, expired, judge_vote, may_decide
+from core.ids import Ids
+from core.inbound.judge import outcome_line
+from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
+from core.prompts import (
+    Answer,
+    Grant,
+    GrantScope,
+    Option,
+    Options,
+    Prompt,
+    PromptKind,
+    PromptState,
+    Replies,
+    Wrote,
+)
+from core.store.accept import AcceptView, Verdict, refused
+from core.store.effects import (
+    CastVote,
+    ClosePrompt,
+    EditCall,
+    EditedCall,
+    EditRefused,
+    Effect,
+    RecordGrant,
+    Say,
+)
+from core.store.rows import PromptView
+from core.tool import Need
+
+_NOT_ENTITLED = frozenset({card_texts.NOT_ALLOWED_HERE, card_texts.NOT_YOUR_QUESTION})
+
+
+_GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
+
+
+class Decisions:
+    """Judges answers to prompts. `now`: microseconds UTC; `edit`: what the event makes of the call, if it
+    changes its arguments. Pure but for the ids."""
+
+    def __init__(self, ids: Ids, now: int, edit: EditedCall | EditRefused | EditForm | None) -> None:
+        self._ids = ids
+        self._now = now
+        self._edit = edit
+
+    def press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
+        """A choice was pressed, or a form handed in."""
+        if view.prompt is not None and event.choice == EDIT and event.form is None:
+            return self._form(event, view.prompt, view)
+        if view.prompt is not None and _outdated(event, view.prompt.prompt):
+            return _stale(view.prompt.prompt, by_form=event.form is not None)
+        answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
+        if view.prompt is None or answer is None:
+            return Verdict("refused: unknown prompt", answer=card_texts.NO_SUCH_PROMPT)
+        if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
+            return self._edited(view.prompt, view, answer, by_text=False)
+        return self.vote(view.prompt, view, answer, by_text=False)
+
+    def replied(self, on: PromptView, view: AcceptView) -> Verdict | None:
+        """A text replies to a card; None if it is not about the call's arguments."""
+        edit = self._edit
+        if edit is None or isinstance(edit, EditForm):
+            return None
+        may = may_decide(on, view.principal) is None and not expired(on.prompt, view.now)
+        if isinstance(edit, EditRefused) and edit.outdated and may:
+            return Verdict(f"refused: answer to {on.prompt.id}", (Say(_anew(on.prompt, edit.reason)),))
+        return self._edited(on, view, Option.APPROVE, by_text=True)
+
+    def _form(self, event: ChoiceAnswer, on: PromptView, view: AcceptView) -> Verdict:
+        """Somebody wants to change the call: they are given what to fill in."""
+        refusal = _edit_refusal(on, view, Option.APPROVE, self._edit)
+        if refusal is not None or not isinstance(self._edit, EditForm):
+            return Verdict(f"refused: change of {on.prompt.id}", answer=refusal)
+        outcome, form = f"form: {on.prompt.id}", self._edit
+        if event.opens_form:
+            return Verdict(outcome, form=form)
+        return Verdict(outcome, (Say(form_message(on.prompt, form)),), answer=card_texts.REPLY_TO_CHANGE)
+
+    def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
+        """The call is changed, and agreed to as it is then: answers so far were to something else. Where
+        it stays the same call, it is agreed to like by its button."""
+        edit = self._edit
+        refusal = _edit_refusal(on, view, answer, edit)
+        if refusal is not None or not isinstance(edit, EditedCall):
+            said = (Say(plain(refusal)),) if by_text and refusal is not None else ()
+            return Verdict(f"refused: answer to {on.prompt.id}", said, answer=refusal)
+        if edit.prompt.binding == on.prompt.binding:
+            return self.vote(on, view, answer, by_text=by_text)
+        changed = PromptView(edit.prompt, (), on.thread)
+        verdict = self.vote(changed, view, answer, by_text=by_text, asked=on.prompt.detail)
+        closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
+        if verdict.outcome.startswith("refused"):
+            return verdict
+        change = EditCall(edit, None if closes else open_card(edit.prompt, editable=True))
+        return replace(verdict, effects=(change, *verdict.effects))
+
+    def named(self, view: AcceptView, option: Option, sent_at: int) -> Verdict:
+        """A prompt was answered by its id. `sent_at`: see InboundMessage."""
+        # An id of somebody else's prompt must not tell that the prompt exists.
+        if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
+            return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
+        prompt = view.prompt.prompt
+        if option is not Option.DENY and _changed_after(prompt, sent_at):
+            return refused(f"answer to {prompt.id}", card_texts.CHANGED_MEANWHILE)
+        return self.vote(view.prompt, view, option, by_text=True)
+
+    def vote(
+        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, asked: str | None = None
+    ) -> Verdict:
+        """An answer to a prompt. `by_text`: what comes of it is said, not shown beside a press; `asked`: the
+        call's detail before the answer changed it."""
+        result = judge_vote(on, view.principal, answer, view.now)
+        prompt = on.prompt
+        match result:
+            case VoteRefused(reason):
+                said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
+                return Verdict(f"refused: answer to {prompt.id}", said, answer=reason)
+            case VoteCounts(missing):
+                word = card_texts.vote_counted(missing)
+                said = (Say(plain(word)),) if by_text else ()
+                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
+            case VoteCloses(outcome):
+                return self._close(on, view, outcome, by_text=by_text, asked=asked)
+            case _:
+                assert_never(result)
+
+    def _close(
+        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, asked: str | None = None
+    ) -> Verdict:
+        prompt = on.prompt
+        text = outcome_line(outcome, view.principal.name)
+        text = card_texts.edited_line(text) if asked is not None else text
+        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text, asked))
+        effects: tuple[Effect, ...] = (close,)
+        # A card in another conversation changes where the typing person may not see it.
+        if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
+            effects = (close, Say(plain(text)))
+        if outcome in _GRANTING and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
+            here = outcome is Option.SESSION
+            grants = [
+                Grant(
+                    id=self._ids.row_id(),
+                    user_id=prompt.requester_id,
+                    tool=prompt.tool,
+                    pattern=pattern,
+                    scope=GrantScope.THREAD if here else GrantScope.USER,
+                    thread_id=prompt.thread_id if here else None,
+                    granted_by=view.principal.user_id,
+                    created_at=self._now,
+                )
+                for pattern in _patterns(prompt)
+            ]
+            effects = (*map(RecordGrant, grants), *effects, *self._covered(grants, prompt, view, outcome))
+        return Verdict(f"answer: {prompt.id}", effects, answer=text, plain=True)
+
+    def _covered(
+        self, grants: Sequence[Grant], settled: Prompt, view: AcceptView, outcome: Answer
+    ) -> Iterator[ClosePrompt]:
+        """The other open cards of the conversation that nobody would have been asked with, had the grants
+        been there."""
+        text = outcome_line(outcome, view.principal.name)
+        for other in view.open_prompts:
+            prompt = other.prompt
+            if prompt.id == settled.id or not _always_offered(prompt) or prompt.tool is None:
+                continue
+            needs = tuple(Need(pattern) for pattern in _patterns(prompt) if pattern is not None)
+            wanted = Wanted(prompt.tool, bool(needs), needs, prompt.requester_id, prompt.thread_id)
+            if granted(grants, wanted, self._now) and may_decide(other, view.principal) is None:
+                yield ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+
+
+def _patterns(prompt: Prompt) -> Sequence[str | None]:
+    """What "always" on it would grant, each by itself; None: the whole tool."""
+    return prompt.pattern.split("\n") if prompt.pattern else [None]
+
+
+def _always_offered(prompt: Prompt) -> bool:
+    return prompt.kind is PromptKind.APPROVAL and prompt.takes(Option.ALWAYS)
+
+
+def _edit_refusal(
+    on: PromptView, view: AcceptView, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
+) -> str | None:
+    """Why the call is not changed; None if it is."""
+    prompt = on.prompt
+    if prompt.state is PromptState.CLOSED:
+        return card_texts.already_settled(prompt.outcome_text or "")
+    refusal = may_decide(on, view.principal)
+    if refusal is not None:
+        return refusal
+    if expired(prompt, view.now):
+        return card_texts.TOO_LATE
+    if answer not in {Option.APPROVE, *_GRANTING}:
+        return card_texts.EDIT_NEEDS_APPROVAL
+    match edit:
+        case None:
+            return card_texts.NOTHING_TO_EDIT
+        case EditRefused(reason):
+            return reason
+        case EditForm():
+            return None
+        case EditedCall():
+            return None if edit.based_on == prompt.binding else card_texts.CHANGED_MEANWHILE
+
+
+def _changed_after(prompt: Prompt, sent_at: int) -> bool:
+    """Whether what waits was changed after something was written about it."""
+    return prompt.state is PromptState.OPEN and not prompt.was_asked_at(sent_at)
+
+
+def _anew(prompt: Prompt, word: str) -> Message:
+    """What is asked now, as a card of its own: replies to it are about that."""
+    card = open_card(prompt, editable=True)
+    return replace(card, blocks=(Plain(word), *card.blocks))
+
+
+def _outdated(event: ChoiceAnswer, prompt: Prompt) -> bool:
+    """Whether it answers what was asked before. A form that chooses nothing shows nobody knows what."""
+    no_choice = event.form is not None and event.choice == EDIT
+    return no_choice or prompt.asked_something_else(event.choice)
+
+
+def _stale(prompt: Prompt, *, by_form: bool) -> Verdict:
+    """The button or the form was about a call that was changed since: whoever used it meant that one."""
+    is_open = prompt.state is PromptState.OPEN
+    changed = card_texts.FORM_OUTDATED if by_form else card_texts.CHANGED_MEANWHILE
+    word = changed if is_open else card_texts.already_settled(prompt.outcome_text or "")
+    return Verdict(f"refused: answer to {prompt.id}", answer=word)
+
+
+def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
+    """The choice, or the words that a question takes instead of one."""
+    if event.form is not None and isinstance(prompt.offer, Replies):
+        return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
+    return prompt.answer_at(event.choice)

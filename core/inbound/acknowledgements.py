@@ -1,0 +1,78 @@
+"""Messages that have to wait behind a turn for a while get a sign that they were seen.
+
+A courtesy: nothing depends on it, it delays nothing, and a hub that ends meanwhile forgets it.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+
+from core.clock import SECOND_US, Clock
+from core.errors import StoreError
+from core.messages import InboundMessage, MessageRef
+from core.ports import Acknowledger
+from core.store.accept import WAITING
+from core.store.port import Store
+
+logger = logging.getLogger(__name__)
+
+ACKNOWLEDGE_AFTER_S = 1.0
+"""What is taken up sooner needs no sign."""
+MOST_EXPECTED = 256
+"""Messages watched at a time; in a flood the others go without."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    key: str
+    channel: str
+    ref: MessageRef
+    album: str | None
+    due_us: int
+
+
+class Acknowledgements:
+    """Looks at queued messages a second later, and has those that still wait acknowledged."""
+
+    def __init__(self, store: Store, acknowledger: Acknowledger, clock: Clock) -> None:
+        self._store = store
+        self._acknowledger = acknowledger
+        self._clock = clock
+        self._queued: deque[_Queued] = deque()
+        self._some = asyncio.Event()
+
+    def expect(self, message: InboundMessage) -> None:
+        """A message was queued. Never blocks and never fails. Of an album the first part stands for all."""
+        if message.ref is None or len(self._queued) >= MOST_EXPECTED:
+            return
+        if message.album is not None and any(queued.album == message.album for queued in self._queued):
+            return
+        due_us = self._clock.now() + int(ACKNOWLEDGE_AFTER_S * SECOND_US)
+        self._queued.append(_Queued(message.key, message.channel, message.ref, message.album, due_us))
+        self._some.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._some.wait()
+            if not self._queued:
+                self._some.clear()
+                continue
+            wait_us = self._queued[0].due_us - self._clock.now()
+            if wait_us > 0:
+                await self._clock.sleep(wait_us / SECOND_US)
+            else:
+                await self._look(self._queued.popleft())
+
+    async def _look(self, queued: _Queued) -> None:
+        try:
+            found = await self._store.explain(queued.key)
+        except StoreError as error:
+            logger.info("%s is not acknowledged: %s", queued.key, error)
+            return
+        except Exception:  # a defect met by one message: the others go on
+            logger.exception("looking at %s broke", queued.key)
+            return
+        if found is not None and found.outcome == WAITING:
+            self._acknowledger.acknowledge(queued.channel, queued.ref)

@@ -1,0 +1,307 @@
+"""What commands mean: they take effect where the event is accepted, and never wait behind a turn."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from core import texts
+from core.approvals import (
+    MOST_LOOP_S,
+    MOST_ROUNDS,
+    MOST_TOOLS,
+    SETTINGS,
+    UNSAID,
+    ApprovalSettings,
+    Preset,
+    looser,
+)
+from core.clock import SECOND_US
+from core.consent import card_texts
+from core.consent.rules import ConsentLaws
+from core.ids import Ids, is_code, normalise_code
+from core.inbound.submission import (
+    Approvals,
+    Grants,
+    Help,
+    LetPersonIn,
+    Link,
+    NewThread,
+    Start,
+    Status,
+    Submission,
+    UnknownCommand,
+)
+from core.messages import ChoiceAnswer, InboundMessage, plain
+from core.people import pairing_texts
+from core.people.access import Access
+from core.people.pairing import Claim, ClaimRules
+from core.prompts import Grant
+from core.store.accept import AcceptView, Survey, Verdict, refused
+from core.store.effects import (
+    HaltTools,
+    NoteWrongCode,
+    OfferLink,
+    RebindThread,
+    RevokeGrant,
+    Say,
+    SetApprovals,
+    StopThread,
+)
+from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
+from core.store.rows import TurnState
+from core.users import Principal, Role
+
+# `/approvals` and `/grants`: what a person lays down in a chat about being asked.
+
+EVERYWHERE = "all"
+BACK = "default"
+_LIMITS = {
+    "rounds": ("max_rounds", MOST_ROUNDS),
+    "tools": ("max_tools", MOST_TOOLS),
+    "seconds": ("loop_timeout_s", MOST_LOOP_S),
+}
+SHORT_ID_CHARS = 8
+"""So much of a grant's id is shown, and enough to name it: its random end."""
+
+
+def approvals(words: tuple[str, ...], view: AcceptView, laws: ConsentLaws) -> Verdict:
+    """`/approvals`, alone or with what is to hold from now on."""
+    survey = view.survey or Survey()
+    everywhere = words[:1] == (EVERYWHERE,)
+    wish = words[1:] if everywhere else words
+    if not words:
+        return _said("command: /approvals", _told(view, survey, laws))
+    if not everywhere and view.thread is None:
+        return refused("no conversation yet", card_texts.APPROVALS_NO_THREAD)
+    was = survey.standing.person if everywhere else survey.standing.thread
+    now = _wished(wish, was)
+    if now is None:
+        return refused("no such setting", card_texts.approvals_usage(tuple(Preset)))
+    ceiling = laws.ceiling_of(view.principal)
+    for name in SETTINGS:
+        if getattr(now, name) != getattr(was, name) and looser(now, ceiling, name):
+            return refused("looser than the policy", card_texts.approvals_ceiling(getattr(ceiling, name)))
+    thread_id = None if everywhere or view.thread is None else view.thread.id
+    standing = replace(survey.standing, **{"person" if everywhere else "thread": now})
+    told = _told(view, replace(survey, standing=standing), laws)
+    return Verdict("command: /approvals", (SetApprovals(thread_id, now), Say(plain(told))))
+
+
+def _wished(words: tuple[str, ...], was: ApprovalSettings) -> ApprovalSettings | None:
+    match words:
+        case (word,) if word == BACK:
+            return UNSAID
+        case (word,) if word in set(Preset):
+            return replace(was, preset=Preset(word))
+        case (name, word) if name in _LIMITS:
+            field, most = _LIMITS[name]
+            if word == BACK:
+                return replace(was, **{field: None})
+            if word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= most:
+                return replace(was, **{field: int(word[:9])})
+            return None
+        case _:
+            return None
+
+
+def _told(view: AcceptView, survey: Survey, laws: ConsentLaws) -> str:
+    held = laws.in_force(view.principal, survey.standing)
+    return card_texts.approvals_told(
+        held.preset,
+        held.limits.max_rounds if held.preset is not Preset.AUTO else None,
+        held.limits.max_tools if held.preset is not Preset.AUTO else None,
+        held.limits.loop_timeout_s,
+    )
+
+
+def grants(words: tuple[str, ...], view: AcceptView) -> Verdict:
+    """`/grants`, `/grants revoke ID`, `/grants revoke all`: a person's own."""
+    own = (view.survey or Survey()).grants
+    match words:
+        case ():
+            return _said("command: /grants", _listed(own))
+        case ("revoke", word):
+            gone = [grant for grant in own if word == EVERYWHERE or _names(word, grant)]
+            if not gone or (word != EVERYWHERE and len(gone) > 1):
+                return refused("no such grant", card_texts.NO_SUCH_GRANT)
+            effects = tuple(RevokeGrant(grant.id) for grant in gone)
+            return Verdict("command: /grants", (*effects, Say(plain(card_texts.grants_revoked(len(gone))))))
+        case _:
+            return refused("no such command", card_texts.GRANTS_USAGE)
+
+
+def _names(word: str, grant: Grant) -> bool:
+    plain_id = grant.id.replace("-", "")
+    return len(word) >= SHORT_ID_CHARS and plain_id.endswith(word.replace("-", ""))
+
+
+def _listed(own: tuple[Grant, ...]) -> str:
+    if not own:
+        return card_texts.NO_GRANTS
+    lines = (
+        card_texts.grant_line(
+            grant.tool, grant.pattern, grant.id[-SHORT_ID_CHARS:], everywhere=grant.thread_id is None
+        )
+        for grant in own
+    )
+    return "\n".join([*lines, "", card_texts.GRANTS_USAGE])
+
+
+def progress(view: AcceptView, laws: ConsentLaws) -> str:
+    """How much the turn that runs has used, in words; empty before its first round of tools."""
+    survey = view.survey
+    if survey is None or survey.used is None or not survey.used.rounds:
+        return ""
+    held = laws.in_force(view.principal, survey.standing)
+    counted = held.preset is not Preset.AUTO
+    return card_texts.loop_progress(
+        survey.used.rounds,
+        held.limits.max_rounds if counted else None,
+        survey.used.tools_run,
+        held.limits.max_tools if counted else None,
+    )
+
+
+def _said(outcome: str, word: str) -> Verdict:
+    return Verdict(outcome, (Say(plain(word)),))
+
+
+Command = NewThread | Status | Approvals | Grants | Start | Help | UnknownCommand
+
+
+def command(submission: Command, view: AcceptView, laws: ConsentLaws, ids: Ids, now: int) -> Verdict:
+    """What follows from a command that concerns this conversation alone, or nobody."""
+    match submission:
+        case Approvals(words):
+            return approvals(words, view, laws)
+        case Grants(words):
+            return grants(words, view)
+        case NewThread():
+            effects = (RebindThread(ids.row_id()), Say(plain(texts.NEW_THREAD)))
+            return Verdict("command: /new", effects)
+        case Status():
+            paused = view.survey is not None and view.survey.paused
+            told = _status(view, laws, now)
+            told = f"{texts.TOOLS_HALTED}\n{told}" if paused else told
+            return Verdict("command: /status", (Say(plain(told)),))
+        case Start(code) if is_code(normalise_code(code)):
+            return refused("known already", pairing_texts.KNOWN_ALREADY)
+        case Start():
+            return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
+        case Help():
+            return Verdict("command: /help", (Say(plain(texts.help_text())),))
+        case UnknownCommand(name):
+            return _not_a_command(name)
+        case _:
+            assert_never(submission)
+
+
+def _status(view: AcceptView, laws: ConsentLaws, now: int) -> str:
+    titles = [open_prompt.prompt.title for open_prompt in view.open_prompts]
+    state = view.thread.active_turn_state if view.thread is not None else None
+    if state is TurnState.RUNNING and view.running_since is not None:
+        running_s = max(0, now - view.running_since) // SECOND_US
+        used = progress(view, laws)
+        return texts.status(texts.STATUS_RUNNING, running_s, view.waiting, titles, used)
+    word = texts.STATUS_WAITING if state is TurnState.WAITING else texts.STATUS_IDLE
+    return texts.status(word, None, view.waiting, titles)
+
+
+def _not_a_command(name: str) -> Verdict:
+
+    how = usage(name)
+    if how is None:
+        return refused("unknown command", texts.unknown_command(name))
+    return refused(f"/{name} is not written so", how)
+
+
+def halt(view: AcceptView, *, halted: bool) -> Verdict:
+    """All tools of everybody, at once."""
+    if view.principal.role is not Role.OWNER:
+        return refused("only the owner stops tools", texts.ONLY_OWNER_HALTS)
+    word = texts.TOOLS_HALTED if halted else texts.TOOLS_RESUMED
+    return Verdict(f"command: /{'pause' if halted else 'resume'}", (HaltTools(halted), Say(plain(word))))
+
+
+def stop(view: AcceptView) -> Verdict:
+    """What runs here ends, and what waits is dropped."""
+    if not runs(view):
+        return Verdict("command: /stop", (Say(plain(texts.NOTHING_TO_STOP)),))
+    said = Say(plain(texts.stopped(view.waiting)))
+    return Verdict("command: /stop", (StopThread(card_texts.STOPPED_CARD), said))
+
+
+def runs(view: AcceptView) -> bool:
+    """Whether there is anything to stop here."""
+    return view.waiting > 0 or (view.thread is not None and view.thread.active_turn_id is not None)
+
+
+# How the hub's commands are written, for who wrote one in a way that means nothing.
+
+_ANSWERS = "{0} with the ten characters below a card; {0} alone, if only one card waits here."
+_USAGES = {
+    "approve": f"Write {_ANSWERS.format('/approve')} The owner lets people in with /approve CHANNEL CODE.",
+    "yes": f"Write {_ANSWERS.format('/yes')}",
+    "always": f"Write {_ANSWERS.format('/always')}",
+    "deny": f"Write {_ANSWERS.format('/deny')}",
+    "no": f"Write {_ANSWERS.format('/no')}",
+}
+_ALONE = frozenset({"new", "status", "help", "pause", "resume"})
+
+
+def usage(name: str) -> str | None:
+    """An answer to a command written in a way that means nothing; None: there is no such command."""
+    return f"/{name} stands alone: write nothing behind it." if name in _ALONE else _USAGES.get(name)
+
+
+# Letting others in, and other accounts of one's own: what the codes and commands for that mean.
+
+
+def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str | None:
+    """The code that somebody brings, from another account of theirs. In a group it is for all to see."""
+    if not event.direct:
+        return None
+    match submission:
+        case Link(code) if code:
+            return code
+        case Start(code) if is_code(normalise_code(code)):
+            return normalise_code(code)
+        case _:
+            return None
+
+
+def claimed(submission: LetPersonIn, principal: Principal, access: Access) -> str | None:
+    """The channel whose requests an owner decides about."""
+    known = submission.channel in access.channels
+    return submission.channel if known and principal.role is Role.OWNER else None
+
+
+def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) -> Verdict:
+    """An owner decides about somebody who waits; others are refused."""
+    if view.claims is None:
+        if view.principal.role is not Role.OWNER:
+            return refused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
+        return refused("unknown channel", pairing_texts.unknown_channel(submission.channel))
+    claim = Claim(submission.code, view.principal)
+    decision = ClaimRules(access, ids).judge(claim, view.claims)
+    match decision:
+        case LetIn(request, principal):
+            word = pairing_texts.let_in(request.sender.name, principal.role)
+            return Verdict("command: /approve", (decision, Say(plain(word))))
+        case ClaimRefused(reason, word, wrong_code):
+            return refused(reason, word, *((NoteWrongCode(),) if wrong_code else ()))
+        case TurnDown():
+            raise TypeError("nobody is turned down by a message")
+        case _:
+            assert_never(decision)
+
+
+def link(event: InboundMessage, code: str, view: AcceptView, ids: Ids, now: int) -> Verdict:
+    """A code for another account of the same person."""
+    if not event.direct:
+        return refused("codes are for private conversations", pairing_texts.CODES_IN_PRIVATE)
+    if code:
+        return refused("known already", pairing_texts.KNOWN_ALREADY)
+    if view.principal.role is Role.GUEST:
+        return refused("guests cannot link", pairing_texts.GUESTS_CANNOT_LINK)
+    offer = OfferLink(ids.code(), now + CODE_LIFE_US)
+    return Verdict("command: /link", (offer, Say(plain(pairing_texts.link_code(offer.code)))))

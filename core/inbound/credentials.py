@@ -1,0 +1,358 @@
+"""Credentials that somebody wrote into a conversation: taken out before anything of the message is kept.
+
+What stood there is then nowhere but, if the owner wrote it, in the vault, sealed, in the transaction that
+takes the message. Others have no vault: of theirs nothing is kept at all.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from core import texts
+from core.clock import SECOND_US
+from core.consent import card_texts
+from core.consent.cards import settled_card
+from core.consent.votes import expired, may_decide
+from core.errors import HubError
+from core.ids import Ids
+from core.inbound.submission import (
+    BareAnswer,
+    LetPersonIn,
+    Stop,
+    Submission,
+    UnknownCommand,
+    UserInput,
+    command_name,
+)
+from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
+from core.off_loop import off_loop
+from core.prompts import Answer, Option, Prompt, PromptState, Replies, Wrote
+from core.safety.leaks import Leak, LeakDetector, replaced
+from core.store.accept import ASKED_FOR, AcceptView, Admission, AskedCredentials, Judge, Verdict
+from core.store.effects import ClosePrompt, Effect, ForgetCredentials, KeepSecrets, Say, TakeAwayMessage
+from core.store.facets import SealedSecret
+from core.store.rows import PromptView
+from core.users import Identity, Role
+
+# What the hub says about credentials that it asked for.
+
+IN_DOUBT = (
+    "I was about to ask you for a credential and cannot tell whether this was it, so I kept nothing of your "
+    "message. Please send it again."
+)
+ELSEWHERE = (
+    "I am waiting for a credential and cannot tell whether this was it: you replied to something else "
+    "or changed an earlier message. I kept nothing of it. Send the credential as a new message, or press "
+    "Cancel on the card that asks for it."
+)
+WHICH = (
+    "I am waiting for more than one credential and cannot tell which this was, so I kept nothing of your "
+    "message. Reply to the card that asks for it, or send it in that conversation."
+)
+IN_PRIVATE = (
+    "I am waiting for something that only you should send, in our private conversation. In case this was it, "
+    "I kept nothing of your message. Answer or cancel there, then send this again."
+)
+NO_LONGER_WAITED_FOR = (
+    "I had asked you for a credential and no longer wait for it. In case this was it, I kept nothing of your "
+    "message. Send it again if it was meant for me to read."
+)
+UNUSABLE = "That is nothing I can keep as a credential. Send it as text, at most 8 kB of it."
+TOO_LATE = (
+    "I had asked you for a credential, and this came too late. I kept nothing of your message; please send "
+    "it again if it was meant for something else."
+)
+NOT_KEPT = "The vault could not take it, and I kept nothing of it. My operator finds the reason in the log."
+DELETE_YOUR_MESSAGE = "I may not delete your message here. Please delete it."
+
+
+def still_waited_for(name: str) -> str:
+    """Return what is said after a command while a request is open."""
+    return (
+        f"I still wait for the credential “{name}”: what you write next goes into the vault. "
+        "To end that, press Cancel on its card."
+    )
+
+
+def ended(name: str) -> str:
+    """Return what is said when a person stopped the turn that asked."""
+    return f"I no longer wait for the credential “{name}”. Do not send it."
+
+
+def kept(name: str) -> str:
+    """Said to who sent it, and on the card."""
+    return f"It is in the vault now, as {name}."
+
+
+def in_its_place(name: str) -> str:
+    """What stands for it in the journal, and for the model."""
+    return f"[it is in the vault, under the name {name}]"
+
+
+# Credentials that a person was asked for: their next message goes into the vault, and nowhere else.
+#
+# Judged inside the transaction that accepts the message, on the message as it was written. The promise is
+# made to a person on a channel, so it holds in whichever conversation they write; it ends with the
+# credential, with Cancel on the card, or with a text of theirs that was withheld and answered by saying
+# that it is over. Commands stay commands, and of them only the command is kept. Any other text is taken to
+# be the credential, or is withheld where that is in doubt: better a message that has to be written again
+# than a password in the journal.
+
+WAITS_US = 300 * SECOND_US
+"""What is written later than this after the question is not taken for the credential."""
+VALUE_LIMIT_BYTES = 8 * 1024
+"""As much as the vault takes of one."""
+
+Seal = Callable[[str, str], SealedSecret]
+"""Seals a value under a name. May take as long as writing a file; raises HubError where it cannot."""
+
+logger = logging.getLogger(__name__)
+
+
+class Confiding:
+    """Judges what may be a credential that was asked for. `written`: the event as it came, where something
+    was taken out of it since."""
+
+    def __init__(self, seal: Seal | None, written: InboundMessage | ChoiceAnswer | None = None) -> None:
+        self._seal = seal
+        self._written = written
+
+    def message(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict | None:
+        """What follows from a message; None if it is none of ours."""
+        asked = view.asked
+        if asked is None or _is_command(submission):
+            return None
+        if asked.joins_withheld:
+            return _withheld("part of the same message", UNUSABLE)
+        requests = tuple(one for one in asked.requests if not _was_before(event, one, asked))
+        if not requests and asked.replied is None:
+            return None  # certainly written before the question was there
+        waiting = tuple(one for one in requests if one.prompt.state is PromptState.OPEN)
+        replied = asked.replied
+        if not waiting or (replied is not None and replied not in waiting):
+            verdict = _withheld("no longer waited for", NO_LONGER_WAITED_FOR)
+        else:
+            verdict = self._answered(event, view, waiting, asked)
+        over = ForgetCredentials(tuple(one.prompt.id for one in requests if one not in waiting))
+        return replace(verdict, effects=(over, *verdict.effects))
+
+    def _answered(
+        self,
+        event: InboundMessage,
+        view: AcceptView,
+        waiting: tuple[PromptView, ...],
+        asked: AskedCredentials,
+    ) -> Verdict:
+        """A text follows an open request."""
+        on = asked.replied or _in_thread(waiting, view) or (waiting[0] if len(waiting) == 1 else None)
+        if event.edits is not None or (asked.replied is None and view.replied is not None):
+            return _withheld("in doubt", ELSEWHERE)
+        if not event.direct:
+            return _withheld("not in private", IN_PRIVATE)
+        if on is None:
+            return _withheld("in doubt", WHICH)
+        written = self._written if isinstance(self._written, InboundMessage) else event
+        if not _is_late(on.prompt, written.sent_at, view) and _in_doubt(event, on, asked):
+            return _withheld("in doubt", IN_DOUBT)
+        return self._given(on.prompt, written.text, written.sent_at, view)
+
+    def beside(
+        self, verdict: Verdict, event: InboundMessage, submission: Submission, view: AcceptView
+    ) -> Verdict:
+        """What a command comes to while a credential is awaited: nothing of it but its name is kept, and the
+        person is told what becomes of their next text."""
+        name = command_name(event.text)
+        if view.asked is None or verdict.withheld or name is None or not _is_command(submission):
+            return verdict
+        open_ = [one for one in view.asked.requests if one.prompt.state is PromptState.OPEN]
+        lines = [_told_of(one, submission, view) for one in open_] if event.direct else []
+        said = (Say(plain("\n".join(lines))),) if lines else ()
+        return replace(verdict, kept_as=name, effects=(*verdict.effects, *said))
+
+    def form(self, event: ChoiceAnswer, view: AcceptView) -> Verdict | None:
+        """What follows from words handed in with a press on the card; None if they are none of ours."""
+        on = view.prompt
+        if on is None or _name_in(on.prompt) is None or may_decide(on, view.principal) is not None:
+            return None
+        written = self._written if isinstance(self._written, ChoiceAnswer) else event
+        verdict = self._given(on.prompt, written.form or "", written.sent_at, view)
+        said = [effect for effect in verdict.effects if isinstance(effect, Say)]
+        words = "".join(block.text for effect in said for block in effect.message.blocks)
+        kept = tuple(e for e in verdict.effects if not isinstance(e, Say | TakeAwayMessage))
+        closed = any(isinstance(effect, KeepSecrets) for effect in kept)
+        outcome = f"answer: {on.prompt.id}" if closed else verdict.outcome
+        return replace(verdict, outcome=outcome, effects=kept, answer=words or None)
+
+    def _given(self, prompt: Prompt, text: str, sent_at: int, view: AcceptView) -> Verdict:
+        value, name = text.strip(), _name_in(prompt) or ""
+        if _is_late(prompt, sent_at, view):
+            closes = _close(prompt, Option.SKIP, card_texts.EXPIRED_QUESTION)
+            return _withheld("too late", TOO_LATE, closes)
+        if not value or len(value.encode(errors="replace")) > VALUE_LIMIT_BYTES:
+            return _withheld("unusable", UNUSABLE)
+        sealed = self._sealed(name, value) if view.principal.role is Role.OWNER else None
+        if sealed is None:
+            return _withheld("not kept", NOT_KEPT)
+        told = kept(name)
+        closes = _close(prompt, Wrote(in_its_place(name)), told)
+        return _withheld(f"kept for {prompt.id}", told, KeepSecrets((sealed,)), closes)
+
+    def _sealed(self, name: str, value: str) -> SealedSecret | None:
+        if self._seal is None:
+            return None
+        try:
+            return self._seal(name, value)
+        except HubError as error:
+            logger.warning("a credential that was asked for could not be kept: %s", error)
+            return None
+
+
+def _is_command(submission: Submission) -> bool:
+    if isinstance(submission, BareAnswer | LetPersonIn):
+        return submission.command
+    return not isinstance(submission, UserInput | UnknownCommand)
+
+
+def _was_before(event: InboundMessage, request: PromptView, asked: AskedCredentials) -> bool:
+    """Whether the text was certainly written before the request was shown: further up in its conversation, by
+    the platform's order and by its clock. Of other conversations, and of edits, nobody can tell."""
+    if event.address != request.thread.address or event.reply_to is not None or event.edits is not None:
+        return False
+    shown = [card.order_key for card in asked.cards if card.prompt_id == request.prompt.id]
+    return bool(shown) and event.order_key <= min(shown) and event.sent_at <= request.prompt.created_at
+
+
+def _in_doubt(event: InboundMessage, request: PromptView, asked: AskedCredentials) -> bool:
+    """Whether the text may have been written before its writer saw the request."""
+    shown = [card.order_key for card in asked.cards if card.prompt_id == request.prompt.id]
+    if event.address != request.thread.address:
+        return not shown or event.sent_at < request.prompt.created_at
+    return not shown or (event.order_key <= max(shown) and event.reply_to is None)
+
+
+def _in_thread(waiting: tuple[PromptView, ...], view: AcceptView) -> PromptView | None:
+    here = None if view.thread is None else view.thread.id
+    return next((one for one in waiting if one.prompt.thread_id == here), None)
+
+
+def _is_late(prompt: Prompt, sent_at: int, view: AcceptView) -> bool:
+    return sent_at - prompt.created_at > WAITS_US or expired(prompt, view.now)
+
+
+def _told_of(request: PromptView, submission: Submission, view: AcceptView) -> str:
+    name = _name_in(request.prompt) or ""
+    here = view.thread is not None and view.thread.id == request.prompt.thread_id
+    ends = here and isinstance(submission, Stop)
+    return ended(name) if ends else still_waited_for(name)
+
+
+def _name_in(prompt: Prompt) -> str | None:
+    """Under which name the credential is kept that an open prompt asks for; None if it asks for none."""
+    open_ = prompt.state is PromptState.OPEN
+    return prompt.offer.secret if open_ and isinstance(prompt.offer, Replies) else None
+
+
+def _close(prompt: Prompt, outcome: Answer, text: str) -> ClosePrompt:
+    return ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+
+
+def _withheld(what: str, told: str, *effects: Effect) -> Verdict:
+    """Nothing of it is kept with the message, which is taken away where that can be."""
+    away = TakeAwayMessage(DELETE_YOUR_MESSAGE)
+    return Verdict(f"{ASKED_FOR}{what}", (*effects, Say(plain(told)), away), withheld=True)
+
+
+MOST_KEPT = 5
+"""Of one message. More of them are no slip of a hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An event without the credentials in it, and these, sealed. `written`: as it came."""
+
+    event: InboundEvent
+    written: InboundMessage | ChoiceAnswer
+    sealed: tuple[SealedSecret, ...] = ()
+
+
+class InboundCredentials:
+    """Takes credentials out of what people write."""
+
+    def __init__(self, leaks: LeakDetector, seal: Seal | None, ids: Ids) -> None:
+        self._leaks = leaks
+        self._seal = seal
+        self._confiding = Confiding(seal)
+        self._ids = ids
+
+    def confiding(self, taken: Taken | None) -> Confiding:
+        """What judges credentials that a person was asked for."""
+        return self._confiding if taken is None else Confiding(self._seal, taken.written)
+
+    async def take_out(self, event: InboundEvent) -> Taken | None:
+        """The event as it may be kept; None for nearly every one: there is nothing to be taken out."""
+        match event:
+            case InboundMessage(text=text):
+                leaks = await off_loop(len(text), lambda: self._leaks.find(text))
+                if not leaks:
+                    return None
+                clean = replace(event, text=replaced(text, leaks, _mark))
+                sealed = await self._sealed(text, leaks) if event.edits is None else ()
+                return Taken(clean, event, sealed)
+            case ChoiceAnswer(form=str() as form):
+                leaks = await off_loop(len(form), lambda: self._leaks.find(form))
+                clean = replace(event, form=replaced(form, leaks, _mark))
+                return Taken(clean, event) if leaks else None
+            case _:
+                return None
+
+    async def _sealed(self, text: str, leaks: Sequence[Leak]) -> tuple[SealedSecret, ...]:
+        seal = self._seal
+        if seal is None:
+            return ()
+        named = [
+            (f"{leak.kind}-{self._ids.code().lower()}", text[leak.start : leak.end])
+            for leak in leaks[:MOST_KEPT]
+            if leak.kind != "known"  # it is the hub's own: it is kept where the configuration has it
+        ]
+        try:
+            return await asyncio.to_thread(lambda: tuple(seal(name, value) for name, value in named))
+        except HubError as error:
+            logger.warning("a credential from a conversation could not be kept: %s", error)
+            return ()
+
+
+class CredentialJudge:
+    """Judges an event from which credentials were taken, as `judge` does; the owner's are kept, and told."""
+
+    def __init__(self, judge: Judge, taken: Taken) -> None:
+        self._judge = judge
+        self._taken = taken
+
+    @property
+    def prompt_id(self) -> str | None:
+        """See Judge."""
+        return self._judge.prompt_id
+
+    @property
+    def routine_ids(self) -> Sequence[str]:
+        """See Judge."""
+        return self._judge.routine_ids
+
+    def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
+        """See Judge."""
+        return self._judge.admit(event, identity)
+
+    def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
+        """See Judge."""
+        verdict = self._judge.decide(event, view)
+        if verdict.withheld:
+            return verdict  # it was asked for, and kept as such
+        kept = self._taken.sealed if view.principal.role is Role.OWNER else ()
+        told = Say(plain(texts.credential_taken([secret.name for secret in kept])))
+        keep = (KeepSecrets(kept),) if kept else ()
+        return replace(verdict, effects=(*verdict.effects, *keep, told))
+
+
+def _mark(leak: Leak) -> str:
+    return f"[{leak.kind} removed]"

@@ -1,0 +1,275 @@
+"""The hub: takes responsibility for inbound events and gives every active thread its actor."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from core import texts
+from core.clock import SECOND_US, Clock
+from core.consent.forms import looks_like_a_form
+from core.errors import InboxUnavailable, StoreUnavailable
+from core.inbound.acknowledgements import Acknowledgements
+from core.inbound.credentials import CredentialJudge, InboundCredentials
+from core.inbound.judge import EventJudge, HouseRules
+from core.messages import (
+    EDIT,
+    MESSAGE_LIMIT_CHARS,
+    NAME_LIMIT_CHARS,
+    Attachment,
+    ChoiceAnswer,
+    EditForm,
+    InboundEvent,
+    InboundMessage,
+    Markdown,
+    Message,
+    MessageRef,
+    Sender,
+    Unreadable,
+)
+from core.ports import Acceptance, OutboxListener, Seen
+from core.runs.actors import ThreadActors
+from core.runs.albums import AlbumGathering
+from core.store.accept import WAITING, Accepted, Judge
+from core.store.effects import EditedCall, EditRefused
+from core.store.facets import HELD
+from core.store.port import Store
+from core.store.units import committed
+from core.tools.editing import CallEditing
+from core.tools.execution import ToolHalt
+from core.users import Principal
+
+if TYPE_CHECKING:
+    from core.routine import Match
+
+
+# How large what people send may be. It is asked before anything else looks at it.
+
+
+def within_size(event: InboundEvent) -> InboundEvent:
+    """Return the event as it is taken: a message that is too long counts as one that is not understood, a
+    form or a change that is too long as unreadable, and long names are cut."""
+    match event:
+        case InboundMessage(text=text, edits=edits):
+            event = _with_short_names(event)
+            if len(text) <= MESSAGE_LIMIT_CHARS:
+                return event
+            if edits is not None:
+                return _unreadable(event)
+            too_long = f"a message of more than {MESSAGE_LIMIT_CHARS:,} characters"
+            return replace(event, text="", not_understood=too_long)
+        case ChoiceAnswer(form=str(form)) if len(form) > MESSAGE_LIMIT_CHARS:
+            return _unreadable(event)
+        case ChoiceAnswer(sender=sender) if _is_long(sender):
+            return replace(event, sender=_short_sender(sender))
+        case Unreadable(summary=summary) if len(summary) > NAME_LIMIT_CHARS:
+            return replace(event, summary=_short(summary))
+        case _:
+            return event
+
+
+def _with_short_names(event: InboundMessage) -> InboundMessage:
+    if _is_long(event.sender):
+        event = replace(event, sender=_short_sender(event.sender))
+    if any(
+        len(one.name) > NAME_LIMIT_CHARS or len(one.media_type) > NAME_LIMIT_CHARS
+        for one in event.attachments
+    ):
+        event = replace(event, attachments=tuple(map(_short_attachment, event.attachments)))
+    return event
+
+
+def _is_long(sender: Sender) -> bool:
+    return len(sender.name) > NAME_LIMIT_CHARS or len(sender.username or "") > NAME_LIMIT_CHARS
+
+
+def _short_sender(sender: Sender) -> Sender:
+    username = None if sender.username is None else _short(sender.username)
+    return replace(sender, name=_short(sender.name), username=username)
+
+
+def _short_attachment(attachment: Attachment) -> Attachment:
+    return replace(attachment, name=_short(attachment.name), media_type=_short(attachment.media_type))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_LIMIT_CHARS else f"{name[: NAME_LIMIT_CHARS - 1]}…"
+
+
+def _unreadable(event: InboundMessage | ChoiceAnswer) -> Unreadable:
+    summary = f"more than {MESSAGE_LIMIT_CHARS:,} characters"
+    return Unreadable(event.key, event.channel, summary, event.sent_at)
+
+
+logger = logging.getLogger(__name__)
+
+
+LATELY_US = 30 * 24 * 3600 * SECOND_US
+"""No platform is asked for anything older than what it was heard to say in this time."""
+
+
+class EventRoutines(Protocol):
+    """Routines as far as inbound events concern them."""
+
+    def matches(self, message: InboundMessage) -> "Sequence[Match]":
+        """Those whose patterns are found in the message. Quick, and never fails."""
+        ...
+
+    def fired(self, routine_ids: Sequence[str]) -> None:
+        """Runs of these were claimed, or they were paused. Never blocks and never fails."""
+        ...
+
+
+def nothing_held() -> None:
+    """Messages wait for no hook."""
+
+
+class Hub:
+    """Implements the Inbox port over the store; everything it keeps is in there."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: HouseRules,
+        actors: ThreadActors,
+        listener: OutboxListener,
+        clock: Clock,
+        gathering: AlbumGathering,
+        acknowledgements: Acknowledgements,
+        editing: CallEditing | None = None,
+        credentials: InboundCredentials | None = None,
+        routines: EventRoutines | None = None,
+        halt: ToolHalt | None = None,
+        held: Callable[[], None] = nothing_held,
+    ) -> None:
+        self._held = held
+        self._store = store
+        self._rules = rules
+        self._actors = actors
+        self._listener = listener
+        self._clock = clock
+        self._gathering = gathering
+        self._acknowledgements = acknowledgements
+        self._editing = editing
+        self._credentials = credentials
+        self._routines = routines
+        self._halt = halt
+        self._open = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether events are taken."""
+        return self._open
+
+    def open(self) -> None:
+        """Start taking events: recovery has run."""
+        self._open = True
+
+    def shut(self) -> None:
+        """Take no more events; the platforms will deliver them again."""
+        self._open = False
+
+    async def accept(self, event: InboundEvent) -> Acceptance:
+        """See core.ports.Inbox."""
+        if not self._open:
+            raise InboxUnavailable("the hub is starting or stopping")
+        event = within_size(event)
+        taken = await self._credentials.take_out(event) if self._credentials is not None else None
+        if taken is not None:
+            event = taken.event
+        confiding = self._credentials.confiding(taken) if self._credentials is not None else None
+        edit = await self._edit_of(event)
+        # What is matched is claimed in the transaction that keeps the event: neither can be lost alone.
+        matches: Sequence[Match] = ()
+        if self._routines is not None and isinstance(event, InboundMessage):
+            matches = self._routines.matches(event)
+        judge: Judge = EventJudge(self._rules, event, self._clock.now(), edit, matches, confiding)
+        if taken is not None:
+            judge = CredentialJudge(judge, taken)
+        send_now = not isinstance(event, Unreadable) and self._listener.may_send_now(
+            event.channel, event.address
+        )
+        try:
+            # Committed even if the platform's connection, and so this caller, goes away.
+            accepted = await committed(
+                self._store.accept_event(event, judge, send_now=send_now), self._follow
+            )
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+        logger.info("event %s: %s%s", event.key, accepted.outcome, " (again)" if accepted.duplicate else "")
+        if accepted.outcome == WAITING and isinstance(event, InboundMessage) and not accepted.duplicate:
+            self._acknowledgements.expect(event)
+        return _acceptance(accepted)
+
+    async def _edit_of(self, event: InboundEvent) -> EditedCall | EditRefused | EditForm | None:
+        if self._editing is None:
+            return None
+        try:
+            match event:
+                case ChoiceAnswer(prompt_id=prompt_id, form=str(form)):
+                    return await self._editing.prepare(prompt_id, form)
+                case ChoiceAnswer(prompt_id=prompt_id, choice=choice) if choice == EDIT:
+                    return await self._editing.form(prompt_id)
+                case InboundMessage(reply_to=str(ref)) if looks_like_a_form(event.text):
+                    return await self._editing.read_reply(event.channel, MessageRef(ref), event.text)
+                case _:
+                    return None
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+
+    async def speak(self, event: InboundMessage, by: Principal, thread_id: str) -> bool:
+        """Let a person speak in a thread in the assistant's place; False if the event was taken before.
+
+        Raises InboxUnavailable.
+        """
+        taken = await self._credentials.take_out(event) if self._credentials is not None else None
+        if taken is not None and isinstance(taken.event, InboundMessage):
+            event = taken.event
+        message = Message((Markdown(event.text),))
+        try:
+            unit = self._store.answer_as_operator(event, by, thread_id, message)
+            return bool(await committed(unit, self._listener.outbox_ready))
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+
+    async def stop(self, event: InboundMessage, by: Principal, thread_id: str) -> Acceptance:
+        """Stop what runs or waits in a thread, whosever it is. Raises InboxUnavailable."""
+        try:
+            unit = self._store.stop_thread(event, by, thread_id, texts.stopped)
+            return _acceptance(await committed(unit, self._follow))
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+
+    async def last_seen(self, channel: str) -> Sequence[Seen]:
+        """See core.ports.Inbox."""
+        try:
+            return await self._store.last_seen(channel, self._clock.now() - LATELY_US)
+        except StoreUnavailable as error:
+            raise InboxUnavailable(str(error)) from error
+
+    def _follow(self, accepted: Accepted) -> None:
+        if accepted.halted is not None and self._halt is not None:
+            self._halt.set(halted=accepted.halted)
+        if accepted.stopped_turn_id is not None:
+            self._actors.stop(accepted.stopped_turn_id)
+        if accepted.outbox:
+            self._listener.outbox_ready(accepted.outbox)
+        if accepted.started is not None:
+            self._actors.start(accepted.started)
+        if accepted.routines and self._routines is not None:
+            self._routines.fired(accepted.routines)
+        if accepted.wait_until == HELD:
+            self._held()
+        elif accepted.wait_until is not None and accepted.thread_id is not None:
+            self._gathering.expect(accepted.thread_id, accepted.wait_until)
+
+
+def _acceptance(accepted: Accepted) -> Acceptance:
+    return Acceptance(
+        accepted.outcome,
+        accepted.answer,
+        accepted.duplicate,
+        accepted.thread_id,
+        accepted.plain,
+        accepted.form,
+    )

@@ -1,0 +1,337 @@
+"""The rules an inbound event is judged by, inside the transaction that accepts it.
+
+Control (stop, answers, status, new) takes effect right here and never waits behind a turn; everything
+else becomes input of its thread.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from core import texts
+from core.consent import card_texts
+from core.consent.decisions import Decisions
+from core.consent.rules import ConsentLaws
+from core.consent.votes import may_decide
+from core.ids import Ids
+from core.inbound.commands import claimed, code_of, command, halt, let_in, link, runs, stop
+from core.inbound.credentials import Confiding
+from core.inbound.sessions import Adopt, Create, Existing, SessionManager
+from core.inbound.submission import (
+    AnswerPrompt,
+    Approvals,
+    BareAnswer,
+    Grants,
+    Halt,
+    LetPersonIn,
+    Link,
+    Status,
+    Stop,
+    Submission,
+    UserInput,
+    parse_submission,
+)
+from core.messages import ChoiceAnswer, EditForm, InboundEvent, InboundMessage, Moved, Unreadable, plain
+from core.people.access import Access
+from core.people.strangers import TOO_MANY_MESSAGES, StrangerRules
+from core.prompts import Answer, Chose, Option, Prompt, PromptKind, Replies, Wrote
+from core.store.accept import AcceptView, Admission, Admitted, Stranger, TurnedAway, Verdict, refused
+from core.store.effects import EditedCall, EditRefused, Effect, QueueInput, Say, SayAtTimes
+from core.store.pairing import RATE_WINDOW_US
+from core.store.rows import PromptView
+from core.users import Identity
+
+if TYPE_CHECKING:
+    from core.routine import Match
+
+
+# Texts that answer a prompt: which of them do, and what they say.
+#
+# A text is judged once, inside the transaction that accepts it. It answers only the one prompt that is open
+# in its thread, of somebody who may answer that, and only if it was written after the card or replies to
+# it. Anything else is a text like any other, for ever.
+
+_WORDS = frozenset({Option.APPROVE, Option.DENY, Option.ALWAYS})
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """A question, and what a text says to it."""
+
+    on: PromptView
+    answer: Answer
+
+
+def decided_by_word(event: InboundMessage, word: BareAnswer, view: AcceptView) -> PromptView | None:
+    """The prompt that `yes`, `no` or `always` decides. Nobody agrees to what was changed after they wrote."""
+    on = _asked_before(event, view)
+    if word.option not in _WORDS or on is None or not on.prompt.takes(Option.APPROVE):
+        return None
+    return on if word.option is Option.DENY or on.prompt.was_asked_at(event.sent_at) else None
+
+
+def replied_by_text(event: InboundMessage, view: AcceptView) -> Replied | None:
+    """The question that a text answers, if it takes any words. What brings files is more than an answer."""
+    if event.attachments or not event.text.strip():
+        return None
+    on = _asked_before(event, view)
+    if on is None or not on.prompt.takes(Wrote(event.text)):
+        return None
+    return Replied(on, reply_in_words(on.prompt, event.text))
+
+
+def reply_in_words(prompt: Prompt, text: str) -> Chose | Wrote:
+    """One of the question's own answers where the text is worded like one, else the words themselves."""
+    said = text.strip()
+    labels = prompt.offer.labels if isinstance(prompt.offer, Replies) else ()
+    for index, label in enumerate(labels):
+        if label.casefold() == said.casefold():
+            return Chose(index, label)
+    return Wrote(said)
+
+
+def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
+    """One notice for the first text that queues up behind a prompt."""
+    if view.waiting or not view.open_prompts:
+        return ()
+    prompt = view.open_prompts[0].prompt
+    if prompt.kind is PromptKind.QUESTION:
+        return (Say(plain(card_texts.waits_for_answer(prompt.title))),)
+    by_word = prompt.id if prompt.takes(Option.APPROVE) else None
+    return (Say(plain(card_texts.waits_for_decision(prompt.title, by_word))),)
+
+
+def why_undecided(view: AcceptView) -> str:
+    """What to say to a `/approve` or `/deny` that decided nothing."""
+    waiting = [on.prompt for on in view.open_prompts]
+    if not waiting:
+        return card_texts.NOTHING_WAITS
+    if any(prompt.kind is PromptKind.QUESTION for prompt in waiting):
+        return card_texts.ANSWER_THE_QUESTION
+    if any(prompt.takes(Option.APPROVE) for prompt in waiting):
+        return card_texts.SAY_WHICH
+    return card_texts.PRESS_A_BUTTON
+
+
+def outcome_line(answer: Answer, name: str) -> str:
+    """How a prompt ended, as its cards and late answers tell."""
+    match answer:
+        case Option():
+            return card_texts.outcome_line(answer, name)
+        case Chose(_, label):
+            return card_texts.chosen_line(label, name)
+        case Wrote(text):
+            return card_texts.written_line(text, name)
+        case _:
+            assert_never(answer)
+
+
+def _asked_before(event: InboundMessage, view: AcceptView) -> PromptView | None:
+    """The prompt whose card is replied to, else the only one that is open here, if the writer may decide it
+    and had been shown it."""
+    if view.replied is not None:
+        return view.replied if may_decide(view.replied, view.principal) is None else None
+    if len(view.open_prompts) != 1:
+        return None
+    on = view.open_prompts[0]
+    if may_decide(on, view.principal) is not None:
+        return None
+    for card in view.cards:
+        if card.prompt_id != on.prompt.id:
+            continue
+        if event.order_key > card.order_key or (event.reply_to is not None and event.reply_to in card.refs):
+            return on
+    return None
+
+
+ALBUM_WAIT_US = 700_000
+"""Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
+EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
+
+
+@dataclass(frozen=True, slots=True)
+class HouseRules:
+    """What every event is judged with. `max_waiting`: inputs that may wait in one thread; `laws`: what
+    people's own settings may not go beyond."""
+
+    access: Access
+    sessions: SessionManager
+    ids: Ids
+    max_waiting: int
+    laws: ConsentLaws
+
+
+class EventJudge:
+    """Judges one event; see store.accept.Judge. Pure but for the ids and the time it is given."""
+
+    def __init__(
+        self,
+        rules: HouseRules,
+        event: InboundEvent,
+        now: int,
+        edit: EditedCall | EditRefused | EditForm | None = None,
+        matches: "Sequence[Match]" = (),
+        confiding: Confiding | None = None,
+    ) -> None:
+        self._rules = rules
+        self._confiding = confiding or Confiding(None)
+        self._matches = matches
+        self._now = now
+        self._event = event
+        self._decisions = Decisions(rules.ids, now, edit)
+        self._submission = parse_submission(event.text if isinstance(event, InboundMessage) else "")
+
+    @property
+    def prompt_id(self) -> str | None:
+        """The prompt that is pressed, or named by `/approve ID` and its like."""
+        if isinstance(self._event, ChoiceAnswer):
+            return self._event.prompt_id
+        return self._submission.prompt_id if isinstance(self._submission, AnswerPrompt) else None
+
+    @property
+    def routine_ids(self) -> Sequence[str]:
+        """Only what is input fires routines: no command, no answer."""
+        if not self._matches or not isinstance(self._submission, UserInput):
+            return ()
+        return tuple(match.routine_id for match in self._matches)
+
+    def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
+        """Who is speaking, and may they?"""
+        if isinstance(event, Unreadable | Moved):
+            return TurnedAway("failed: unreadable")  # nobody speaks
+        rules, code = self._rules, code_of(event, self._submission)
+        admission = rules.access.admit(event, identity, rules.ids, redeems=code is not None)
+        if admission is None:
+            strangers = StrangerRules(rules.access, rules.ids, event, code)
+            return Stranger(strangers.meet, redeems=code is not None)
+        submission = self._submission
+        if isinstance(admission, Admitted) and isinstance(submission, LetPersonIn):
+            return replace(admission, claims=claimed(submission, admission.principal, rules.access))
+        if isinstance(admission, Admitted) and isinstance(submission, Approvals | Grants | Status):
+            return replace(admission, surveys=True)
+        return admission
+
+    def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
+        """What follows from an admitted event."""
+        match event:
+            case ChoiceAnswer():
+                return self._press(event, view)
+            case InboundMessage():
+                return self._message(event, view)
+            case Unreadable() | Moved():
+                return Verdict("failed: unreadable")
+            case _:
+                assert_never(event)
+
+    def _message(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        """Judge what a person wrote: first of all, whether it may be a credential they were asked for."""
+        if view.asked is None:
+            return self._ordinary(event, view)
+        confided = self._confiding.message(event, self._submission, view)
+        if confided is not None:
+            return confided
+        return self._confiding.beside(self._ordinary(event, view), event, self._submission, view)
+
+    def _ordinary(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        if event.edits is not None:
+            return Verdict(EDITED_UNKNOWN)
+        if event.not_understood is not None:
+            word = texts.NOT_UNDERSTOOD.format(kind=event.not_understood)
+            return self._too_fast(event, view) or refused(f"not understood: {event.not_understood}", word)
+        return self._too_fast(event, view) or self._text(event, self._submission, view)
+
+    def _press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
+        if self._over_limit(view):
+            return Verdict(TOO_MANY_MESSAGES, answer=texts.TOO_MANY_PRESSES, counts=False, noise=True)
+        if event.form is not None:
+            confided = self._confiding.form(event, view)
+            if confided is not None:
+                return confided
+        if view.menu is None:
+            return self._decisions.press(event, view)
+        from core.inbound.routine_menu import pressed  # most presses are on prompts
+
+        return pressed(event, view.menu, view.principal, self._rules.ids, self._now)
+
+    def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
+        match submission:
+            case UserInput():
+                return self._input(event, view)
+            case BareAnswer():
+                return self._bare_answer(event, submission, view)
+            case AnswerPrompt(_, option):
+                return self._decisions.named(view, option, event.sent_at)
+            case Stop():
+                return stop(view)
+            case LetPersonIn(command=False) if view.claims is None:
+                return self._input(event, view)
+            case LetPersonIn():
+                return let_in(submission, view, self._rules.access, self._rules.ids)
+            case Link(code):
+                return link(event, code, view, self._rules.ids, self._now)
+            case Halt(halted):
+                return halt(view, halted=halted)
+            case _:
+                return command(submission, view, self._rules.laws, self._rules.ids, self._now)
+
+    def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
+        about_prompt = self._replied(event, view)
+        if about_prompt is not None:
+            return about_prompt
+        too_large = [file for file in event.attachments if file.out_of_reach]
+        if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
+            return refused("file too large", texts.files_too_large(too_large))
+        if view.waiting >= self._rules.max_waiting:
+            return refused("too many messages waiting", texts.too_many_waiting(self._rules.max_waiting))
+        fired: tuple[Effect, ...] = ()
+        if view.routines:
+            from core.inbound.routine_menu import fired_by  # most messages fire none
+
+            found = fired_by(self._matches, view, event.direct, self._rules.ids, self._now)
+            if found.consumed_by:
+                return found.alone()
+            fired = found.effects
+        turn_id = self._rules.ids.row_id()
+        wait_us = ALBUM_WAIT_US if event.album is not None else 0
+        match self._rules.sessions.resolve(view):
+            case Existing(thread):
+                queue = QueueInput(thread.id, turn_id, wait_us=wait_us)
+            case Adopt(thread_id):
+                queue = QueueInput(thread_id, turn_id, adopt=True, wait_us=wait_us)
+            case Create(thread_id):
+                queue = QueueInput(thread_id, turn_id, wait_us=wait_us)
+        said = (Say(plain(texts.files_too_large(too_large))),) if too_large else ()
+        return Verdict("waiting", (queue, *said, *notice_while_asked(view), *fired))
+
+    def _replied(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+        """The text changes a waiting call, or answers a question; None if it does neither."""
+        if view.replied is not None:
+            edited = self._decisions.replied(view.replied, view)
+            if edited is not None:
+                return edited
+        replied = replied_by_text(event, view)
+        if replied is None:
+            return None
+        return self._decisions.vote(replied.on, view, replied.answer, by_text=True)
+
+    def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
+        prompt = decided_by_word(event, answer, view)
+        if prompt is not None:
+            return self._decisions.vote(prompt, view, answer.option, by_text=True)
+        if answer.command:
+            return refused("nothing to answer", why_undecided(view))
+        return self._input(event, view)
+
+    def _over_limit(self, view: AcceptView) -> bool:
+        limit = self._rules.access.sender_per_minute
+        return bool(limit) and view.recent >= limit
+
+    def _too_fast(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
+        if not self._over_limit(view):
+            return None
+        if isinstance(self._submission, Stop) and runs(view):
+            return None  # what was set going can always be stopped
+        said: tuple[Effect, ...] = ()
+        if event.direct:
+            said = (SayAtTimes(plain(texts.TOO_MANY_MESSAGES), TOO_MANY_MESSAGES, RATE_WINDOW_US),)
+        return Verdict(TOO_MANY_MESSAGES, said, counts=False)

@@ -1,0 +1,115 @@
+"""What follows from an event for routines: messages that fire them, presses on their notices."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.ids import Ids
+from core.inbound import routine_texts
+from core.messages import ChoiceAnswer, Markdown, Message, plain
+from core.routine import ManualInput, Match, claim_key
+from core.routine_json import input_to_json
+from core.store.accept import AcceptView, Verdict
+from core.store.effects import Effect, FireRoutine, GrantToRoutine, PauseRoutine, Say
+from core.store.routines import MenuView, NewRun
+from core.users import Principal, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What a message fires. `consumed_by`: names of the routines that the message is for alone."""
+
+    effects: tuple[Effect, ...]
+    consumed_by: tuple[str, ...]
+
+    def alone(self) -> Verdict:
+        """The verdict on a message that goes nowhere else: it is acknowledged."""
+        names = ", ".join(f"“{name}”" for name in self.consumed_by)
+        said = Say(plain(routine_texts.consumed(names)))
+        return Verdict(f"routine {', '.join(self.consumed_by)}", (*self.effects, said))
+
+
+def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids, now: int) -> Fired:
+    """The routines that the message fires: its writer's own, and in a group those of owners, who read along.
+
+    Only the writer's own may keep it from the chat, and only if they really fire."""
+    standing = {routine.id: routine for routine in view.routines if routine.ready}
+    thread_id = None if view.thread is None else view.thread.id
+    effects: list[Effect] = []
+    consumed_by: list[str] = []
+    for match in matches:
+        routine = standing.get(match.routine_id)
+        if routine is None or match.thread_id not in {None, thread_id}:
+            continue
+        own = routine.owner_id == view.principal.user_id
+        if not own and (direct or not routine.owner_reads_groups):
+            continue
+        run = NewRun(
+            id=ids.row_id(),
+            routine_id=routine.id,
+            key=claim_key(match.found),
+            kind="event",
+            input=input_to_json(match.found),
+            due_at=now,
+            content_hash=match.content_hash,
+        )
+        effects.append(FireRoutine(run))
+        if own and match.consumes:
+            consumed_by.append(routine.name)
+    return Fired(tuple(effects), tuple(consumed_by))
+
+
+def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: int) -> Verdict:
+    """The verdict on a press below a notice. The buttons never go stale: each press says what it did."""
+    if by.user_id != menu.owner_id and by.role is not Role.OWNER:
+        return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
+    outcome = f"routine {menu.name}"
+    labels = (*routine_texts.MENU, routine_texts.ALLOW)
+    label = labels[event.choice] if 0 <= event.choice < len(labels) else ""
+    match label:
+        case routine_texts.ALLOW:
+            return _allowed(menu, by)
+        case routine_texts.DETAILS:
+            return Verdict(
+                outcome,
+                (Say(Message((Markdown(routine_texts.details(menu)),))),),
+                answer=routine_texts.DETAILS,
+            )
+        case routine_texts.PAUSE if not menu.enabled:
+            return Verdict(outcome, answer=routine_texts.already_paused(menu.name))
+        case routine_texts.PAUSE:
+            word = routine_texts.paused(menu.name)
+            pause = PauseRoutine(menu.routine_id, routine_texts.PAUSED_BY_PERSON)
+            return Verdict(outcome, (pause, Say(plain(word))), answer=word)
+        case routine_texts.RUN_AGAIN if not menu.enabled:
+            return Verdict(outcome, answer=routine_texts.already_paused(menu.name))
+        case routine_texts.RUN_AGAIN:
+            asked = ManualInput(event.key, by.user_id)
+            run = NewRun(
+                id=ids.row_id(),
+                routine_id=menu.routine_id,
+                key=claim_key(asked),
+                kind="manual",
+                input=input_to_json(asked),
+                due_at=now,
+                heeds_guardrails=False,
+            )
+            return Verdict(outcome, (FireRoutine(run),), answer=routine_texts.runs_again(menu.name))
+        case _:
+            return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
+
+
+def _allowed(menu: MenuView, by: Principal) -> Verdict:
+    """The verdict on "Allow for this routine": its later runs are granted exactly what the notice showed."""
+    outcome = f"routine {menu.name}"
+    if by.role is not Role.OWNER:
+        return Verdict(f"refused: {outcome}", answer=routine_texts.NOT_FOR_YOU)
+    page = json.loads(menu.definition)
+    held = page["action"].get("grants", [])
+    new = tuple(grant for grant in routine_texts.grants_offered(menu.missing_grants) if grant not in held)
+    if not new:
+        return Verdict(outcome, answer=routine_texts.allowed_already(menu.name))
+    page["action"]["grants"] = [*held, *new]
+    grant = GrantToRoutine(menu.routine_id, new, menu.definition, json.dumps(page, ensure_ascii=False))
+    word = routine_texts.allowed(menu.name, new)
+    return Verdict(outcome, (grant, Say(plain(word))), answer=word)

@@ -1,0 +1,155 @@
+"""Deciding about those who ask to be let in: by the owner in a chat, on the command line, in the console."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.ids import Ids, is_code, normalise_code
+from core.messages import plain
+from core.people import pairing_texts
+from core.people.access import Access
+from core.people.strangers import may_guess, same_code
+from core.ports import OutboxListener
+from core.store.pairing import (
+    ClaimRefused,
+    ClaimView,
+    Decision,
+    LetIn,
+    PairingRequest,
+    RequestState,
+    Settled,
+    TurnDown,
+)
+from core.store.port import Store
+from core.store.units import committed
+from core.users import Principal, Role, Via
+
+
+class PairAs(StrEnum):
+    """What an account is let in as.
+
+    `MEMBER`: a person of their own; `ME`: another account of the owner who decides; `OWNER`: the owner's
+    first account, which only the console and the command line may say, and only as long as there is none.
+    """
+
+    MEMBER = "member"
+    ME = "me"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A decision somebody wants to make. `wanted`: a code, or a request's id; `by`: who decides; `at_home`:
+    on the command line or in the console. `pair_as` None turns the request down."""
+
+    wanted: str
+    by: Principal
+    pair_as: PairAs | None = PairAs.MEMBER
+    at_home: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRules:
+    """Judges claims on the state of the moment; pure but for new users' ids."""
+
+    access: Access
+    ids: Ids
+
+    def judge(self, claim: Claim, view: ClaimView) -> Decision:
+        """Who comes in as whom, or why not."""
+        if claim.by.role is not Role.OWNER:
+            return ClaimRefused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
+        found = _find(claim, view)
+        if isinstance(found, ClaimRefused):
+            return found
+        if found.state in {RequestState.APPROVED, RequestState.REJECTED}:
+            return ClaimRefused("code used already", pairing_texts.CODE_USED)
+        if not found.is_open(view.now):
+            return ClaimRefused("code expired", pairing_texts.CODE_EXPIRED)
+        if claim.pair_as is None:
+            return TurnDown(found, claim.by.user_id, plain(pairing_texts.NOT_LET_IN))
+        if claim.pair_as is PairAs.OWNER and not (claim.at_home and self._without_owner(view)):
+            return ClaimRefused("there is an owner already", pairing_texts.OWNER_KNOWN)
+        principal = self._member(found, view) if claim.pair_as is PairAs.MEMBER else claim.by
+        return LetIn(found, principal, claim.by.user_id, plain(pairing_texts.YOU_ARE_IN))
+
+    def _without_owner(self, view: ClaimView) -> bool:
+        return not self.access.owner_identities and not view.owner_paired
+
+    def _member(self, request: PairingRequest, view: ClaimView) -> Principal:
+        """A new person, or the member the account belonged to until it was revoked."""
+        known = view.identities.get(request.id)
+        if known is not None and known.via == Via.REVOKED and known.user.role is Role.MEMBER:
+            return known.user
+        return Principal(self.ids.row_id(), Role.MEMBER, request.sender.name)
+
+
+def _find(claim: Claim, view: ClaimView) -> PairingRequest | ClaimRefused:
+    code = normalise_code(claim.wanted)
+    if not is_code(code):
+        request = next((one for one in view.requests if one.id == claim.wanted), None)
+        return request or ClaimRefused("no such request", pairing_texts.NO_SUCH_REQUEST)
+    if not may_guess(view.wrong):
+        return ClaimRefused("too many wrong codes", pairing_texts.TOO_MANY_CODES)
+    # All are compared; a good one counts more than an old one of the same letters.
+    same = [one for one in view.requests if same_code(one.code, code)]
+    same.sort(key=lambda one: one.is_open(view.now), reverse=True)
+    return same[0] if same else ClaimRefused("unknown code", pairing_texts.UNKNOWN_CODE, wrong_code=True)
+
+
+class PairingDesk:
+    """Where the console and the command line decide. `by` is always an owner's user.
+
+    Raises StoreUnavailable as the store does.
+    """
+
+    def __init__(self, store: Store, rules: ClaimRules, listener: OutboxListener) -> None:
+        self._store = store
+        self._rules = rules
+        self._listener = listener
+
+    async def requests(self) -> Sequence[PairingRequest]:
+        """Who asks and may still be let in, oldest first."""
+        return await self._store.pairing_requests()
+
+    async def approve(
+        self, wanted: str, *, by: Principal, pair_as: PairAs = PairAs.MEMBER, channel: str | None = None
+    ) -> Decision:
+        """Let the account in that has this code (or whose request has this id); it is told at once.
+
+        `channel`: None for whichever. The result is LetIn, or ClaimRefused with the reason.
+        """
+        return await self._settle(Claim(wanted, by, pair_as, at_home=True), channel)
+
+    async def reject(self, wanted: str, *, by: Principal) -> Decision:
+        """Turn a request down; its sender is told and gets no code for a day. TurnDown, or ClaimRefused."""
+        return await self._settle(Claim(wanted, by, None, at_home=True), None)
+
+    async def revoke(self, channel: str, platform_user_id: str) -> bool:
+        """Let a paired or linked account in no more, nor those that were linked by it, from their next event
+        on. False if it is neither: configured accounts leave with the configuration."""
+        return await self._store.revoke_account(channel, platform_user_id)
+
+    @property
+    def channels(self) -> Sequence[str]:
+        """Those where accounts can be let in."""
+        return sorted(self._rules.access.channels)
+
+    async def link(
+        self, user_id: str, channel: str, platform_user_id: str, name: str = ""
+    ) -> Principal | None:
+        """Give an account to a user without any code; None if there is no such user."""
+        return await self._store.link_account(user_id, channel, platform_user_id, name or platform_user_id)
+
+    async def _settle(self, claim: Claim, channel: str | None) -> Decision:
+        settled = await committed(
+            self._store.settle_pairing(
+                channel, f"desk:{claim.by.user_id}", lambda view: self._rules.judge(claim, view)
+            ),
+            self._follow,
+        )
+        return settled.decision
+
+    def _follow(self, settled: Settled) -> None:
+        if settled.outbox:
+            self._listener.outbox_ready(settled.outbox)

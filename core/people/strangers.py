@@ -1,0 +1,128 @@
+"""What becomes of somebody who was not let in: pure rules, judged in the transaction that keeps the event.
+
+A stranger who writes in private is told once why nobody answers: with a code for the owner where the channel
+pairs, at most three at a time and one each. In groups they are met with silence. Whoever brings a code that
+a known person asked for joins that person. Too much of any of it is counted instead of kept.
+"""
+
+import hmac
+from dataclasses import dataclass
+
+from core.consent import card_texts
+from core.ids import Ids
+from core.messages import ChoiceAnswer, InboundMessage, plain
+from core.people import pairing_texts
+from core.people.access import Access, ChannelAccess, DirectMode
+from core.store.accept import Join, Knock, Met, TurnedAway
+from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingRequest, RequestState, StrangerView, WrongCodes
+
+NOT_PAIRED = "refused: not paired"
+NOT_LISTED = "refused: not let in"
+UNKNOWN_CODE = "refused: unknown code"
+TOO_MANY_CODES = "refused: too many wrong codes"
+CODE_USED = "refused: code used already"
+CODE_EXPIRED = "refused: code expired"
+CROWDED = "refused: too many ask to be let in"
+TOO_MANY_MESSAGES = "refused: too many messages"
+JOINED = "linked"
+
+OPEN_CODES = 3
+"""Pairing codes of one channel that are good at a time."""
+KEPT_PER_MINUTE = 10
+"""Events of one stranger that are recorded one by one in a minute; more are noise."""
+TOLD_LIMIT = 30
+"""Strangers of one channel told why they are refused, in the life of a code; more are noise."""
+REJECTED_FOR_US = 24 * 4 * CODE_LIFE_US
+"""A stranger who was turned down gets no new code for a day."""
+GUESSES_EACH = 5
+GUESSES_IN_ALL = 60
+"""Wrong codes in the life of a code: of one guesser, and of everybody. A code is one of 2^40, so a thousand
+strangers who guess together find one of a hundred good codes once in some million years."""
+
+
+def may_guess(wrong: WrongCodes) -> bool:
+    """Whether another code is looked at, right or wrong."""
+    return wrong.by_guesser < GUESSES_EACH and wrong.by_all < GUESSES_IN_ALL
+
+
+def same_code(code: str, other: str) -> bool:
+    """Compares in a time that tells nothing of where they differ."""
+    return hmac.compare_digest(code.encode(), other.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class StrangerRules:
+    """Judges one event of a stranger. `code`: the one they bring, normalised."""
+
+    access: Access
+    ids: Ids
+    event: InboundMessage | ChoiceAnswer
+    code: str | None = None
+
+    def meet(self, view: StrangerView) -> Met:
+        """Turned away, given a code, or joined to a known person."""
+        event = self.event
+        rules = self.access.channels.get(event.channel, ChannelAccess())
+        refusal = NOT_PAIRED if rules.direct is DirectMode.PAIRING else NOT_LISTED
+        if view.recent >= KEPT_PER_MINUTE:
+            return TurnedAway(TOO_MANY_MESSAGES, word=card_texts.NOT_ALLOWED_HERE, noise=True)
+        if isinstance(event, ChoiceAnswer) or not event.direct:
+            return TurnedAway(refusal, word=card_texts.NOT_ALLOWED_HERE)
+        if self.code is not None:
+            return self._redeem(self.code, view)
+        if refusal not in view.told_at and view.told_here >= TOLD_LIMIT:
+            return TurnedAway(CROWDED, noise=True)
+        if rules.direct is not DirectMode.PAIRING:
+            return TurnedAway(refusal, plain(pairing_texts.NOT_PAIRED))
+        return self._knock(event, view)
+
+    def _knock(self, event: InboundMessage, view: StrangerView) -> Met:
+        if view.own is not None and _was_answered(view.own, view.now):
+            return TurnedAway(NOT_PAIRED)
+        if len(view.open_here) >= OPEN_CODES:
+            told_at = view.told_at.get(CROWDED)
+            told = told_at is not None and 0 <= view.now - told_at < CODE_LIFE_US
+            return TurnedAway(
+                CROWDED, plain(pairing_texts.TRY_LATER), noise=told, again_after_us=CODE_LIFE_US
+            )
+        request = PairingRequest(
+            id=self.ids.row_id(),
+            code=self.ids.code(),
+            channel=event.channel,
+            sender=event.sender,
+            address=event.address,
+            created_at=view.now,
+            expires_at=view.now + CODE_LIFE_US,
+        )
+        return Knock(NOT_PAIRED, request, plain(pairing_texts.ask_owner(event.channel, request.code)))
+
+    def _redeem(self, code: str, view: StrangerView) -> Met:
+        if not may_guess(view.wrong):
+            return TurnedAway(
+                TOO_MANY_CODES, plain(pairing_texts.TOO_MANY_CODES), again_after_us=CODE_LIFE_US
+            )
+        found: LinkOffer | None = None
+        for offer in view.offers:  # all of them: how long it takes tells nothing
+            if same_code(offer.code, code):
+                found = offer
+        if found is None:
+            return TurnedAway(
+                UNKNOWN_CODE, plain(pairing_texts.UNKNOWN_CODE), again_after_us=0, wrong_code=True
+            )
+        if found.used:
+            return TurnedAway(CODE_USED, plain(pairing_texts.CODE_USED), again_after_us=0)
+        if view.now >= found.expires_at or not self.access.vouches(found.root, found.user):
+            return TurnedAway(CODE_EXPIRED, plain(pairing_texts.CODE_EXPIRED), again_after_us=0)
+        sender = self.event.sender
+        answer, notice = (
+            pairing_texts.linked(found.user.name),
+            pairing_texts.link_used(sender.name, self.event.channel),
+        )
+        return Join(JOINED, found, plain(answer), plain(notice))
+
+
+def _was_answered(request: PairingRequest, now: int) -> bool:
+    """Whether the stranger was told all there is to tell for now."""
+    if request.state is RequestState.REJECTED and request.closed_at is not None:
+        return 0 <= now - request.closed_at < REJECTED_FOR_US
+    return request.is_open(now)

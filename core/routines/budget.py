@@ -1,0 +1,55 @@
+"""What a run uses: counted with every reply, and held against what its routine may use a day."""
+
+from dataclasses import replace
+
+from core.errors import HubError, ModelReplyInvalid
+from core.model.base import Model, ModelReply, ModelRequest, closing
+from core.routine import Spent
+from core.store.routines import DayLeft
+
+
+class OutOfBudget(HubError):
+    """The routine's budget of the day is used up; the text says which."""
+
+
+class SpentSoFar:
+    """What a run used up to now, also where it fails after that. `before`: in earlier starts, which `left`
+    does not count."""
+
+    def __init__(self, before: Spent, left: DayLeft) -> None:
+        self.total = before
+        self._before = before
+        self._left = left
+
+    def add(self, reply: ModelReply) -> None:
+        """Count a reply."""
+        usage, total = reply.usage, self.total
+        self.total = Spent(
+            total.tokens_in + usage.input_tokens,
+            total.tokens_out + usage.output_tokens,
+            total.cost_micro_usd + usage.cost_micro_usd,
+        )
+
+    def reserve(self, tokens: int) -> int:
+        """How many tokens a reply may have that would like so many. Raises OutOfBudget if there is nothing
+        left to be used."""
+        left, total, before = self._left, self.total, self._before
+        if left.micro_usd is not None and total.cost_micro_usd - before.cost_micro_usd >= left.micro_usd:
+            raise OutOfBudget("It was stopped: what the routine may cost a day is used up.")
+        if left.tokens is None:
+            return tokens
+        used = total.tokens_in + total.tokens_out - before.tokens_in - before.tokens_out
+        if used >= left.tokens:
+            raise OutOfBudget("It was stopped: the tokens the routine may use a day are used up.")
+        return min(tokens, left.tokens - used)
+
+
+async def one_reply(model: Model, request: ModelRequest, spent: SpentSoFar) -> ModelReply:
+    """One model call, counted. Raises ModelError, OutOfBudget."""
+    request = replace(request, max_output_tokens=spent.reserve(request.max_output_tokens))
+    async with closing(model.reply(request)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, ModelReply):
+                spent.add(piece)
+                return piece
+    raise ModelReplyInvalid("the model adapter ended without a reply")

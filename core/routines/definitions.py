@@ -1,0 +1,132 @@
+"""Routines between what people write and what the store keeps."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+
+from core.clock import SECOND_US
+from core.routine import Cron, Definition, Event, Manual, Progress, RunStatus, SystemEvent, Trigger, Webhook
+from core.routine_json import Problem, definition_to_json, read_definition
+from core.store.routines import RoutineRow, RoutineText
+from core.users import Principal, Role
+
+
+def kind_of(trigger: Trigger) -> str:
+    """The word for a trigger's kind."""
+    match trigger:
+        case Cron():
+            return "cron"
+        case Event():
+            return "event"
+        case SystemEvent():
+            return "system_event"
+        case Webhook():
+            return "webhook"
+        case Manual():
+            return "manual"
+
+
+def text_of(definition: Definition, next_slot_at: int | None) -> RoutineText:
+    """What the store keeps of a definition."""
+    guardrails, trigger = definition.guardrails, definition.trigger
+    return RoutineText(
+        name=definition.name,
+        kind=kind_of(trigger),
+        definition=json.dumps(definition_to_json(definition), ensure_ascii=False),
+        cooldown_us=guardrails.cooldown_s * SECOND_US,
+        max_concurrent=guardrails.max_concurrent,
+        dedup_window_us=(guardrails.dedup_window_s or 0) * SECOND_US,
+        reruns=guardrails.rerun_interrupted,
+        webhook_path=trigger.path if isinstance(trigger, Webhook) else None,
+        next_slot_at=next_slot_at,
+        daily_runs=guardrails.daily_runs,
+        daily_tokens=guardrails.daily_tokens,
+        daily_micro_usd=guardrails.daily_budget_micro_usd,
+    )
+
+
+def definition_of(row: RoutineRow) -> Definition:
+    """What a person wrote; enabled as it is now. Raises ValueError if this version cannot read it."""
+    return replace(read_text(row.text.definition), enabled=row.enabled)
+
+
+def read_text(definition: str) -> Definition:
+    """A stored definition. Raises ValueError if this version cannot read it."""
+    found = read_definition(json.loads(definition))
+    if isinstance(found, tuple):
+        told = "; ".join(f"{problem.field} {problem.message}" for problem in found)
+        raise ValueError(f"the stored routine cannot be read: {told}")  # noqa: TRY004 - it is a value
+    return found
+
+
+def progress_of(row: RoutineRow, last_status: RunStatus | None, running: int) -> Progress:
+    """What its runs left behind. `last_status`: of its newest run; `running`: how many run now."""
+    return Progress(
+        next_fire_at=row.text.next_slot_at,
+        last_run_at=row.last_ended_at,
+        last_status=last_status,
+        running=running,
+        run_count=row.run_count,
+        consecutive_failures=row.failures,
+        paused_because=row.paused_because or "",
+        tested_as=row.tested_as,
+    )
+
+
+# What a routine may be, seen from who makes it.
+
+
+def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Iterator[Problem]:
+    """All that this person may not have, or nobody yet. `priced`: whether it is known what models cost."""
+    if by.role is Role.GUEST:
+        yield Problem("", "guests have no routines")
+    if isinstance(definition.trigger, Webhook) and by.role is not Role.OWNER:
+        yield Problem("trigger.type", "webhook is for the owner, whose secrets sign requests")
+    if getattr(definition.action, "context_paths", ()) and by.role is not Role.OWNER:
+        yield Problem("action.context_paths", "is for the owner, whose workspace it is")
+    if getattr(definition.action, "grants", ()) and by.role is not Role.OWNER:
+        yield Problem("action.grants", "is for the owner: such calls need a person's word each time")
+    if definition.notify.address is not None and by.role is not Role.OWNER:
+        told = "is for the owner: leave it out, and you are told where you write to the hub yourself"
+        yield Problem("notify.address", told)
+    if definition.guardrails.daily_budget_micro_usd is not None and not priced:
+        told = "needs a price of the model: set input_usd_per_million there, or use daily_tokens"
+        yield Problem("guardrails.daily_budget_micro_usd", told)
+
+
+# Where a routine stands, in one word.
+
+
+class DisplayStatus(StrEnum):
+    """What a list shows; the first that holds."""
+
+    DISABLED = "disabled"
+    PAUSED = "paused"
+    RUNNING = "running"
+    UNTESTED = "untested"
+    FAILING = "failing"
+    ATTENTION = "attention"
+    ACTIVE = "active"
+
+
+def display_status(definition: Definition, progress: Progress) -> DisplayStatus:
+    """One word for a routine whose runs left `progress` behind."""
+    signs = (
+        (not definition.enabled, DisplayStatus.DISABLED),
+        (bool(progress.paused_because), DisplayStatus.PAUSED),
+        (progress.running > 0, DisplayStatus.RUNNING),
+        (progress.tested_as != fingerprint(definition), DisplayStatus.UNTESTED),
+        (progress.consecutive_failures > 0, DisplayStatus.FAILING),
+        (progress.last_status is RunStatus.ATTENTION, DisplayStatus.ATTENTION),
+    )
+    return next((status for holds, status in signs if holds), DisplayStatus.ACTIVE)
+
+
+def fingerprint(definition: Definition) -> str:
+    """64 hex digits that change with trigger, action and guardrails, and not with name, description, notices,
+    the order of filters, or a setting that is written out although it is the usual one."""
+    page = definition_to_json(definition)
+    behaviour = {part: page.get(part) for part in ("trigger", "action", "guardrails")}
+    return hashlib.sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()

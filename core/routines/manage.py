@@ -1,0 +1,236 @@
+"""What people do with their routines, the same for chat tools, command line, API and console.
+
+Each person sees their own alone; a routine of somebody else's is not found. Refusals name the field.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from core.clock import Clock
+from core.errors import HubError
+from core.ids import Ids
+from core.routine import Cron, Definition, ManualInput, Webhook, claim_key
+from core.routine_json import Problem, input_to_json, read_definition
+from core.routines.definitions import definition_of, not_permitted, text_of
+from core.routines.events import HUB, SystemEvents
+from core.routines.heartbeat import HEARTBEAT_ID
+from core.routines.service import ChangeListener
+from core.routines.slots import next_slot
+from core.routines.validation import change, validate
+from core.safety.leaks import LeakDetector
+from core.store.port import Store
+from core.store.routines import NewRun, RoutineRow, RoutineRunRow
+from core.users import Principal, Role
+
+MOST_ROUTINES = 10_000
+"""Of one person."""
+
+
+class RoutineNotFound(HubError):
+    """The person has no such routine."""
+
+
+class RoutineRefused(HubError):
+    """Nothing was changed. `problems`: all that is wrong, each with its field ("" for none in particular);
+    `formal`: what was written is no routine at all, whatever its values mean."""
+
+    def __init__(self, *problems: Problem, formal: bool = False) -> None:
+        super().__init__("; ".join(f"{problem.field} {problem.message}".strip() for problem in problems))
+        self.problems = problems
+        self.formal = formal
+
+
+class RoutineDesk:
+    """Every method acts for the person named first. Raises RoutineNotFound, RoutineRefused, StoreError.
+
+    `timezone`, `cooldown_s`: of routines that name none; `priced`: whether it is known what models cost.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        listener: ChangeListener,
+        clock: Clock,
+        ids: Ids,
+        *,
+        timezone: str,
+        cooldown_s: int = 300,
+        priced: bool = False,
+        leaks: LeakDetector | None = None,
+    ) -> None:
+        self._leaks = leaks
+        self._store = store
+        self._listener = listener
+        self._clock = clock
+        self._ids = ids
+        self._timezone = timezone
+        self._cooldown_s = cooldown_s
+        self.priced = priced
+
+    # --- what they are ---------------------------------------------------------------------------------
+
+    async def create(
+        self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
+    ) -> RoutineRow:
+        """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
+        page = self._completed(page)
+        formal = isinstance(read_definition(page, self._timezone), tuple)
+        definition = self._judged(validate(page, self._timezone), by, formal=formal)
+        await self._named_things(by, definition)
+        if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
+            raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
+        text = text_of(definition, self._next_slot(definition, self._clock.now()))
+        row = await self._store.save_routine(self._ids.row_id(), by.user_id, text, thread_id)
+        if row is None:
+            raise await self._taken(by, definition, None)
+        if not definition.enabled:
+            row = await self._switched(row, enabled=False)
+        self._listener.changed(row)
+        return row
+
+    async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
+        """Change what the page names, and nothing else."""
+        row = _theirs(await self.find(by, named))
+        definition = self._judged(change(_definition(row), page, self._timezone), by)
+        await self._named_things(by, definition)
+        text = text_of(definition, self._next_slot(definition, row.created_at))
+        changed = await self._store.rewrite_routine(row.id, text, version=row.version)
+        if changed is None:
+            raise await self._taken(by, definition, row)
+        if definition.enabled != changed.enabled:
+            changed = await self._switched(changed, enabled=definition.enabled)
+        self._listener.changed(changed)
+        return changed
+
+    async def switch(self, by: Principal, named: str, *, enabled: bool) -> RoutineRow:
+        """Pause it or let it go on; a schedule goes on with its next slot, not with those it missed."""
+        row = await self._switched(await self.find(by, named), enabled=enabled)
+        self._listener.changed(row)
+        return row
+
+    async def delete(self, by: Principal, named: str) -> RoutineRow:
+        """Forget it and its runs; returns what it was."""
+        row = _theirs(await self.find(by, named))
+        await self._store.delete_routine(row.id)
+        self._listener.deleted(row.id)
+        return row
+
+    async def find(self, by: Principal, named: str) -> RoutineRow:
+        """One of the person's own, by name or id."""
+        row = await self._store.routine_named(by.user_id, named)
+        if row is None:
+            raise RoutineNotFound(f"there is no routine “{named[:200]}” of yours")
+        return row
+
+    async def listed(
+        self, by: Principal, *, after: str = "", limit: int | None = None, containing: str = ""
+    ) -> Sequence[RoutineRow]:
+        """The person's, in order of name; see Routines.routines of the store."""
+        return await self._store.routines(by.user_id, after=after, limit=limit, containing=containing)
+
+    async def history(self, by: Principal, named: str, limit: int) -> Sequence[RoutineRunRow]:
+        """Its newest runs, newest first."""
+        row = await self.find(by, named)
+        return await self._store.routine_runs(row.id, max(1, limit))
+
+    # --- firing ----------------------------------------------------------------------------------------
+
+    async def fire(self, by: Principal, named: str, request_id: str) -> str:
+        """Ask for a run, whatever the cooldown; its id. The same request asks once."""
+        row = await self.find(by, named)
+        fired_by = ManualInput(request_id, by.user_id)
+        run = NewRun(
+            id=self._ids.row_id(),
+            routine_id=row.id,
+            key=claim_key(fired_by),
+            kind="manual",
+            input=input_to_json(fired_by),
+            due_at=self._clock.now(),
+            heeds_guardrails=False,
+        )
+        claim = await self._store.claim_run(run)
+        if claim.run_id is None:
+            raise RoutineRefused(Problem("", str(claim.refusal)))
+        self._listener.fired([row.id])
+        return claim.run_id
+
+    async def emit(
+        self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
+    ) -> Sequence[str]:
+        """Tell the person's routines of an event; the names of those that fire."""
+        if source.casefold() == HUB:
+            raise RoutineRefused(
+                Problem("source", f"{HUB} is what the hub itself tells; choose another name")
+            )
+        events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids, self._leaks)
+        return await events.emit(by.user_id, source, event_type, payload, event_id)
+
+    # --- what is shared --------------------------------------------------------------------------------
+
+    def _judged(
+        self, found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False
+    ) -> Definition:
+        if isinstance(found, tuple):
+            raise RoutineRefused(*found, formal=formal)
+        if problems := tuple(not_permitted(found, by, priced=self.priced)):
+            raise RoutineRefused(*problems)
+        return found
+
+    def _completed(self, page: Mapping[str, object]) -> Mapping[str, object]:
+        given = page.get("guardrails")
+        if given is not None and not isinstance(given, dict):
+            return page
+        guardrails = cast("dict[str, object]", given or {})
+        return {**page, "guardrails": {"cooldown_s": self._cooldown_s, **guardrails}}
+
+    async def _named_things(self, by: Principal, definition: Definition) -> None:
+        """Refuses a secret that is not there, and a conversation that is not the person's to be told in."""
+        name = definition.trigger.secret_name if isinstance(definition.trigger, Webhook) else None
+        if name and name not in {secret.name for secret in await self._store.secrets()}:
+            told = f"names no secret of the vault; set it: hubbub secrets set {name}"
+            raise RoutineRefused(Problem("trigger.secret_name", told))
+        if (thread_id := definition.notify.thread_id) is not None:
+            thread = await self._store.thread(thread_id)
+            if thread is None or (by.role is not Role.OWNER and thread.owner_id != by.user_id):
+                raise RoutineRefused(Problem("notify.thread_id", "names no conversation of yours"))
+
+    def _next_slot(self, definition: Definition, anchor: int) -> int | None:
+        if not isinstance(definition.trigger, Cron):
+            return None
+        try:
+            found = next_slot(definition.trigger, self._clock.now(), anchor)
+        except ValueError as error:
+            raise RoutineRefused(Problem("trigger.schedule", str(error))) from error
+        if found is None:
+            raise RoutineRefused(Problem("trigger.schedule", "never comes; name a time that does"))
+        return found
+
+    async def _switched(self, row: RoutineRow, *, enabled: bool) -> RoutineRow:
+        slot_at = self._next_slot(_definition(row), row.created_at) if enabled else None
+        changed = await self._store.switch_routine(row.id, enabled=enabled, next_slot_at=slot_at)
+        if changed is None:
+            raise RoutineNotFound(f"there is no routine “{row.text.name}” any more")
+        return changed
+
+    async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
+        """Why it could not be kept."""
+        other = await self._store.routine_named(by.user_id, definition.name)
+        if other is not None and other.text.name == definition.name and (row is None or other.id != row.id):
+            return RoutineRefused(Problem("name", "is the name of another routine of yours"))
+        now = None if row is None else await self._store.routine(row.id)
+        if row is not None and (now is None or now.version != row.version):
+            return RoutineRefused(Problem("", "was changed by somebody else meanwhile; look at it again"))
+        return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
+
+
+def _theirs(row: RoutineRow) -> RoutineRow:
+    if row.id == HEARTBEAT_ID:
+        raise RoutineRefused(Problem("", "is set in [heartbeat] of the configuration; it can be paused"))
+    return row
+
+
+def _definition(row: RoutineRow) -> Definition:
+    try:
+        return definition_of(row)
+    except ValueError as error:
+        raise RoutineRefused(Problem("", str(error))) from error

@@ -1,0 +1,206 @@
+"""What a pattern says, as a tree, and why one may be refused."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from core.routines.matching.characters import Characters
+
+
+class PatternRefused(ValueError):
+    """A pattern that cannot be used. `construct`: the part of it that is to blame; `position`: where that
+    begins, counted in characters from 0."""
+
+    def __init__(self, reason: str, construct: str, position: int) -> None:
+        at = f" ({construct!r} at character {position + 1})" if construct else ""
+        super().__init__(f"{reason}{at}")
+        self.reason = reason
+        self.construct = construct
+        self.position = position
+
+
+class Place(Enum):
+    """What an assertion asks of the place it stands at."""
+
+    TEXT_START = auto()
+    LINE_START = auto()
+    LAST_LINE_END = auto()
+    """`$`: at the end, or before a newline that is the end."""
+    LINE_END = auto()
+    TEXT_END = auto()
+    WORD_EDGE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """One character of a set."""
+
+    characters: Characters
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """No character: a place."""
+
+    place: Place
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What is in parentheses; `number` is None where it is not captured."""
+
+    number: int | None
+    body: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Alternatives, the first that leads to a match wins."""
+
+    options: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One after the other."""
+
+    parts: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """At least `least` times, at most `most` (None: as often as there is)."""
+
+    body: "Node"
+    least: int
+    most: int | None
+    lazy: bool
+    position: int
+
+
+Node = One | At | Group | Either | Chain | Repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A pattern that was read; `names`: of its groups, by number."""
+
+    root: Node
+    groups: int
+    names: dict[str, int]
+
+
+def children(node: Group | Either | Chain | Repeat) -> tuple[Node, ...]:
+    """The nodes right below."""
+    match node:
+        case Either(options):
+            return options
+        case Chain(parts):
+            return parts
+        case Group(_, body):
+            return (body,)
+        case Repeat(body):
+            return (body,)
+
+
+# What a pattern may not ask: RE2 would read it and mean something else, or it asks nothing at all.
+
+MAX_MARKS = 3
+"""At one place; more `\\b` than that are a mistake."""
+
+
+def judge(syntax: Syntax) -> int:
+    """How many `\\b` can meet at one place. Raises PatternRefused."""
+    if _may_be_empty(syntax.root):
+        raise PatternRefused("would match every message, as it matches the empty text", "", 0)
+    _judge_ends(syntax.root, last=True)
+    _judge_repeats(syntax.root)
+    counter = _EdgeCounter()
+    counter.after(syntax.root, 0)
+    return counter.most
+
+
+def _may_be_empty(node: Node) -> bool:
+    match node:
+        case One():
+            return False
+        case At():
+            return True
+        case Either(options):
+            return any(map(_may_be_empty, options))
+        case Chain(parts):
+            return all(map(_may_be_empty, parts))
+        case Group(_, body):
+            return _may_be_empty(body)
+        case Repeat(body, least):
+            return least == 0 or _may_be_empty(body)
+
+
+def _judge_ends(node: Node, *, last: bool) -> None:
+    match node:
+        case At(Place.LAST_LINE_END, position) if not last:
+            raise PatternRefused("goes on after its end", "$", position)
+        case Chain(parts):
+            for index, part in enumerate(parts):
+                _judge_ends(part, last=last and index == len(parts) - 1)
+        case Repeat(body):
+            _judge_ends(body, last=False)
+        case One() | At():
+            pass
+        case Group() | Either():
+            for child in children(node):
+                _judge_ends(child, last=last)
+
+
+class _EdgeCounter:
+    """How many `\\b` ask about one place: each needs a mark of its own there (`core.routines.matching.pattern`)."""
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def after(self, node: Node, taken: int) -> int:
+        """How many may have asked at the place where the node ends, if `taken` have where it begins. Raises
+        PatternRefused where that cannot be counted."""
+        match node:
+            case One():
+                return 0
+            case At():
+                return self._after_place(node, taken)
+            case Chain(parts):
+                for part in parts:
+                    taken = self.after(part, taken)
+                return taken
+            case Either(options):
+                return max(self.after(option, taken) for option in options)
+            case Group(_, body):
+                return self.after(body, taken)
+            case Repeat(body, least):
+                after = self.after(body, taken)
+                if after > taken and node.most != 1:
+                    after = self.after(body, after)
+                return max(after, taken if least == 0 else 0)
+
+    def _after_place(self, node: At, taken: int) -> int:
+        match node.place:
+            case Place.WORD_EDGE:
+                if taken >= MAX_MARKS:
+                    raise PatternRefused("asks too often for the edge of a word", r"\b", node.position)
+                self.most = max(self.most, taken + 1)
+                return taken + 1
+            case Place.TEXT_START | Place.LINE_START:
+                if taken:
+                    raise PatternRefused("asks for the edge of a word before a beginning", "^", node.position)
+                return 0
+            case Place.LINE_END | Place.LAST_LINE_END | Place.TEXT_END:
+                return MAX_MARKS  # it steps over all marks
+
+
+def _judge_repeats(node: Node) -> None:
+    match node:
+        case One() | At():
+            return
+        case Repeat(body, _, most, _, position) if most != 1 and _may_be_empty(body):
+            raise PatternRefused("repeats what may be empty", "", position)
+        case _:
+            for child in children(node):
+                _judge_repeats(child)

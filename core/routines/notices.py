@@ -1,0 +1,253 @@
+"""Telling owners what their routines came to: which ends are told, when, where, and how often."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US, Clock
+from core.errors import ChannelError, NobodyToTell, StoreError
+from core.inbound.routine_texts import ALLOW, MENU, MISSING, MISSING_TOO_LONG, grants_offered
+from core.messages import Address, Block, Choice, Code, Markdown, Message, Plain
+from core.people.notices import InOrder, Recipient, ToAddress, ToPerson, ToThread
+from core.routine import Notify, QuietHours, RunStatus
+from core.routines.definitions import read_text
+from core.store.facets import Place
+from core.store.port import Store
+from core.store.routines import DueNotice
+from core.tools.prepared import as_seen
+
+# A thread of its own for a routine's notices, where the platform has threads: opened with its first notice.
+#
+# It is opened at the place where the notices would go otherwise, once; what cannot be opened now is tried
+# with the next notice. A hub that is killed in between may leave an empty one behind.
+
+logger = logging.getLogger(__name__)
+
+OPENED_WITHIN_S = 8.0
+"""Other routines wait meanwhile."""
+
+Places = Callable[[Recipient], Awaitable[Sequence[Place]]]
+"""See core.people.notices.Notices.places."""
+
+
+class ThreadOpener(Protocol):
+    """See channels.manager.ChannelManager.open_thread."""
+
+    def __call__(self, channel: str, at: Address, title: str, nonce: str) -> Awaitable[Address | None]:
+        """The address of a new thread there; None where there are none. Raises ChannelError."""
+        ...
+
+
+class OwnThreads:
+    """Where they are is kept with the routine; one that was opened at another place is left behind."""
+
+    def __init__(self, store: Store, places: Places, open_thread: ThreadOpener) -> None:
+        self._store = store
+        self._places = places
+        self._open_thread = open_thread
+
+    async def of(self, notice: DueNotice, otherwise: Recipient) -> ToAddress | None:
+        """The routine's thread at that place; None if it has none there now. Raises StoreError."""
+        places = await self._places(otherwise)
+        if not places:
+            return None
+        channel, at = places[0].channel, places[0].address
+        known = json.loads(notice.own_place) if notice.own_place else None
+        if known is not None and known[:2] == [channel, at]:
+            return None if known[2] is None else ToAddress(channel, Address(known[2]))
+        try:
+            async with asyncio.timeout(OPENED_WITHIN_S):
+                opened = await self._open_thread(
+                    channel, at, notice.routine_name, f"t{notice.routine_id}"[:25]
+                )
+        except (ChannelError, TimeoutError) as error:
+            logger.info("no thread for routine %s at %s now: %s", notice.routine_name, channel, error)
+            return None
+        await self._store.keep_own_place(notice.routine_id, json.dumps([channel, at, opened]))
+        return None if opened is None else ToAddress(channel, opened)
+
+
+MOST_AN_HOUR = 20
+"""Notices of one routine, restarts or not; what comes above that stays on the run alone."""
+HOUR_US = 3600 * SECOND_US
+
+
+class NoticeSender(Protocol):
+    """See core.people.notices.Notices.send."""
+
+    def __call__(self, key: str, to: Recipient, message: Message) -> Awaitable[bool]:
+        """Tell it, once for each key."""
+        ...
+
+
+def is_told(notify: Notify, status: RunStatus, failures: int) -> bool:
+    """Whether an end is told. Of failures in a row the first is, then the second, fourth, eighth …"""
+    match status:
+        case RunStatus.OK:
+            return notify.on_success
+        case RunStatus.ATTENTION:
+            return notify.on_attention
+        case RunStatus.FAILED:
+            return notify.on_failure and failures & (failures - 1) == 0
+        case RunStatus.INTERRUPTED:
+            return notify.on_failure
+        case RunStatus.WAITING | RunStatus.RUNNING | RunStatus.SKIPPED:
+            return False
+
+
+def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
+    """When something is told that happened now: after the quiet hours, if these are such."""
+    if hours is None:
+        return now
+    moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
+    if not hours.cover(moment.hour * 60 + moment.minute):
+        return now
+    end = moment.replace(
+        hour=hours.end_minute // 60, minute=hours.end_minute % 60, second=0, microsecond=0, fold=0
+    )
+    if end <= moment:
+        end += timedelta(days=1)
+    return max(now, int(end.timestamp() * SECOND_US))
+
+
+class Telling:
+    """Hands notices over that are due. What was handed over goes out, however often the hub is killed."""
+
+    def __init__(self, store: Store, send: NoticeSender, own_threads: OwnThreads, clock: Clock) -> None:
+        self._store = store
+        self._own_threads = own_threads
+        self._send = send
+        self._clock = clock
+
+    async def tell_due(self) -> None:
+        """Everything that is due now. Raises StoreUnavailable."""
+        for notice in await self._store.due_notices(self._clock.now()):
+            sent = not await self._too_many(notice.routine_id) and await self._tell(notice)
+            await self._store.settle_notice(notice.run_id, sent=sent)
+
+    async def _tell(self, notice: DueNotice) -> bool:
+        heading, _, text = notice.text.partition("\n\n")
+        blocks: tuple[Block, ...] = (Plain(heading), Markdown(text)) if text else (Plain(heading),)
+        offered = grants_offered(notice.missing_grants)
+        if offered:
+            blocks = (*blocks, Plain(MISSING), *(Code(as_seen(grant)) for grant in offered))
+        if len(offered) < len(notice.missing_grants):
+            blocks = (*blocks, Plain(MISSING_TOO_LONG))
+        labels = (*MENU, ALLOW) if offered else MENU
+        choices = tuple(Choice(label) for label in labels) if notice.menu_id else ()
+        message = Message(blocks, choices, notice.menu_id)
+        to = await self._recipient(notice)
+        try:
+            await self._send(f"routine:{notice.run_id}", to, message)
+        except NobodyToTell as error:
+            logger.warning(
+                "nobody can be told of run %s of %s: %s", notice.run_id, notice.routine_name, error
+            )
+        except StoreError:
+            raise
+        except Exception:  # a defect met by one notice: the others go out
+            logger.exception("run %s could not be told to %s", notice.run_id, to)
+        else:
+            return True
+        return False
+
+    async def _recipient(self, notice: DueNotice) -> Recipient:
+        """Where the routine says, then wherever its owner is."""
+        notify = _notify(notice)
+        tried = _recipients(notify, notice)
+        own = await self._own_threads.of(notice, InOrder(tried)) if notify.own_thread else None
+        return InOrder(tried if own is None else (own, *tried))
+
+    async def _too_many(self, routine_id: str) -> bool:
+        told = await self._store.notices_sent(routine_id, self._clock.now() - HOUR_US)
+        if told < MOST_AN_HOUR:
+            return False
+        logger.warning("routine %s told its owner %d times within an hour", routine_id, told)
+        return True
+
+
+def _notify(notice: DueNotice) -> Notify:
+    try:
+        return read_text(notice.definition).notify
+    except ValueError:
+        return Notify()
+
+
+def _recipients(notify: Notify, notice: DueNotice) -> tuple[Recipient, ...]:
+    """Where the routine says, then where it was made, then wherever its owner is."""
+    tried: list[Recipient] = []
+    if notify.channel is not None and notify.address is not None:
+        tried.append(ToAddress(notify.channel, notify.address))
+    if notify.thread_id is not None:
+        tried.append(ToThread(notify.thread_id))
+    if notify.channel is not None and notify.address is None:
+        tried.append(ToPerson(notice.owner_id, notify.channel))
+    if notice.thread_id is not None and not tried:
+        tried.append(ToThread(notice.thread_id))
+    return (*tried, ToPerson(notice.owner_id))
+
+
+# What notices of routines say beside the routines' own words.
+
+_ICONS = {RunStatus.OK: "✅", RunStatus.ATTENTION: "🔔", RunStatus.FAILED: "❌", RunStatus.INTERRUPTED: "⚠️"}
+_WORDS = {
+    RunStatus.OK: "done",
+    RunStatus.ATTENTION: "has something for you",
+    RunStatus.FAILED: "failed",
+    RunStatus.INTERRUPTED: "was cut off",
+}
+
+
+def heading(name: str, status: RunStatus) -> str:
+    """The first line of a notice."""
+    return f"{_ICONS.get(status, '')} Routine “{name}” {_WORDS.get(status, status.value)}"
+
+
+def budget_used_up(name: str, why: str) -> str:
+    """The one notice a day that a routine's budget is used up; `why`: the rest of a sentence about it."""
+    return f"⏳ Routine “{name}” rests until tomorrow\n\n{why[:1].upper()}{why[1:]}."
+
+
+def with_remarks(text: str, remarks: Sequence[str]) -> str:
+    """A run's result, with what else its owner is to know of it."""
+    lines = "\n".join(f"- {remark}" for remark in remarks)
+    return "\n\n".join(part for part in (text, lines) if part)
+
+
+def paused_heading(name: str, failures: int) -> str:
+    """The first line of the one notice that a routine was paused."""
+    return f"⏸ Routine “{name}” failed {failures} times in a row and is paused"
+
+
+def how_to_resume(name: str) -> str:
+    """What lets a paused routine go on."""
+    return f'Let it go on with `hubbub routines enable "{name}"`, or ask me to enable it.'
+
+
+def interrupted() -> str:
+    """Why a run that the hub's end broke off has no result."""
+    return "The hub ended while it ran, and it was not run again. What its tools had done by then stays done."
+
+
+def crashed_repeatedly(attempts: int) -> str:
+    """Why a run is not started any more."""
+    return f"The hub ended {attempts} times while it ran; it is not started again."
+
+
+def timed_out(limit_s: int) -> str:
+    """Why a run was ended."""
+    return f"It was stopped after {limit_s} s, the time a run of it may take."
+
+
+def broke(reference: str) -> str:
+    """Something that should not happen happened."""
+    return f"Something went wrong inside the hub; the operator finds it in the log under {reference}."
+
+
+def full_job_refused() -> str:
+    """Why a run of this kind cannot be carried out."""
+    return "Its action is a job, and this version of the hub runs no jobs yet. Give it a lightweight action."

@@ -1,0 +1,123 @@
+"""Messages and the routines whose patterns they match. What is changed is heard from the next message on."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from core.messages import InboundMessage
+from core.routine import Event, Match, MessageInput, OnMatch, Webhook, kept
+from core.routines.definitions import definition_of
+from core.routines.matching.matcher import Heard, Hit, Listener, Matcher
+from core.routines.matching.nodes import PatternRefused
+from core.store.routines import RoutineRow
+
+logger = logging.getLogger(__name__)
+
+LOADED_AT_ONCE = 10
+
+
+class Listening:
+    """All enabled event routines. Who may be heard by whom, and in which thread, is judged with the message,
+    in the transaction that keeps it: here a message is looked at for its text, channel and sender alone."""
+
+    def __init__(self) -> None:
+        self._matcher = Matcher()
+        self._events: dict[str, Event] = {}
+        self._readers: frozenset[str] = frozenset()
+
+    def changed(self, row: RoutineRow) -> None:
+        """From now on the routine is as the row says; one that cannot be read is not heard, and logged."""
+        self.deleted(row.id)
+        if row.text.kind != "event" or not row.enabled:
+            return
+        try:
+            trigger = definition_of(row).trigger
+            if isinstance(trigger, Event):
+                heard = replace(trigger, thread_id=None)
+                self._matcher.put(Listener(row.id, row.owner_id, heard))
+                self._events[row.id] = trigger
+                self._readers |= {row.owner_id}
+        except (ValueError, PatternRefused) as error:
+            logger.warning("routine %s hears nothing: %s", row.text.name, error)
+
+    async def load(self, rows: Iterable[RoutineRow]) -> None:
+        """`changed` for many, with pauses in which everything else runs."""
+        for count, row in enumerate(rows):
+            if count % LOADED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            self.changed(row)
+
+    def deleted(self, routine_id: str) -> None:
+        """It hears nothing any more."""
+        if self._events.pop(routine_id, None) is not None:
+            self._matcher.remove(routine_id)
+
+    def matches(self, message: InboundMessage) -> Sequence[Match]:
+        """Those that the message fires, as far as the message itself tells."""
+        if not self._events or not message.text:
+            return ()
+        sender = message.sender
+        names = tuple(name for name in (sender.platform_user_id, sender.username) if name)
+        hits = self._matcher.match(Heard(message.text, self._readers, message.channel, names))
+        return [self._match(hit, message) for hit in hits]
+
+    def _match(self, hit: Hit, message: InboundMessage) -> Match:
+        routine_id = hit.listener.routine_id
+        trigger = self._events[routine_id]
+        heard = MessageInput(
+            event_key=message.key,
+            channel=message.channel,
+            sender=message.sender.name,
+            text=kept(message.text),
+            groups=hit.found.groups,
+            named_groups=hit.found.names,
+        )
+        digest = hashlib.sha256(" ".join(message.text.split()).encode("utf-8", "replace")).hexdigest()
+        return Match(routine_id, heard, digest, trigger.on_match is OnMatch.CONSUME, trigger.thread_id)
+
+
+# The webhooks that stand open, by their paths. What is changed holds from the next delivery on.
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A webhook: the routine it fires, and what it asks of whoever comes."""
+
+    routine_id: str
+    trigger: Webhook
+
+
+class Doors:
+    """All webhooks. Whether a routine is paused is judged where its run is claimed: a sender who knows the
+    secret is told so, and nobody else."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[str, Door] = {}
+        self._paths: dict[str, str] = {}
+
+    def changed(self, row: RoutineRow) -> None:
+        """From now on the routine is as the row says; one that cannot be read has no door, and is logged."""
+        self.deleted(row.id)
+        if row.text.kind != "webhook":
+            return
+        try:
+            trigger = definition_of(row).trigger
+        except ValueError as error:
+            logger.warning("routine %s has no webhook: %s", row.text.name, error)
+            return
+        if isinstance(trigger, Webhook):
+            self._by_path[trigger.path] = Door(row.id, trigger)
+            self._paths[row.id] = trigger.path
+
+    def deleted(self, routine_id: str) -> None:
+        """Its door is gone."""
+        path = self._paths.pop(routine_id, None)
+        door = None if path is None else self._by_path.get(path)
+        if door is not None and door.routine_id == routine_id:  # another may have taken the path meanwhile
+            del self._by_path[door.trigger.path]
+
+    def at(self, path: str) -> Door | None:
+        """The one at that path."""
+        return self._by_path.get(path)

@@ -1,0 +1,328 @@
+"""A lightweight run: one question to the model, with tools only inside a strict scope, and nobody to ask."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, assert_never
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US, Clock
+from core.errors import ModelReplyInvalid, ToolDenied, ToolFailed
+from core.model.base import Model, ModelReply, ModelRequest
+from core.names import folded, quoted
+from core.routine import (
+    Lightweight,
+    ManualInput,
+    MessageInput,
+    RunInput,
+    RunStatus,
+    SlotInput,
+    Spent,
+    SystemInput,
+    WebhookInput,
+    kept,
+)
+from core.routine_json import input_from_json
+from core.routines.budget import SpentSoFar, one_reply
+from core.routines.definitions import definition_of, not_permitted
+from core.safety.fencing import FENCE_RULE, fence_tool_output
+from core.store.routines import RunSteps, StartedRun
+from core.transcript import UserSaid
+from core.users import Principal, Role
+
+# What the model of a lightweight run is told, and what is made of its reply. Pure.
+
+NOTHING = "ROUTINE_OK"
+"""A reply that is exactly this has nothing to tell."""
+SILENT = (NOTHING, "HEARTBEAT_OK")
+"""The second one is what lists of other heartbeats ask for."""
+_AROUND = re.compile(r"[\W_]+")
+_SENTINEL_LIMIT_CHARS = 60
+_BARE = frozenset(_AROUND.sub("", word) for word in SILENT)
+STATE = "ROUTINE_STATE:"
+"""A line of a reply that begins what is to be remembered for the next run."""
+STATE_LIMIT_CHARS = 8_000
+FILE_LIMIT_CHARS = 32_000
+PATH_LIMIT_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run's question. `files`: context by path, None where a file could not be read and why is in
+    `unreadable`; `now`: microseconds UTC; `told`: whether a reply is sent to the owner."""
+
+    name: str
+    owner: str
+    action: Lightweight
+    fired_by: RunInput
+    files: Mapping[str, str]
+    unreadable: Mapping[str, str]
+    state: str
+    now: int
+    timezone: str
+    told: bool = True
+
+
+def system_text(asked: Asked, *, with_tools: bool) -> str:
+    """The system prompt of a run."""
+    moment = datetime.fromtimestamp(asked.now / SECOND_US, ZoneInfo(asked.timezone))
+    owner, zone = quoted(asked.owner), folded(asked.timezone)
+    tools = (
+        "The tools on offer are all there are; one that is refused stays refused."
+        if with_tools
+        else "There are no tools: answer from what is given."
+    )
+    reply = (
+        f"Your reply is sent to {owner} as it is."
+        if asked.told
+        else f"Your reply is kept for {owner} to look up; it is sent to nobody."
+    )
+    return (
+        f"You carry out the routine {quoted(asked.name)} for {owner}. Nobody is there to answer questions. "
+        f"It is {moment:%A, %Y-%m-%d %H:%M} ({zone}). {tools} {FENCE_RULE}\n\n"
+        f"{reply} If there is nothing to tell, reply with exactly "
+        f"{NOTHING}. To remember something for the next run, end the reply with a line {STATE} and what is "
+        "to be remembered below it; it is not sent."
+    )
+
+
+def user_text(asked: Asked) -> str:
+    """What the run is about: the prompt, then everything from outside, fenced."""
+    parts = [asked.action.prompt]
+    for path, text in asked.files.items():
+        parts.append(f"# Context: {_path(path)}\n{fence_tool_output(f'file {path}', text)}")
+    if asked.unreadable:
+        lines = "\n".join(f"- {_path(path)}: {_path(why)}" for path, why in asked.unreadable.items())
+        parts.append(f"# Context that could not be read\n{lines}")
+    if asked.state:
+        parts.append(f"# What you remembered\n{fence_tool_output('routine state', asked.state)}")
+    parts.append(f"# What fired the routine\n{_fired_by(asked.fired_by)}")
+    return "\n\n".join(parts)
+
+
+def _path(text: str) -> str:
+    return folded(text, PATH_LIMIT_CHARS)
+
+
+def _fired_by(fired: RunInput) -> str:
+    match fired:
+        case SlotInput(slot_at, skipped):
+            moment = datetime.fromtimestamp(slot_at / SECOND_US, ZoneInfo("UTC"))
+            missed = f"; {skipped} earlier times were passed over" if skipped else ""
+            return f"Its schedule: {moment:%Y-%m-%d %H:%M} UTC{missed}."
+        case MessageInput():
+            return f"A message.\n{fence_tool_output('message', _message(fired))}"
+        case SystemInput(_, source, event_type, payload):
+            return f"The event {quoted(source)} {quoted(event_type)}.\n{fence_tool_output('event', payload)}"
+        case WebhookInput(_, payload, event):
+            told = f"event: {event}\n\n{payload}" if event else payload
+            return f"A webhook.\n{fence_tool_output('webhook', told)}"
+        case ManualInput():
+            return "A person asked for this run."
+        case _:
+            assert_never(fired)
+
+
+def _message(fired: MessageInput) -> str:
+    lines = [f"channel: {folded(fired.channel)}", f"from: {quoted(fired.sender)}"]
+    named = {found: name for name, found in fired.named_groups}
+    for number, found in enumerate(fired.groups, start=1):
+        name = f" ({named[found]})" if found in named else ""
+        lines.append(f"group {number}{name}: {'' if found is None else found}")
+    return "\n".join([*lines, "", kept(fired.text)])
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a reply says. `document` None: nothing was to be remembered."""
+
+    status: RunStatus
+    text: str
+    document: str | None
+
+
+def read_reply(text: str) -> Told | None:
+    """What a reply comes to; None if it says nothing at all. Only the sentinel alone is silence, also with a
+    dot, quotes or emphasis around it."""
+    lines = text.strip().split("\n")
+    document: str | None = None
+    for at, line in enumerate(lines):
+        if line.strip() == STATE:
+            document = "\n".join(lines[at + 1 :]).strip()[:STATE_LIMIT_CHARS]
+            lines = lines[:at]
+            break
+    said = "\n".join(lines).strip()
+    if _is_silent(said) or (not said and document is not None):
+        return Told(RunStatus.OK, "", document)
+    return Told(RunStatus.ATTENTION, said, document) if said else None
+
+
+def _is_silent(said: str) -> bool:
+    """Whether nothing but a sentinel is said; models put it in quotes, in bold, or end it like a sentence."""
+    return len(said) <= _SENTINEL_LIMIT_CHARS and _AROUND.sub("", said) in _BARE
+
+
+def cut(text: str) -> str:
+    """A context file as far as it is given to the model."""
+    if len(text) <= FILE_LIMIT_CHARS:
+        return text
+    return f"{text[:FILE_LIMIT_CHARS]}\n[… the file goes on; {len(text)} characters in all]"
+
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_S = (1.0, 2.0)
+"""An empty or cut-off reply is asked for again after so long each; then the run has failed."""
+READ_LIMIT_BYTES = 1_000_000
+
+ReadFile = Callable[[str, int], bytes]
+"""A file of the workspace by its path there, at most so many bytes.
+
+Raises ToolDenied, ToolFailed, ValueError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """How a run went, before anybody is told. `out_of_budget`: the day's budget ended it; `remarks`: what its
+    owner is told beside the result, however they want to be told of that; `missing_grants`: what calls were
+    refused for want of."""
+
+    status: RunStatus
+    text: str
+    document: str | None
+    spent: Spent
+    out_of_budget: bool = False
+    remarks: tuple[str, ...] = ()
+    missing_grants: tuple[str, ...] = ()
+
+
+class Conversation(Protocol):
+    """A run's question, and all that was done for it."""
+
+    async def reply(self) -> ModelReply:
+        """The model's words; asked for anew each time. Raises ModelError, OutOfBudget, StoreError."""
+        ...
+
+
+class ScopedTools(Protocol):
+    """Tools as a run without a person has them."""
+
+    async def begin(
+        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+    ) -> Conversation:
+        """The run's conversation, at its beginning or where it was cut off."""
+        ...
+
+    async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
+        """Return the grants, as core.routine.Lightweight has them, which would have let calls that the run
+        was refused. Raises StoreError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutTools:
+    model: Model
+    asked: Asked
+    spent: SpentSoFar
+
+    async def reply(self) -> ModelReply:
+        """See Conversation."""
+        request = ModelRequest(
+            system=system_text(self.asked, with_tools=False),
+            conversation=(UserSaid(user_text(self.asked)),),
+            max_output_tokens=self.asked.action.max_tokens,
+        )
+        return await one_reply(self.model, request, self.spent)
+
+
+class LightweightRuns:
+    """Carries such runs out."""
+
+    def __init__(
+        self,
+        model: Model,
+        read_file: ReadFile,
+        owner_of: Callable[[str], Awaitable[Principal | None]],
+        clock: Clock,
+        timezone: str,
+        tools: ScopedTools | None = None,
+    ) -> None:
+        self._model = model
+        self._read_file = read_file
+        self._owner_of = owner_of
+        self._clock = clock
+        self._timezone = timezone
+        self._tools = tools
+
+    async def perform(self, started: StartedRun, action: Lightweight, spent: SpentSoFar) -> Performed:
+        """Raises ModelError, OutOfBudget, ToolDenied where the owner is gone, and StoreError."""
+        owner = await self._owner_of(started.routine.owner_id)
+        if owner is None:
+            raise ToolDenied("the routine's owner is no longer a user of this hub")
+        # Whoever could make it once may have become somebody who can't.
+        if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
+            raise ToolDenied(f"its owner may not have it any more: {problems[0].message}")
+        conversation = await self._begin(self._asked(started, action, owner), started, owner, spent)
+        fault = ""
+        for wait_s in (0.0, *RETRY_AFTER_S):
+            if fault:
+                logger.info("run %s: the reply was %s, asking again", started.run.id, fault)
+                await self._clock.sleep(wait_s)
+            reply = await conversation.reply()
+            told = None if reply.truncated else read_reply(reply.text)
+            if told is not None:
+                return _performed(told, spent)
+            fault = _fault(reply)
+        raise ModelReplyInvalid(f"its reply was {fault} {1 + len(RETRY_AFTER_S)} times")
+
+    async def missing_grants(self, started: StartedRun, steps: RunSteps) -> tuple[str, ...]:
+        """Return what the owner may add to the routine's grants, for its next run to make the calls this
+        one was refused. Raises StoreError."""
+        owner = await self._owner_of(started.routine.owner_id)
+        if owner is None or self._tools is None or owner.role is not Role.OWNER:
+            return ()
+        return await self._tools.missing_grants(started, owner, steps)
+
+    async def _begin(
+        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+    ) -> Conversation:
+        if not asked.action.use_tools:
+            return _WithoutTools(self._model, asked, spent)
+        if self._tools is None:
+            raise ToolDenied("this hub gives runs no tools")
+        return await self._tools.begin(asked, started, owner, spent)
+
+    def _asked(self, started: StartedRun, action: Lightweight, owner: Principal) -> Asked:
+        files, unreadable = self._context(action)
+        return Asked(
+            name=started.routine.text.name,
+            owner=owner.name,
+            action=action,
+            fired_by=input_from_json(started.run.input),
+            files=files,
+            unreadable=unreadable,
+            state=started.routine.state,
+            now=self._clock.now(),
+            timezone=self._timezone,
+            told=definition_of(started.routine).notify.on_attention,
+        )
+
+    def _context(self, action: Lightweight) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        files: dict[str, str] = {}
+        unreadable: dict[str, str] = {}
+        for path in action.context_paths:
+            try:
+                files[path] = cut(self._read_file(path, READ_LIMIT_BYTES).decode("utf-8", "replace"))
+            except (ToolDenied, ToolFailed, ValueError) as error:
+                unreadable[path] = str(error)
+        return files, unreadable
+
+
+def _performed(told: Told, spent: SpentSoFar) -> Performed:
+    return Performed(told.status, told.text, told.document, spent.total)
+
+
+def _fault(reply: ModelReply) -> str:
+    return "cut off at its limit" if reply.truncated else "empty"

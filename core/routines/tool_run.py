@@ -1,0 +1,338 @@
+"""A run's tools: called in a scope fixed when it began, each step kept before the next, and nobody to ask.
+
+It goes the way of every call (core.tools.pipeline), in autonomous mode. A run that goes on after a crash goes
+on after its last kept step: what was running then has an unknown outcome and is not run again.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import assert_never, cast
+
+from core.clock import Clock
+from core.consent.facts import Autonomous, ScopeGrant
+from core.ids import Ids
+from core.model.base import Model, ModelReply, ModelRequest
+from core.prompts import Standing
+from core.routine import Lightweight
+from core.routines.budget import SpentSoFar, one_reply
+from core.routines.definitions import definition_of
+from core.routines.run import Asked, system_text, user_text
+from core.runs.budget import Exhausted, Limit
+from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.store.port import Store
+from core.store.routines import RunSteps, StartedRun
+from core.store.rows import CallRow, CallState, NewCall
+from core.store.units import patiently
+from core.tool import Effect, ProcessInfo
+from core.tools.pipeline import CallPipeline
+from core.tools.prepared import NeedsPerson, PutsQuestion, Ready, Refused
+from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
+from core.users import Principal
+
+# What a run may do, as it was fixed when it began.
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`tools`: all there are for it; `grants`: see core.routine.Lightweight; `rounds`: of calls."""
+
+    tools: tuple[str, ...]
+    grants: tuple[str, ...]
+    rounds: int
+
+    @property
+    def mode(self) -> Autonomous:
+        """What its calls are judged by."""
+        pairs = (grant.partition(" ") for grant in self.grants)
+        grants = tuple(ScopeGrant(tool, pattern) for tool, _, pattern in pairs)
+        return Autonomous((frozenset(self.tools),), grants)
+
+
+def scope_of(action: Lightweight) -> Scope:
+    """What a routine's action gives its runs."""
+    return Scope(action.allowed_tools, action.grants, action.max_tool_rounds)
+
+
+def scope_to_json(scope: Scope) -> str:
+    """As the store keeps it."""
+    return json.dumps({"tools": scope.tools, "grants": scope.grants, "rounds": scope.rounds})
+
+
+def scope_from_json(text: str) -> Scope:
+    """Reads `scope_to_json`."""
+    kept = cast("Mapping[str, list[str]]", json.loads(text))
+    return Scope(tuple(kept["tools"]), tuple(kept["grants"]), int(cast("int", kept["rounds"])))
+
+
+logger = logging.getLogger(__name__)
+
+Unit = Callable[[Store], Awaitable[None]]
+
+RECORDED_WITHIN_S = 2.0
+"""A call is ended so long before its run is, so that its outcome is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActingServices:
+    """What every such run works with."""
+
+    store: Store
+    model: Model
+    pipeline: CallPipeline
+    clock: Clock
+    ids: Ids
+
+
+class ActingRuns:
+    """Implements core.routines.run.ScopedTools."""
+
+    def __init__(self, services: ActingServices) -> None:
+        self._services = services
+
+    async def begin(
+        self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
+    ) -> "ActingRun":
+        """The run's conversation, at its beginning or where it was cut off. Raises StoreError."""
+        services, run_id = self._services, started.run.id
+        steps = await services.store.run_steps(run_id)
+        if steps.scope is None:
+            scope, question = scope_of(asked.action), UserSaid(user_text(asked))
+            await patiently(
+                lambda: services.store.open_run_journal(run_id, scope_to_json(scope), question),
+                services.clock,
+            )
+            steps = replace(steps, scope=scope_to_json(scope), said=(question,))
+        standing = await services.store.run_standing(owner.user_id, started.routine.thread_id)
+        return ActingRun(services, asked, started, steps, owner, standing, spent)
+
+    async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
+        """See core.routines.run.ScopedTools. Judged anew, so that a crash loses none."""
+        if steps.scope is None:
+            return ()
+        thread_id, mode = _thread_of(started), scope_from_json(steps.scope).mode
+        standing = await self._services.store.run_standing(owner.user_id, started.routine.thread_id)
+        denied = {
+            said.call_id
+            for said in steps.said
+            if isinstance(said, ToolResult) and said.status is ResultStatus.DENIED
+        }
+        missing: dict[str, None] = {}
+        for call in steps.calls:
+            if call.call_id in denied:
+                prepared = self._services.pipeline.prepare(call, owner, thread_id, standing, mode)
+                if isinstance(prepared, Refused):
+                    missing |= dict.fromkeys(f"{call.tool} {pattern}" for pattern in prepared.grants)
+        return tuple(missing)
+
+
+class ActingRun:
+    """One start of a run, as the agentic loop's delegate; what it holds beside the journal is a copy."""
+
+    def __init__(
+        self,
+        services: ActingServices,
+        asked: Asked,
+        started: StartedRun,
+        steps: RunSteps,
+        owner: Principal,
+        standing: Standing,
+        spent: SpentSoFar,
+    ) -> None:
+        self._services = services
+        self._asked = asked
+        self._run_id = started.run.id
+        self._thread_id = _thread_of(started)
+        self._scope = scope_from_json(steps.scope or "")
+        self._owner = owner
+        self._standing = standing
+        self._spent = spent
+        self._said: list[Said] = list(steps.said)
+        self._waiting = [call for call in steps.calls if call.state is not CallState.ENDED]
+        self._rounds = _rounds(steps.said)
+        self._statuses: list[ResultStatus] = []
+        limit_s = definition_of(started.routine).guardrails.timeout_s - RECORDED_WITHIN_S
+        self._ends_s = services.clock.monotonic_s() + limit_s
+
+    async def reply(self) -> ModelReply:
+        """The model's words, once it asks for no more calls. Raises ModelError, OutOfBudget, StoreError."""
+        match await run_agentic_loop(self):
+            case Answered(reply):
+                return reply
+            case Paused():
+                raise AssertionError("a run without a person never waits for one")
+
+    # --- calls -----------------------------------------------------------------------------------------
+
+    async def settle_calls(self) -> None:
+        """See LoopDelegate: in the order the model gave, each to its recorded outcome."""
+        self._statuses = []
+        while self._waiting:
+            call = self._waiting[0]
+            result = await self._settle(call)
+            await self._kept(lambda store, result=result: store.finish_run_call(self._run_id, result))
+            self._waiting.pop(0)
+            self._said.append(result)
+            self._statuses.append(result.status)
+
+    async def _settle(self, call: CallRow) -> ToolResult:
+        prepared = self._services.pipeline.prepare(
+            call, self._owner, self._thread_id, self._standing, self._scope.mode
+        )
+        match prepared:
+            case Refused(result, reason):
+                logger.info("run %s: %s does not run: %s", self._run_id, call.tool, reason)
+                return result
+            case Ready():
+                return await self._run(call, prepared)
+            case NeedsPerson() | PutsQuestion():
+                return ToolResult(call.call_id, ResultStatus.DENIED, f"{call.tool} needs a person's word.")
+            case _:
+                assert_never(prepared)
+
+    async def _run(self, call: CallRow, ready: Ready) -> ToolResult:
+        services = self._services
+        if ready.tool.effect is Effect.EFFECT:
+            check = services.pipeline.recheck(self._thread_id, self._scope.mode, ready)
+            refusal = await patiently(
+                lambda: services.store.mark_run_call(
+                    self._run_id, call.call_id, check, limits=ready.tool.limits
+                ),
+                services.clock,
+            )
+            if refusal is not None:
+                return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: {refusal}")
+
+        async def process_started(process: ProcessInfo) -> None:
+            await services.store.record_run_process(call.call_id, process)
+
+        remaining_s = self._ends_s - services.clock.monotonic_s()
+        return await services.pipeline.run(
+            call, ready, self._owner, self._thread_id, process_started, remaining_s
+        )
+
+    def last_batch_failed(self) -> bool:
+        """See LoopDelegate."""
+        return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
+
+    # --- limits ----------------------------------------------------------------------------------------
+
+    def limit_reached(self) -> Exhausted | None:
+        """See LoopDelegate."""
+        if self._rounds < self._scope.rounds:
+            return None
+        return Exhausted(Limit.ROUNDS, f"The run has had its {self._scope.rounds} rounds of calls.")
+
+    async def at_limit(self, limit: Exhausted) -> None:
+        """See LoopDelegate: final words, and nobody is asked."""
+        del limit
+
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        """See LoopDelegate: its end is recorded by who runs it."""
+        del outcome
+
+    def failed(self) -> None:
+        """See LoopDelegate."""
+
+    # --- the model -------------------------------------------------------------------------------------
+
+    async def call_model(self, *, with_tools: bool) -> ModelReply:
+        """See LoopDelegate."""
+        pipeline, mode = self._services.pipeline, self._scope.mode
+        tools = pipeline.offered(self._owner, self._standing.disabled, mode) if with_tools else ()
+        request = ModelRequest(
+            system=system_text(self._asked, with_tools=bool(tools)),
+            conversation=tuple(self._said),
+            tools=tools,
+            max_output_tokens=self._asked.action.max_tokens,
+        )
+        return await one_reply(self._services.model, request, self._spent)
+
+    async def record_calls(self, reply: ModelReply) -> None:
+        """See LoopDelegate."""
+        services = self._services
+        self._rounds += 1
+        intents = await services.pipeline.intents(
+            reply.calls, self._owner, self._thread_id, self._rounds, services.ids
+        )
+        calls, ended = intents.calls, {result.call_id for result in intents.refused}
+        said = AssistantSaid(reply.text, reply.origin)
+        await self._record(said, calls, intents.refused)
+        for call in calls:
+            self._said.append(ToolCalled(call.call_id, call.tool, call.arguments))
+            if call.call_id in ended:
+                continue
+            self._waiting.append(
+                CallRow(
+                    call.call_id, self._run_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect
+                )
+            )
+        self._said.extend(intents.refused)
+
+    async def record_note(self, reply: ModelReply | None, note: str) -> None:
+        """See LoopDelegate."""
+        if reply is not None and reply.text:
+            await self._record(AssistantSaid(reply.text, reply.origin), [])
+        await self._kept(lambda store: store.record_run_note(self._run_id, Note(note)))
+        self._said.append(Note(note))
+
+    def transcript(self) -> Sequence[Entry]:
+        """See LoopDelegate: a run's steps are no thread's."""
+        return ()
+
+    async def _record(
+        self, said: AssistantSaid, calls: Sequence[NewCall], refused: Sequence[ToolResult] = ()
+    ) -> None:
+        spent = self._spent.total
+        await self._kept(
+            lambda store: store.record_run_reply(self._run_id, said, calls, spent, refused=refused)
+        )
+        self._said.append(said)
+
+    async def _kept(self, unit: Unit) -> None:
+        store = self._services.store
+        await patiently(lambda: unit(store), self._services.clock)
+
+
+def _thread_of(started: StartedRun) -> str:
+    return started.routine.thread_id or f"routine:{started.routine.id}"
+
+
+def _rounds(said: Sequence[Said]) -> int:
+    """Replies that asked for calls."""
+    return sum(
+        isinstance(one, AssistantSaid) and isinstance(then, ToolCalled) for one, then in pairwise(said)
+    )
+
+
+# What an owner is to know of a run beside its result: calls that nobody could agree to, and calls whose
+# outcome nobody knows. Made from the run's kept steps, so that it is the same after a crash.
+
+MOST = 5
+SHOWN_CHARS = 300
+
+
+def remarks_of(steps: RunSteps) -> tuple[str, ...]:
+    """A sentence each, in order."""
+    tools = {call.call_id: call.tool for call in steps.calls}
+    remarks: list[str] = []
+    for said in steps.said:
+        if not isinstance(said, ToolResult):
+            continue
+        tool = tools.get(said.call_id, "")
+        if said.status is ResultStatus.DENIED:
+            remarks.append(f"{tool} did not run: {_first_line(said.text)}")
+        elif said.status is ResultStatus.UNKNOWN:
+            remarks.append(_unknown(tool))
+    remarks += [_unknown(call.tool) for call in steps.calls if call.state is CallState.RUNNING]
+    return tuple(dict.fromkeys(remarks))[:MOST]
+
+
+def _unknown(tool: str) -> str:
+    return f"{tool} was cut short; whether it took effect is not known, and it was not run again."
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0][:SHOWN_CHARS]

@@ -1,0 +1,66 @@
+"""Albums come part by part: what waits for the rest of one is started once that is due."""
+
+import asyncio
+import logging
+
+from core.clock import SECOND_US, Clock
+from core.ids import Ids
+from core.runs.actors import ThreadActors
+from core.store.port import Store
+from core.store.units import patiently
+
+logger = logging.getLogger(__name__)
+
+
+class AlbumGathering:
+    """Starts threads whose input waited for the rest of an album.
+
+    The store knows what waits; a hub that ends meanwhile finds it at its next start.
+    """
+
+    def __init__(self, store: Store, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._actors = actors
+        self._clock = clock
+        self._ids = ids
+        self._due: dict[str, int] = {}
+        self._waiting: set[str] = set()
+        self._group: asyncio.TaskGroup | None = None
+
+    def expect(self, thread_id: str, due_us: int) -> None:
+        """Look at the thread then (microseconds UTC), or later if more of its albums comes. Never blocks."""
+        self._due[thread_id] = max(due_us, self._due.get(thread_id, 0))
+        self._watch(thread_id)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for thread_id in list(self._due):
+                    self._watch(thread_id)
+                await asyncio.Event().wait()
+            finally:
+                self._group = None
+
+    def _watch(self, thread_id: str) -> None:
+        if self._group is not None and thread_id not in self._waiting:
+            self._waiting.add(thread_id)
+            self._group.create_task(self._start_when_due(thread_id), name=f"album of {thread_id}")
+
+    async def _start_when_due(self, thread_id: str) -> None:
+        try:
+            while (wait_us := self._due[thread_id] - self._clock.now()) > 0:
+                await self._clock.sleep(wait_us / SECOND_US)
+            del self._due[thread_id]
+        finally:
+            # No await until the thread may be expected again: what comes now is looked at anew.
+            self._waiting.discard(thread_id)
+        turn_id = self._ids.row_id()
+        try:
+            started = await patiently(lambda: self._store.start_waiting(thread_id, turn_id), self._clock)
+        except Exception:  # a defect met by one thread: the others go on
+            logger.exception("what waits in thread %s could not be started", thread_id)
+            return
+        if started is not None:
+            self._actors.start(started)

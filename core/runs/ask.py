@@ -1,0 +1,183 @@
+"""How a chat turn asks people: for consent, for an answer, what became of a call, whether to go on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.clock import SECOND_US
+from core.consent import card_texts
+from core.consent.cards import fitting, open_card, reminded_at, unknown_outcome_prompt
+from core.consent.rules import ApprovalRule
+from core.events import Step, StepState
+from core.ports import OutboxRow
+from core.prompts import AskedCall, Offer, Option, Options, Prompt, PromptKind, VoteRule, joint_binding
+from core.runs.services import ChatServices, ChatSettings
+from core.store.facets import SealedSecret
+from core.store.rows import CallRow, Draft, TurnStart
+from core.store.units import committed, patiently
+from core.tools.pipeline import NeedsPerson, PutsQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that needs a person, and what they are asked."""
+
+    call: CallRow
+    needs: NeedsPerson
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """A prompt to be opened, with its copies for other places."""
+
+    prompt: Prompt
+    copies: Sequence[Draft] = ()
+    editable: bool = False
+
+
+class Asking:
+    """The prompts of one turn. After each the turn waits in the store, and is no longer this run's."""
+
+    def __init__(self, services: ChatServices, settings: ChatSettings, start: TurnStart) -> None:
+        self._services = services
+        self._settings = settings
+        self._start = start
+        self._thread = start.thread
+
+    async def about(self, asked: Sequence[Asked]) -> None:
+        """A person must agree to the first call. The others of the reply, behind it, are put to them on the
+        same card, as far as the same people decide them by the same rule and the card shows all of each; once
+        somebody wanted that, they are put one by one, each on a card of its own."""
+        first, *others = asked
+        if first.call.answer is Option.ONE_BY_ONE:
+            put = [first, *(one for one in others if one.call.answer is Option.ONE_BY_ONE)]
+            await self._open(*[await self._single(one) for one in put])
+        else:
+            put = self._together(first, others)
+            await self._open(await self._joint(put) if len(put) > 1 else await self._single(first))
+        for one in put:
+            self._tell(Step(one.call.call_id, one.needs.tool.name, StepState.WAITING))
+
+    def _together(self, first: Asked, others: Sequence[Asked]) -> Sequence[Asked]:
+        """The calls of a joint card. What has to be asked every time is on none with what has not."""
+        rule, requirement = self._rule(first), first.needs.ask.requirement
+        same = [
+            one
+            for one in others
+            if one.call.answer is None
+            and one.needs.ask.requirement is requirement
+            and self._rule(one) == rule
+        ]
+        whole = fitting([_shown(one) for one in (first, *same)])
+        return [first, *same[: max(0, whole - 1)]]
+
+    async def _joint(self, asked: Sequence[Asked]) -> _Card:
+        calls = tuple(_shown(one) for one in asked)
+        offer = Options((Option.APPROVE, Option.DENY, Option.ONE_BY_ONE))
+        prompt = self._prompt(PromptKind.APPROVAL, card_texts.joint_title(len(calls)), offer)
+        binding = joint_binding(call.binding for call in calls)
+        return await self._ruled(replace(prompt, calls=calls, binding=binding), self._rule(asked[0]))
+
+    async def _single(self, asked: Asked) -> _Card:
+        ask, tool = asked.needs.ask, asked.needs.tool
+        rule = self._rule(asked)
+        offer = Options(ask.options(rule.vote.quorum))
+        prompt = replace(
+            self._prompt(PromptKind.APPROVAL, card_texts.approval_title(tool.name, ask.reason), offer),
+            call_id=asked.call.call_id,
+            detail=asked.needs.detail,
+            binding=asked.needs.binding,
+            tool=tool.name,
+            pattern=ask.pattern,
+        )
+        editable = bool(asked.needs.detail) and not tool.sensitive
+        return await self._ruled(prompt, rule, editable=editable)
+
+    def _rule(self, asked: Asked) -> ApprovalRule:
+        return self._settings.approvals.of(asked.needs.tool.name, asked.needs.ask, self._start.principal)
+
+    async def _ruled(self, prompt: Prompt, rule: ApprovalRule, *, editable: bool = False) -> _Card:
+        """The prompt under that rule, with its copies for other places."""
+        prompt = replace(prompt, rule=rule.vote, escalate_at=rule.escalates_at(prompt.created_at))
+        place = rule.place(self._start.principal.user_id)
+        copies = await self._services.elsewhere.cards(prompt, place, self._thread, editable=editable)
+        return _Card(prompt, copies, editable)
+
+    async def put(self, call: CallRow, puts: PutsQuestion) -> None:
+        """The call is a question. Only who the turn is run for may answer."""
+        text = puts.question.text
+        if puts.question.replies.secret in [kept.name for kept in await self._kept(puts)]:
+            text = f"{text}\nIt takes the place of what is kept under that name now."
+        prompt = self._prompt(PromptKind.QUESTION, text, puts.question.replies)
+        rule = VoteRule(approvers=(self._start.principal.user_id,))
+        await self._open(_Card(replace(prompt, call_id=call.call_id, rule=rule, tool=puts.tool.name)))
+        self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
+
+    async def _kept(self, puts: PutsQuestion) -> Sequence[SealedSecret]:
+        """What is in the vault, where that is of interest."""
+        return () if puts.question.replies.secret is None else await self._services.store.secrets()
+
+    async def what_happened(self, call: CallRow) -> None:
+        """The call was started and its outcome never recorded: the journal could not be written."""
+        services = self._services
+        requester_id, now = self._start.principal.user_id, services.clock.now()
+        detail = services.pipeline.shown(call)
+        prompt = unknown_outcome_prompt(call, detail, self._thread.id, requester_id, now, services.ids)
+
+        async def ask() -> tuple[OutboxRow, ...]:
+            return await services.store.mark_unknown(call.call_id, prompt, [self._card(prompt)])
+
+        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+
+    async def whether_to_go_on(self, reason: str) -> None:
+        """The budget is used up; `reason` is a sentence."""
+        offer = Options((Option.CONTINUE, Option.STOP))
+        await self._open(_Card(self._prompt(PromptKind.CONTINUE, card_texts.continue_title(reason), offer)))
+
+    def _prompt(self, kind: PromptKind, title: str, offer: Offer) -> Prompt:
+        now = self._services.clock.now()
+        expires_at = now + self._settings.prompt_expires_after_s * SECOND_US
+        return Prompt(
+            id=self._services.ids.prompt_id(),
+            kind=kind,
+            thread_id=self._thread.id,
+            turn_id=self._start.turn_id,
+            call_id=None,
+            requester_id=self._start.principal.user_id,
+            title=title,
+            detail="",
+            offer=offer,
+            rule=self._settings.rule,
+            binding="",
+            created_at=now,
+            expires_at=expires_at,
+            remind_at=reminded_at(now, expires_at),
+        )
+
+    async def _open(self, first: _Card, *others: _Card) -> None:
+        """All at once."""
+        services, cards = self._services, (first, *others)
+
+        async def ask() -> tuple[OutboxRow, ...]:
+            shown = [
+                draft
+                for card in cards
+                for draft in (self._card(card.prompt, editable=card.editable), *card.copies)
+            ]
+            beside = [card.prompt for card in others]
+            return await services.store.ask_person(first.prompt, shown, beside=beside)
+
+        await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
+
+    def _card(self, prompt: Prompt, *, editable: bool = False) -> Draft:
+        thread, nonce = self._thread, self._services.ids.row_id()
+        return Draft(
+            thread.channel, thread.address, open_card(prompt, editable=editable), nonce, prompt_id=prompt.id
+        )
+
+    def _tell(self, event: Step) -> None:
+        self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)
+
+
+def _shown(asked: Asked) -> AskedCall:
+    needs = asked.needs
+    return AskedCall(asked.call.call_id, needs.tool.name, needs.ask.reason, needs.detail, needs.binding)

@@ -1,0 +1,117 @@
+"""How much a chat turn may do before a person is asked whether to go on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.approvals import LoopLimits
+from core.clock import SECOND_US
+from core.consent import card_texts
+from core.events import AutoLoop, LoopPhase
+
+
+class Limit(StrEnum):
+    """What a turn can use up."""
+
+    ROUNDS = "max_rounds"
+    TOOLS = "max_tools"
+    TIME = "loop_timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """A limit is used up. `said`: a sentence for people and the model."""
+
+    limit: Limit
+    said: str
+
+
+@dataclass(slots=True)
+class LoopBudget:
+    """What a turn has used. `started_s` is monotonic; `spent_us` was used before this start.
+
+    `counted` False: rounds and calls are counted and limit nothing (preset `auto`); time always does.
+    """
+
+    limits: LoopLimits
+    rounds: int
+    tools_run: int
+    spent_us: int
+    started_s: float
+    counted: bool = True
+
+    def exhausted(self, now_s: float) -> Exhausted | None:
+        """What is used up, before another round of the model."""
+        if self.counted and self.rounds >= self.limits.max_rounds:
+            return Exhausted(Limit.ROUNDS, card_texts.budget_rounds(self.rounds))
+        return self.no_more_tools(now_s)
+
+    def no_more_tools(self, now_s: float) -> Exhausted | None:
+        """What is used up, before another call of a round that was begun."""
+        limits = self.limits
+        if self.counted and self.tools_run >= limits.max_tools:
+            return Exhausted(Limit.TOOLS, card_texts.budget_tools(self.tools_run))
+        if self.remaining_s(now_s) <= 0:
+            return Exhausted(Limit.TIME, card_texts.budget_time(limits.loop_timeout_s))
+        return None
+
+    def calls_left(self) -> int | None:
+        """How many more calls may run; None: any number."""
+        return max(0, self.limits.max_tools - self.tools_run) if self.counted else None
+
+    def remaining_s(self, now_s: float) -> float:
+        """Seconds the turn may still take."""
+        return self.limits.loop_timeout_s - self.spent_us / SECOND_US - (now_s - self.started_s)
+
+
+# What people are told of a turn that runs tools by itself.
+
+STOPPED = "stopped"
+FAILED = "failed"
+
+
+class LoopTelling:
+    """Tells of one start of a turn: what begins, each call that ended, and how it ends. Nothing is told of
+    turns that run no tools, and nothing after the end."""
+
+    def __init__(self, budget: LoopBudget, tell: Callable[[AutoLoop], None]) -> None:
+        self._budget = budget
+        self._tell = tell
+        self._tool: str | None = None
+
+    def begins(self, tool: str) -> None:
+        """A call is about to run; the first since a person had a say begins the loop."""
+        if self._tool is None:
+            self._tool = tool
+            phase = LoopPhase.PROGRESS if self._budget.tools_run else LoopPhase.STARTED
+            self._tell(self._event(phase))
+
+    def goes_on(self, tool: str) -> None:
+        """A call has run."""
+        self._tool = tool
+        self._tell(self._event(LoopPhase.PROGRESS))
+
+    def finished(self) -> None:
+        """The model answered in words."""
+        if self._tool is not None:
+            self._tell(self._event(LoopPhase.FINISHED))
+            self._tool = None
+
+    def cancelled(self, reason: str) -> None:
+        """It ends otherwise."""
+        if self._tool is not None:
+            self._tell(self._event(LoopPhase.CANCELLED, reason))
+            self._tool = None
+
+    def _event(self, phase: LoopPhase, reason: str | None = None) -> AutoLoop:
+        budget = self._budget
+        limits = budget.limits if budget.counted else None
+        return AutoLoop(
+            phase,
+            self._tool or "",
+            budget.rounds,
+            budget.tools_run,
+            None if limits is None else limits.max_rounds,
+            None if limits is None else limits.max_tools,
+            reason,
+        )

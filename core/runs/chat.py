@@ -1,0 +1,303 @@
+"""A chat turn as the agentic loop's delegate: every step journalled, people asked where they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
+from zoneinfo import ZoneInfo
+
+from core.clock import SECOND_US
+from core.events import TurnEvent
+from core.model.base import ModelReply, ModelRequest, ToolSpec
+from core.names import folded, quoted
+from core.prompts import Option
+from core.runs.ask import Asking
+from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopTelling
+from core.runs.loop import Answered, LoopOutcome, Paused
+from core.runs.redacted_reply import told_reply
+from core.runs.services import ChatServices, ChatSettings
+from core.runs.tool_calls import CallSettling
+from core.safety.fencing import FENCE_RULE
+from core.store.rows import CallRow, CallState, LoadedTurn
+from core.store.units import patiently
+from core.transcript import (
+    AssistantSaid,
+    Entry,
+    Note,
+    OperatorSaid,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+    total_chars,
+)
+from core.users import Principal
+
+# The system prompt, assembled once per turn.
+
+DEFAULT_SYSTEM_PROMPT = (
+    "You are a helpful assistant that people talk to from chat platforms. Answer briefly and to the point, "
+    "in the language of the person. Use tools when they help; never claim to have done something that no "
+    "tool result shows."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFacts:
+    """What a turn's system prompt says about its situation. `now`: microseconds UTC; `timezone`: an IANA
+    name; `tools`: the names of those on offer."""
+
+    configured: str
+    speaker: Principal
+    channel: str
+    now: int
+    timezone: str
+    tools: Sequence[str]
+
+
+def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
+    """The system text; `with_tools=False` is the variant for final words."""
+    speaker = f"{quoted(facts.speaker.name)} ({facts.speaker.role.value})"
+    here, now = folded(facts.channel), _local_time(facts.now, facts.timezone)
+    lines = [
+        facts.configured or DEFAULT_SYSTEM_PROMPT,
+        FENCE_RULE,
+        f"You are talking with {speaker} on {here}. It is {now}.",
+    ]
+    if not with_tools:
+        lines.append("You cannot use tools any more in this turn: say what was done, what is left, and stop.")
+    elif facts.tools:
+        lines.append(_on_offer(tuple(facts.tools)))
+    return "\n\n".join(lines)
+
+
+@lru_cache(32)  # the same few offers stand in every prompt
+def _on_offer(names: tuple[str, ...]) -> str:
+    return f"Tools on offer: {', '.join(map(folded, names))}. A call may need a person's consent."
+
+
+def _local_time(now_us: int, timezone: str) -> str:
+    moment = datetime.fromtimestamp(now_us / SECOND_US, ZoneInfo(timezone))
+    return f"{moment:%A, %Y-%m-%d %H:%M} ({folded(timezone)})"
+
+
+# What the model sees of a conversation: a pure function of its live entries.
+
+DROPPED_NOTE = "Earlier parts of this conversation were left out because they are too long."
+_OVERHEAD_TOKENS = 4
+_CHARS_PER_TOKEN = 4
+
+
+def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said]:
+    """The newest turns that fit, whole, oldest first; the newest turn is always kept.
+
+    A call and its result are never separated, since a turn is kept or left out as one.
+    """
+    if _surely_fits(entries, limit_tokens):
+        return [entry.said for entry in entries]
+    turns = [list(group) for _, group in groupby(entries, key=lambda entry: entry.turn_id)]
+    kept: list[list[Entry]] = []
+    used_tokens = 0
+    for turn in reversed(turns):
+        tokens = sum(estimate_tokens(entry.said) for entry in turn)
+        if kept and used_tokens + tokens > limit_tokens:
+            break
+        kept.append(turn)
+        used_tokens += tokens
+    conversation: list[Said] = [entry.said for turn in reversed(kept) for entry in turn]
+    if len(kept) < len(turns):
+        conversation.insert(0, Note(DROPPED_NOTE))
+    return conversation
+
+
+def _surely_fits(entries: Sequence[Entry], limit_tokens: int) -> bool:
+    """Whether nothing has to be left out even if each character is a token: true for nearly every turn."""
+    return total_chars(entries) + (_OVERHEAD_TOKENS + 1) * len(entries) <= limit_tokens
+
+
+def estimate_tokens(said: Said) -> int:
+    """A cautious guess: four characters a token, one where the script is written without spaces."""
+    match said:
+        case UserSaid() | AssistantSaid() | Summary() | Note() | ToolResult() | OperatorSaid():
+            text = said.text
+        case ToolCalled():
+            text = said.tool + said.arguments
+    if text.isascii():
+        return _OVERHEAD_TOKENS + len(text) // _CHARS_PER_TOKEN + 1
+    wide = sum(1 for character in text if character >= "\u2e80")
+    return _OVERHEAD_TOKENS + wide + (len(text) - wide) // _CHARS_PER_TOKEN + 1
+
+
+_SIZE = attrgetter("size_chars")
+
+
+class ChatDelegate:
+    """One start of one turn. What it holds beside the journal is a copy of it."""
+
+    def __init__(self, services: ChatServices, settings: ChatSettings, loaded: LoadedTurn) -> None:
+        self._services = services
+        self._settings = settings
+        self._loaded = loaded
+        self._start = loaded.start
+        self._thread = loaded.start.thread
+        self._entries: list[Entry] = list(loaded.entries)
+        self._asking = Asking(services, settings, loaded.start)
+        self._budget = LoopBudget(
+            services.pipeline.laws.configured.limits,
+            loaded.rounds,
+            loaded.tools_run,
+            loaded.spent_us,
+            services.clock.monotonic_s(),
+        )
+        self._loop = LoopTelling(self._budget, self._tell)
+        waiting = [call for call in loaded.calls if call.state is not CallState.ENDED]
+        self._calls = CallSettling(
+            services,
+            loaded.start,
+            self._asking,
+            self._budget,
+            self._loop,
+            waiting,
+            self._append,
+            self._in_private,
+        )
+
+    # --- calls -----------------------------------------------------------------------------------------
+
+    async def settle_calls(self) -> Paused | None:
+        """See LoopDelegate."""
+        return await self._calls.settle()
+
+    def _in_private(self) -> bool:
+        """Whether nobody reads along: who speaks is written down only where several people may."""
+        said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
+        return not any(isinstance(one, UserSaid) and one.sender for one in said)
+
+    def last_batch_failed(self) -> bool:
+        """See LoopDelegate."""
+        return self._calls.all_failed
+
+    # --- limits ----------------------------------------------------------------------------------------
+
+    def limit_reached(self) -> Exhausted | None:
+        """See LoopDelegate."""
+        return self._budget.exhausted(self._services.clock.monotonic_s())
+
+    async def at_limit(self, limit: Exhausted) -> Paused | None:
+        """See LoopDelegate: asks once; who did not say "go on" gets final words."""
+        if self._loaded.continued not in {None, Option.CONTINUE}:
+            return None
+        await self._asking.whether_to_go_on(limit.said)
+        self._loop.cancelled(limit.limit.value)
+        return Paused()
+
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        """See LoopDelegate."""
+        match outcome:
+            case Answered():
+                self._loop.finished()
+            case None:
+                self._loop.cancelled(STOPPED)
+            case Paused():
+                pass
+
+    def failed(self) -> None:
+        """See LoopDelegate."""
+        self._loop.cancelled(FAILED)
+
+    # --- the model -------------------------------------------------------------------------------------
+
+    async def call_model(self, *, with_tools: bool) -> ModelReply:
+        """See LoopDelegate: one model call on the journal, its text told as it comes."""
+        request = self._request(with_tools=with_tools)
+        services, hook = self._services, self._services.reply_hook
+        await services.guests.take(self._start.principal)
+        tell = self._tell if services.tells_text else _untold
+        reply = await told_reply(services.model, request, services.leaks, tell)
+        if hook is None or not reply.text.strip():
+            return reply
+        text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)
+        return replace(reply, text=text)
+
+    def _request(self, *, with_tools: bool) -> ModelRequest:
+        settings, principal = self._settings, self._start.principal
+        tools = self._services.pipeline.offered(principal, self._start.disabled) if with_tools else ()
+        facts = PromptFacts(
+            configured=settings.system_prompt,
+            speaker=principal,
+            channel=self._thread.channel,
+            now=self._services.clock.now(),
+            timezone=settings.timezone,
+            tools=[tool.name for tool in tools],
+        )
+        limit_tokens = settings.context_tokens - settings.reserve_tokens - _tool_tokens(tools)
+        return ModelRequest(
+            system=system_prompt(facts, with_tools=with_tools),
+            conversation=build_conversation(self._entries, limit_tokens),
+            tools=tools,
+            max_output_tokens=settings.reserve_tokens,
+        )
+
+    async def record_calls(self, reply: ModelReply) -> None:
+        """See LoopDelegate."""
+        services = self._services
+        self._budget.rounds += 1
+        intents = await services.pipeline.intents(
+            reply.calls, self._start.principal, self._thread.id, self._budget.rounds, services.ids
+        )
+        calls, refused = intents.calls, intents.refused
+        ended = {result.call_id for result in refused}
+        said = AssistantSaid(reply.text, reply.origin)
+        turn_id = self._start.turn_id
+        await patiently(
+            lambda: services.store.record_reply_and_intents(turn_id, said, calls, refused=refused),
+            services.clock,
+        )
+        self._append(said)
+        for call in calls:
+            self._append(ToolCalled(call.call_id, call.tool, call.arguments))
+            if call.call_id in ended:
+                continue
+            self._calls.add(
+                CallRow(call.call_id, turn_id, 0, call.tool, call.arguments, CallState.INTENT, call.effect)
+            )
+        for result in refused:
+            self._calls.refused(result)
+
+    async def record_note(self, reply: ModelReply | None, note: str) -> None:
+        """See LoopDelegate."""
+        services, turn_id = self._services, self._start.turn_id
+        if reply is not None and reply.text:
+            said = AssistantSaid(reply.text, reply.origin)
+            await patiently(
+                lambda: services.store.record_reply_and_intents(turn_id, said, []), services.clock
+            )
+            self._append(said)
+        await patiently(lambda: services.store.record_notes(turn_id, [Note(note)]), services.clock)
+        self._append(Note(note))
+
+    def transcript(self) -> Sequence[Entry]:
+        """See LoopDelegate."""
+        return self._entries
+
+    # --- what is kept ----------------------------------------------------------------------------------
+
+    def _append(self, said: Said) -> None:
+        seq = self._entries[-1].seq + 1 if self._entries else 1
+        self._entries.append(Entry(seq, self._start.turn_id, self._services.clock.now(), said))
+
+    def _tell(self, event: TurnEvent) -> None:
+        self._services.turns.turn_event(self._thread.id, self._start.turn_id, event)
+
+
+def _untold(event: TurnEvent) -> None:
+    """Hooks have not seen it: what people see of it meanwhile are its steps."""
+    del event
+
+
+def _tool_tokens(tools: Sequence[ToolSpec]) -> int:
+    """What the tools' descriptions take of the context, estimated."""
+    return sum(map(_SIZE, tools)) // 4

@@ -1,0 +1,220 @@
+"""Picking up, at boot, what a dead hub left unfinished."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from core import texts
+from core.clock import Clock
+from core.consent import card_texts
+from core.consent.cards import expired_text, open_card, reminder, settled_card, unknown_outcome_prompt
+from core.errors import StoreUnavailable
+from core.ids import Ids
+from core.messages import plain
+from core.people.notices import Elsewhere
+from core.ports import OutboxListener, OutboxRow
+from core.prompts import Prompt
+from core.runs.actors import ThreadActors
+from core.runs.albums import AlbumGathering
+from core.store.port import Store
+from core.store.rows import REJOIN_US, CallRow, Draft, PromptView, RunningCall, TurnState, UnfinishedTurn
+from core.store.units import patiently
+from core.tool import ProcessInfo
+
+logger = logging.getLogger(__name__)
+
+CRASH_LIMIT = 3
+"""Starts without progress after which work is set aside (P12)."""
+SUSPECT_FROM = 2
+"""From this many on, turns are started one after the other, so that a bad one can't take others along."""
+SUSPECT_WAIT_S = 60.0
+
+EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
+"""Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Turns that must be started one at a time, once the hub runs."""
+
+    suspects: tuple[UnfinishedTurn, ...]
+
+
+class BootRecovery:
+    """Runs once, before any channel delivers."""
+
+    def __init__(
+        self,
+        store: Store,
+        actors: ThreadActors,
+        listener: OutboxListener,
+        end_process: EndProcess,
+        clock: Clock,
+        ids: Ids,
+        gathering: AlbumGathering,
+        shown: Callable[[CallRow], str],
+    ) -> None:
+        """`shown`: a call's arguments as people see them."""
+        self._store = store
+        self._actors = actors
+        self._listener = listener
+        self._end_process = end_process
+        self._clock = clock
+        self._ids = ids
+        self._gathering = gathering
+        self._shown = shown
+
+    async def recover(self) -> Recovered:
+        """Settle interrupted effects as unknown, then start unfinished and waiting turns."""
+        found = await self._store.recover()
+        for running in found.running_calls:
+            await self._ask_about(running)
+        suspects: list[UnfinishedTurn] = []
+        for turn in found.turns:
+            if turn.attempts >= CRASH_LIMIT:
+                await self._set_aside(turn)
+            elif turn.attempts >= SUSPECT_FROM:
+                suspects.append(turn)
+            else:
+                self._actors.start(await self._store.resume_turn(turn.turn_id))
+        for thread_id in found.idle_threads_with_input:
+            await self._start_waiting(thread_id)
+        return Recovered(tuple(suspects))
+
+    async def start_suspects(self, recovered: Recovered) -> None:
+        """Start the turns that may have crashed the hub, each only when the one before came to rest."""
+        for turn in recovered.suspects:
+            logger.warning("turn %s was running at %d crashes: started alone", turn.turn_id, turn.attempts)
+            start = await patiently(
+                lambda turn_id=turn.turn_id: self._store.resume_turn(turn_id), self._clock
+            )
+            self._actors.start(start)
+            await self._actors.join(turn.thread_id, SUSPECT_WAIT_S)
+
+    async def _ask_about(self, running: RunningCall) -> None:
+        """A surviving child is ended first: it must not act after the person has looked."""
+        call = running.call
+        if call.process is not None and await self._end_process(call.process, call.call_id):
+            logger.warning("ended what was left of call %s", call.call_id)
+        prompt = unknown_outcome_prompt(
+            call,
+            self._shown(call),
+            running.thread.id,
+            running.requester.user_id,
+            self._clock.now(),
+            self._ids,
+        )
+        card = Draft(
+            running.thread.channel,
+            running.thread.address,
+            open_card(prompt),
+            self._ids.row_id(),
+            prompt_id=prompt.id,
+        )
+        self._listener.outbox_ready(await self._store.mark_unknown(call.call_id, prompt, [card]))
+
+    async def _set_aside(self, turn: UnfinishedTurn) -> None:
+        thread = await self._store.thread(turn.thread_id)
+        if thread is None:
+            return
+        logger.error("turn %s is set aside: it was running at %d crashes", turn.turn_id, turn.attempts)
+        notice = Draft(thread.channel, thread.address, plain(texts.CRASHED), self._ids.row_id())
+        done = await self._store.finish_turn_and_enqueue(
+            turn.turn_id,
+            TurnState.CRASHED,
+            None,
+            [notice],
+            next_turn_id=self._ids.row_id(),
+            error="crashed repeatedly",
+        )
+        self._listener.outbox_ready(done.outbox)
+        if done.next is not None:
+            self._actors.start(done.next)
+
+    async def _start_waiting(self, thread_id: str) -> None:
+        started = await self._store.start_waiting(thread_id, self._ids.row_id())
+        if started is not None:
+            self._actors.start(started)
+        else:  # parts of an album, of which more may be delivered now
+            self._gathering.expect(thread_id, self._clock.now() + REJOIN_US)
+
+
+# Prompts do not wait for ever: others are asked, too, people are reminded once, and past their time they
+# count as not approved. All of it is in the store, so a restart changes nothing.
+
+CHECK_EVERY_S = 5.0
+
+
+class PromptExpiry:
+    """Looks after prompts that nobody answers; closes expired ones and lets their turns go on. `editable`:
+    whether a prompt's call can be changed on its card."""
+
+    def __init__(
+        self,
+        store: Store,
+        actors: ThreadActors,
+        listener: OutboxListener,
+        clock: Clock,
+        elsewhere: Elsewhere,
+        ids: Ids,
+        editable: Callable[[Prompt], bool],
+    ) -> None:
+        self._store = store
+        self._actors = actors
+        self._listener = listener
+        self._clock = clock
+        self._elsewhere = elsewhere
+        self._ids = ids
+        self._editable = editable
+
+    async def run(self) -> None:
+        """Check until cancelled."""
+        while True:
+            try:
+                await self.expire()
+                await self.remind()
+                await self.escalate()
+            except StoreUnavailable:
+                pass  # said by the store already; the next look finds the same prompts
+            except Exception:
+                # A defect met by one look must not end the hub: the prompts wait for the next.
+                logger.exception("looking for expired prompts failed")
+            await self._clock.sleep(CHECK_EVERY_S)
+
+    async def expire(self) -> None:
+        """Close what has expired by now."""
+        expired = await self._store.expire_prompts(
+            self._clock.now(), expired_text, lambda prompt: settled_card(prompt, expired_text(prompt))
+        )
+        self._send(expired.outbox)
+        for start in expired.started:
+            self._actors.start(start)
+
+    async def remind(self) -> None:
+        """Remind people of what is about to expire."""
+        now = self._clock.now()
+        self._send(await self._store.remind_prompts(now, lambda prompt: reminder(prompt, now)))
+
+    async def escalate(self) -> None:
+        """Ask others, too, about what nobody decided for a while."""
+        for view in await self._store.prompts_to_escalate(self._clock.now()):
+            prompt, thread = view.prompt, view.thread
+            asked = replace(prompt, rule=replace(prompt.rule, escalated=True))
+            cards = await self._elsewhere.direct(
+                asked, prompt.rule.escalate_to, thread, editable=self._editable(prompt)
+            )
+            told = Draft(
+                thread.channel,
+                thread.address,
+                plain(card_texts.escalated(prompt.title, await self._names(view))),
+                self._ids.row_id(),
+            )
+            self._send(await self._store.escalate_prompt(prompt.id, cards, told))
+
+    async def _names(self, view: PromptView) -> list[str]:
+        found = [await self._store.user(user_id) for user_id in view.prompt.rule.escalate_to]
+        return [user.name for user in found if user is not None]
+
+    def _send(self, rows: tuple[OutboxRow, ...]) -> None:
+        if rows:
+            self._listener.outbox_ready(rows)

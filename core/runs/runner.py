@@ -1,0 +1,241 @@
+"""Runs one turn to its end: the loop, its failures in words, and the one transaction that ends it."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from core import texts
+from core.clock import Clock
+from core.errors import (
+    AllowanceUsedUp,
+    ContextOverflow,
+    ModelAuthRejected,
+    ModelError,
+    ModelRejected,
+    ModelReplyInvalid,
+    StaleTurn,
+)
+from core.events import Began, Failed, Finished, Rested, TurnEvent, TurnListener
+from core.ids import Ids
+from core.messages import Markdown, Message, plain
+from core.ports import OutboxListener
+from core.runs.loop import Answered, LoopDelegate, LoopOutcome, Paused, run_agentic_loop
+from core.store.port import Store
+from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnState
+from core.store.units import committed, patiently
+from core.transcript import AssistantSaid, Entry, total_chars
+
+# The transcripts of lately active threads, kept in memory so that a new turn needs no reading of history.
+#
+# The journal in the store is the truth. A transcript is used only if the turn's inputs follow right on it:
+# positions are never reused, so anything journalled behind its back leaves a gap, and then it is read anew.
+
+THREAD_LIMIT_CHARS = 250_000
+"""Longer ones are read for each turn: beside their model calls that is nothing."""
+TOTAL_LIMIT_CHARS = 4_000_000
+
+
+class Journals:
+    """Transcripts by thread; the ones used longest ago are dropped first."""
+
+    def __init__(self, total_limit_chars: int = TOTAL_LIMIT_CHARS) -> None:
+        self._total_limit_chars = total_limit_chars
+        self._kept: OrderedDict[str, tuple[int, tuple[Entry, ...]]] = OrderedDict()
+        self._size_chars = 0
+
+    def take(self, start: TurnStart) -> LoadedTurn | None:
+        """The new turn on the transcript kept for its thread; None if the store must be asked.
+
+        What is taken is no longer kept: the turn hands it back when it ended with an answer.
+        """
+        size_chars, entries = self._kept.pop(start.thread.id, (0, ()))
+        self._size_chars -= size_chars
+        known_to_seq = entries[-1].seq if entries else 0
+        if start.resumed or not start.inputs or start.inputs[0].seq != known_to_seq + 1:
+            return None
+        return LoadedTurn(
+            start, (*entries, *start.inputs), (), spent_us=0, rounds=0, tools_run=0, continued=None
+        )
+
+    def keep(self, thread_id: str, entries: Sequence[Entry]) -> None:
+        """Keep a thread's whole transcript as it is in the store: since its newest summary, or its start."""
+        size_chars = total_chars(entries)
+        if not entries or size_chars > THREAD_LIMIT_CHARS:
+            return
+        before, _ = self._kept.pop(thread_id, (0, ()))
+        self._kept[thread_id] = (size_chars, tuple(entries))
+        self._size_chars += size_chars - before
+        while self._size_chars > self._total_limit_chars:
+            _, (dropped_chars, _) = self._kept.popitem(last=False)
+            self._size_chars -= dropped_chars
+
+
+logger = logging.getLogger(__name__)
+
+
+class DelegateFactory(Protocol):
+    """Makes the delegate of a turn."""
+
+    def __call__(self, loaded: LoadedTurn) -> LoopDelegate:
+        """A delegate that goes on where the journal ends."""
+        ...
+
+
+class ChatTurnRunner:
+    """Implements core.runs.actors.TurnRunner for chat turns."""
+
+    def __init__(
+        self,
+        store: Store,
+        delegates: DelegateFactory,
+        listener: OutboxListener,
+        turns: TurnListener,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._store = store
+        self._delegates = delegates
+        self._listener = listener
+        self._turns = turns
+        self._clock = clock
+        self._ids = ids
+        self._journals = Journals()
+        self._ended_while_stopped: dict[str, TurnStart | None] = {}
+
+    async def run(self, start: TurnStart) -> TurnStart | None:
+        """See core.runs.actors.TurnRunner."""
+        thread = start.thread
+        self._turns.turn_event(thread.id, start.turn_id, Began(thread.channel, thread.address))
+        try:
+            return await self._run(start)
+        finally:
+            self._turns.turn_event(thread.id, start.turn_id, Rested())
+
+    async def _run(self, start: TurnStart) -> TurnStart | None:
+        try:
+            outcome, transcript = await patiently(lambda: self._go_on(start), self._clock)
+        except StaleTurn:
+            return await self.end_stopped(start)
+        except ModelError as error:
+            return await self._fail(start, error, _model_failure(error))
+        except AllowanceUsedUp as error:
+            return await self._fail(start, error, texts.ALLOWANCE_USED_UP)
+        except BaseException as error:
+            if _was_cancelled(error):
+                raise
+            reference = self._ids.row_id()[:13]
+            logger.exception("turn %s failed, reference %s", start.turn_id, reference)
+            return await self._fail(start, error, texts.INTERNAL_FAILURE.format(reference=reference))
+        return await self._end(start, outcome, transcript)
+
+    async def _go_on(self, start: TurnStart) -> tuple[LoopOutcome, Sequence[Entry]]:
+        """From the journal's end; again from there if the database fails on the way."""
+        loaded = self._journals.take(start) or await self._store.load_turn(start)
+        delegate = self._delegates(loaded)
+        return await run_agentic_loop(delegate), delegate.transcript()
+
+    async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
+        """See core.runs.actors.TurnRunner. The stop was already answered when it was accepted; what it could not
+        end is said now."""
+        if start.turn_id in self._ended_while_stopped:
+            return self._ended_while_stopped.pop(start.turn_id)
+        try:
+            said = None if left_running is None else plain(texts.left_running(left_running))
+            return await self._finish(start, TurnState.STOPPED, None, said)
+        except StaleTurn:
+            logger.info("turn %s had ended already", start.turn_id)
+            return None
+
+    async def _end(
+        self, start: TurnStart, outcome: LoopOutcome, transcript: Sequence[Entry]
+    ) -> TurnStart | None:
+        match outcome:
+            case Paused():
+                return None
+            case Answered(reply):
+                text = reply.text.strip() or texts.EMPTY_REPLY
+                said = AssistantSaid(text, reply.origin)
+                message = Message(blocks=(Markdown(text),))
+                following = await self._finish(start, TurnState.DONE, said, message, event=Finished(text))
+                last = Entry(transcript[-1].seq + 1, start.turn_id, self._clock.now(), said)
+                self._journals.keep(start.thread.id, (*transcript, last))
+                return following
+
+    async def _fail(self, start: TurnStart, error: BaseException, text: str) -> TurnStart | None:
+        logger.warning("turn %s failed: %s: %s", start.turn_id, type(error).__name__, error)
+        try:
+            return await self._finish(
+                start, TurnState.FAILED, None, plain(text), error=_reason(error), event=Failed(text)
+            )
+        except StaleTurn:
+            return await self.end_stopped(start)
+
+    async def _finish(
+        self,
+        start: TurnStart,
+        state: TurnState,
+        answer: AssistantSaid | None,
+        message: Message | None,
+        *,
+        error: str | None = None,
+        event: TurnEvent | None = None,
+    ) -> TurnStart | None:
+        thread = start.thread
+        drafts = (
+            [Draft(thread.channel, thread.address, message, self._ids.row_id())]
+            if message is not None
+            else []
+        )
+        next_turn_id = self._ids.row_id()
+
+        async def finish() -> TurnFinished:
+            return await self._store.finish_turn_and_enqueue(
+                start.turn_id,
+                state,
+                answer,
+                drafts,
+                next_turn_id=next_turn_id,
+                error=error,
+                send_now=self._listener.may_send_now(thread.channel, thread.address),
+                meanwhile=meanwhile,
+            )
+
+        def meanwhile() -> None:
+            if message is not None:
+                self._listener.coming(thread.channel, message)
+
+        def follow(done: TurnFinished) -> None:
+            self._listener.outbox_ready(done.outbox)
+            if event is not None:
+                self._turns.turn_event(thread.id, start.turn_id, event)
+            self._ended_while_stopped[start.turn_id] = done.next
+
+        done = await committed(patiently(finish, self._clock), follow)
+        self._ended_while_stopped.pop(start.turn_id, None)
+        return done.next
+
+
+def _model_failure(error: ModelError) -> str:
+    match error:
+        case ContextOverflow():
+            return texts.CONTEXT_TOO_LONG
+        case ModelAuthRejected():
+            return texts.MODEL_KEY_REJECTED
+        case ModelRejected():
+            return texts.MODEL_REFUSED
+        case ModelReplyInvalid():
+            return texts.MODEL_BROKE_OFF
+        case _:
+            return texts.MODEL_UNREACHABLE
+
+
+def _was_cancelled(error: BaseException) -> bool:
+    """Whether the turn's own task was cancelled; any other cancellation is a defect of what raised it."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:500]

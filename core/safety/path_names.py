@@ -1,0 +1,108 @@
+"""What can be judged of a path without looking at the disk: where it leads as text, and what it names."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from core.errors import ToolDenied
+
+# Names under which credentials usually lie; a file so named is not for tools, wherever it is.
+#
+# What counts is the name alone, in any case of letters: keys and certificates' stores, the folders and
+# files in which well-known programs keep logins, environment files, and the histories of shells and
+# database clients. Examples kept beside the real thing (`.env.example`) don't count.
+
+_FOLDERS = frozenset({".ssh", ".aws", ".azure", ".kube", ".docker", ".gnupg"})
+_FILES = frozenset(
+    {".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".vault-token"}
+    | {"authorized_keys", "known_hosts"}
+)
+_IN_FOLDER = frozenset({(".config", "gcloud"), ("gh", "hosts.yml"), ("gh", "hosts.yaml")})
+"""Folder and name: neither means anything alone."""
+_KINDS = re.compile(
+    r"""\.env(?!.*\.(?:example|template|sample|dist)$).* | .*\.env
+      | .*\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx)
+      | id_(?:rsa|dsa|ecdsa|ed25519|xmss).*
+      | \.(?:\w+_)?history
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def names_credentials(name: str, folder: str = "") -> bool:
+    """Whether a file or folder called `name`, in one called `folder`, is one that holds credentials."""
+    name, folder = name.casefold(), folder.casefold()
+    return (
+        name in _FOLDERS
+        or name in _FILES
+        or (folder, name) in _IN_FOLDER
+        or _KINDS.fullmatch(name) is not None
+    )
+
+
+MAX_DEPTH = 64
+"""Components of a path; also bounds how many directories are held open at once."""
+MAX_NAME_BYTES = 255
+"""What file systems take for one name."""
+
+OUTSIDE = "the path leads out of the workspace"
+
+_DISGUISED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""A person could not see on a card what such a path names."""
+
+Components = tuple[str, ...]
+
+
+def components(path: str, roots: Sequence[Components]) -> Components:
+    """The path from the workspace on, without `.` and `..`; () is the workspace itself.
+
+    `roots`: the workspace's own absolute path in each form it is known by. Raises ToolDenied where the path
+    leads out, is disguised or names credentials.
+    """
+    if _UNSHOWABLE.search(path):
+        raise ToolDenied("the path contains characters that cannot be shown")
+    if "\\" in path or _DISGUISED.search(path):
+        raise ToolDenied("the path disguises its separators; write it plainly, with /")
+    parts = _resolved(below(path, roots))
+    if parts and parts[0].startswith("~"):
+        raise ToolDenied("~ is not the home directory here; paths start at the workspace")
+    if len(parts) > MAX_DEPTH or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts):
+        raise ToolDenied("the path is too long")
+    for folder, name in zip(("", *parts), parts, strict=False):
+        judge_name(name, folder)
+    return parts
+
+
+def split(path: str) -> Components:
+    """The components, `..` among them."""
+    return tuple(part for part in path.split("/") if part not in ("", "."))
+
+
+def below(path: str, roots: Sequence[Components]) -> Components:
+    """The components from the workspace on, `..` among them; ToolDenied for an absolute path outside."""
+    parts = split(path)
+    if not path.startswith("/"):
+        return parts
+    for root in roots:
+        if parts[: len(root)] == root:
+            return parts[len(root) :]
+    raise ToolDenied(OUTSIDE)
+
+
+def judge_name(name: str, folder: str) -> None:
+    """Raises ToolDenied for what is named like credentials, in a folder of that name ("": none)."""
+    if names_credentials(name, folder):
+        raise ToolDenied("it is named like a file that holds credentials")
+
+
+def _resolved(parts: Components) -> Components:
+    way: list[str] = []
+    for part in parts:
+        if part != "..":
+            way.append(part)
+        elif not way:
+            raise ToolDenied(OUTSIDE)
+        else:
+            way.pop()
+    return tuple(way)

@@ -1,0 +1,302 @@
+"""Values as databases keep them: short JSON for what is read as a whole, columns for what is searched.
+
+The stored form is a format of its own: it is read by later versions of the hub, so field names here change
+only together with a migration.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never, cast
+
+from core.approvals import UNSAID, ApprovalSettings, Preset
+from core.messages import (
+    Attachment,
+    Block,
+    Choice,
+    Code,
+    File,
+    InboundMessage,
+    Markdown,
+    Message,
+    MessageRef,
+    Plain,
+)
+from core.prompts import Answer, AskedCall, Chose, Option, Wrote
+from core.transcript import (
+    AssistantSaid,
+    Note,
+    OperatorSaid,
+    Origin,
+    ResultStatus,
+    Said,
+    Summary,
+    ToolCalled,
+    ToolResult,
+    UserSaid,
+)
+
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""JSON as it is stored: short, and as readable as what it says."""
+
+
+def storable(text: str) -> str:
+    """The text with lone surrogates replaced: no database takes them, and platforms do deliver them."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+# --- messages -------------------------------------------------------------------------------------------
+
+
+def message_to_json(message: Message) -> str:
+    """A message for the outbox; what is empty is left out."""
+    stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
+    if message.choices:
+        stored["choices"] = [choice.label for choice in message.choices]
+    if message.prompt_id is not None:
+        stored["prompt_id"] = message.prompt_id
+    if message.outcome is not None:
+        stored["outcome"] = message.outcome
+    if message.files:
+        stored["files"] = [_file_to_json(file) for file in message.files]
+    if message.reply_to is not None:
+        stored["reply_to"] = message.reply_to
+    if message.editable:
+        stored["editable"] = True
+    if message.first_choice:
+        stored["first_choice"] = message.first_choice
+    return storable(encode(stored))
+
+
+def message_from_json(text: str) -> Message:
+    """The message that `message_to_json` stored."""
+    stored = cast("dict[str, Any]", json.loads(text))
+    return Message(
+        blocks=tuple(_block_from_json(block) for block in stored["blocks"]),
+        choices=tuple(Choice(label) for label in stored.get("choices", ())),
+        prompt_id=stored.get("prompt_id"),
+        outcome=stored.get("outcome"),
+        files=tuple(File(*file) for file in stored.get("files", ())),
+        reply_to=stored.get("reply_to"),
+        editable=stored.get("editable", False),
+        first_choice=stored.get("first_choice", 0),
+    )
+
+
+def _file_to_json(file: File) -> list[str | int]:
+    return [file.path, file.name, file.media_type, file.size_bytes, file.modified_ns]
+
+
+def _block_to_json(block: Block) -> list[str]:
+    match block:
+        case Code():
+            return [block.kind, block.text, block.language]
+        case Markdown() | Plain():
+            return [block.kind, block.text]
+        case _:
+            assert_never(block)
+
+
+def _block_from_json(stored: list[str]) -> Block:
+    kind, text = stored[0], stored[1]
+    match kind:
+        case "markdown":
+            return Markdown(text)
+        case "plain":
+            return Plain(text)
+        case "code":
+            return Code(text, stored[2])
+        case _:
+            raise ValueError(f"unknown block kind {kind!r}")
+
+
+def refs_to_json(refs: tuple[MessageRef, ...]) -> str:
+    """The messages a row became."""
+    return encode(refs) if refs else "[]"
+
+
+def refs_from_json(text: str) -> tuple[MessageRef, ...]:
+    """The messages a row became."""
+    return () if text == "[]" else tuple(MessageRef(ref) for ref in json.loads(text))
+
+
+def strings_to_json(strings: tuple[str, ...]) -> str:
+    """A list of plain strings."""
+    return encode(strings) if strings else "[]"
+
+
+def strings_from_json(text: str) -> tuple[str, ...]:
+    """A list of plain strings."""
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+# --- prompts --------------------------------------------------------------------------------------------
+
+
+def answer_to_text(answer: Answer) -> str:
+    """A person's answer: an option's own word, everything else as a JSON list."""
+    match answer:
+        case Option():
+            return answer.value
+        case Chose(index, label):
+            return storable(encode(["chose", index, label]))
+        case Wrote(text):
+            return storable(encode(["wrote", text]))
+        case _:
+            assert_never(answer)
+
+
+def answer_from_text(text: str) -> Answer:
+    """The answer that `answer_to_text` stored."""
+    if not text.startswith("["):
+        return Option(text)
+    match json.loads(text):
+        case ["chose", int(index), str(label)]:
+            return Chose(index, label)
+        case ["wrote", str(said)]:
+            return Wrote(said)
+        case _:
+            raise ValueError("unknown kind of answer")
+
+
+# The calls of a joint prompt as they are stored: JSON, a list of their fields for each.
+
+
+def asked_to_json(calls: Sequence[AskedCall]) -> str | None:
+    """None where there are none."""
+    if not calls:
+        return None
+    listed = [[call.call_id, call.tool, call.reason, call.detail, call.binding] for call in calls]
+    return storable(json.dumps(listed, ensure_ascii=False))
+
+
+def asked_from_json(text: str) -> tuple[AskedCall, ...]:
+    """What `asked_to_json` wrote."""
+    return tuple(AskedCall(*fields) for fields in json.loads(text))
+
+
+# What people and the model said, as databases keep it; see core.store.codecs.
+
+SaidColumns = tuple[str, str, str | None, str | None, str | None]
+"""kind, text, call_id, name, extra: the columns of an entry that depend on its kind."""
+
+
+def event_extra_to_json(event: InboundMessage) -> str | None:
+    """What a message carries beside its text; None for most messages."""
+    quotable = None if event.direct else event.ref
+    if not event.attachments and event.reply_to is None and quotable is None:
+        return None
+    stored: dict[str, Any] = {}
+    if quotable is not None:
+        stored["ref"] = quotable
+    if event.reply_to is not None:
+        stored["reply_to"] = event.reply_to
+    if event.attachments:
+        stored["attachments"] = [_attachment_to_json(attachment) for attachment in event.attachments]
+    return storable(encode(stored))
+
+
+@dataclass(frozen=True, slots=True)
+class EventExtra:
+    """What `event_extra_to_json` kept of a message. `ref`: only of those that answers quote."""
+
+    attachments: tuple[Attachment, ...] = ()
+    ref: MessageRef | None = None
+
+
+def event_extra_from_json(text: str | None) -> EventExtra:
+    """What a message carried beside its text."""
+    if text is None:
+        return EventExtra()
+    stored = cast("dict[str, Any]", json.loads(text))
+    attachments = tuple(Attachment(*attachment) for attachment in stored.get("attachments", ()))
+    return EventExtra(attachments, stored.get("ref"))
+
+
+def _attachment_to_json(attachment: Attachment) -> list[str | int | None]:
+    values = (attachment.handle, attachment.name, attachment.media_type, attachment.size_bytes)
+    return [*values, attachment.limit_bytes] if attachment.limit_bytes is not None else [*values]
+
+
+def said_to_columns(said: Said) -> SaidColumns:
+    """An entry's own columns; see `SaidColumns`."""
+    match said:
+        case UserSaid():
+            return said.kind, storable(said.text), None, storable(said.sender) or None, _files_to_json(said)
+        case AssistantSaid():
+            extra = None if said.origin is None else _origin_to_json(said.origin)
+            return said.kind, storable(said.text), None, None, extra
+        case ToolCalled():
+            return said.kind, storable(said.arguments), said.call_id, storable(said.tool), None
+        case ToolResult():
+            return said.kind, storable(said.text), said.call_id, said.status.value, None
+        case Summary():
+            return said.kind, storable(said.text), None, None, str(said.covers_to_seq)
+        case Note():
+            return said.kind, storable(said.text), None, None, None
+        case OperatorSaid():
+            return said.kind, storable(said.text), None, storable(said.by), None
+        case _:
+            assert_never(said)
+
+
+def said_from_columns(kind: str, text: str, call_id: str | None, name: str | None, extra: str | None) -> Said:
+    """What `said_to_columns` stored."""
+    match kind:
+        case "user":
+            return UserSaid(text, name or "", _files_from_json(extra))
+        case "assistant":
+            return AssistantSaid(text, None if extra is None else Origin(*json.loads(extra)))
+        case "call":
+            return ToolCalled(call_id or "", name or "", text)
+        case "result":
+            return ToolResult(call_id or "", ResultStatus(name or ""), text)
+        case "summary":
+            return Summary(text, int(extra or 0))
+        case "note":
+            return Note(text)
+        case "operator":
+            return OperatorSaid(text, name or "")
+        case _:
+            raise ValueError(f"unknown entry kind {kind!r}")
+
+
+def _files_to_json(said: UserSaid) -> str | None:
+    return (
+        storable(encode([_attachment_to_json(file) for file in said.attachments]))
+        if said.attachments
+        else None
+    )
+
+
+def _files_from_json(text: str | None) -> tuple[Attachment, ...]:
+    return () if text is None else tuple(Attachment(*file) for file in json.loads(text))
+
+
+def _origin_to_json(origin: Origin) -> str:
+    return storable(encode([origin.provider, origin.model, origin.opaque]))
+
+
+# Presets and limits as databases keep them; see core.store.codecs.
+
+
+def limits_to_json(settings: ApprovalSettings) -> str | None:
+    """What is set of a person's or conversation's limits; None for nothing. The preset is a column of its
+    own."""
+    names = ("max_rounds", "max_tools", "loop_timeout_s")
+    limits = {name: value for name in names if (value := getattr(settings, name)) is not None}
+    return json.dumps(limits, separators=(",", ":")) if limits else None
+
+
+def settings_from_columns(preset: str | None, limits: str | None) -> ApprovalSettings:
+    """The settings of which `limits_to_json` stored a part."""
+    if preset is None and limits is None:
+        return UNSAID
+    stored = {} if limits is None else cast("dict[str, int]", json.loads(limits))
+    return ApprovalSettings(None if preset is None else Preset(preset), **stored)

@@ -1,0 +1,162 @@
+"""What people have said once and for all: grants of calls, and settings of tools."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+from core.approvals import UNSAID, ApprovalSettings
+from core.audit_chain import AuditKind
+from core.prompts import Grant, Standing, ToolSetting
+from core.store.codecs import limits_to_json, settings_from_columns
+from core.store.sqlite.audit import record
+from core.store.sqlite.connection import Transaction
+from core.store.sqlite.mapping import GRANT, grant_of
+from core.store.sqlite.people import user
+
+
+def in_thread(tx: Transaction, user_id: str, thread_id: str) -> Standing:
+    """See Store.standing."""
+    rows = tx.all("SELECT tool, setting FROM tool_settings WHERE user_id = ?", user_id)
+    settings = {tool: ToolSetting(setting) for tool, setting in rows}
+    person, thread = _approvals(tx, user_id, thread_id)
+    return Standing(_grants(tx, user_id, thread_id), settings, person, thread)
+
+
+def _approvals(
+    tx: Transaction, user_id: str, thread_id: str | None
+) -> tuple[ApprovalSettings, ApprovalSettings]:
+    """How a person wants to be asked, in general and in a thread."""
+    row = tx.one(
+        "SELECT u.preset, u.limits, t.preset, t.limits FROM users u LEFT JOIN threads t ON t.id = ?"
+        " WHERE u.id = ?",
+        thread_id,
+        user_id,
+    )
+    if row is None:
+        return UNSAID, UNSAID
+    return settings_from_columns(row[0], row[1]), settings_from_columns(row[2], row[3])
+
+
+def set_thread_approvals(
+    tx: Transaction, thread_id: str, settings: ApprovalSettings, by: str | None = None
+) -> bool:
+    """See Store.set_thread_approvals."""
+    limits = limits_to_json(settings)
+    changed = tx.run(
+        "UPDATE threads SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, thread_id
+    )
+    if changed:
+        record(
+            tx,
+            AuditKind.APPROVALS,
+            thread_id,
+            actor=by,
+            thread_id=thread_id,
+            preset=settings.preset,
+            limits=limits,
+        )
+    return changed > 0
+
+
+def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettings) -> bool:
+    """See Store.set_person_approvals."""
+    limits = limits_to_json(settings)
+    changed = tx.run("UPDATE users SET preset = ?, limits = ? WHERE id = ?", settings.preset, limits, user_id)
+    if changed:
+        record(tx, AuditKind.APPROVALS, user_id, actor=user_id, preset=settings.preset, limits=limits)
+    return changed > 0
+
+
+def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:
+    """The tools a person wants no run of."""
+    rows = tx.all("SELECT tool FROM tool_settings WHERE user_id = ? AND setting = 'disabled'", user_id)
+    return frozenset(tool for (tool,) in rows)
+
+
+def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
+    """A person's grants that hold now in a thread."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (thread_id IS NULL OR thread_id = ?)"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
+        user_id,
+        thread_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
+def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
+    """All of a person's grants that hold now, wherever."""
+    rows = tx.all(
+        f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
+        " ORDER BY id",
+        user_id,
+        tx.clock.now(),
+    )
+    return tuple(grant_of(row) for row in rows)
+
+
+def record_grant(tx: Transaction, grant: Grant) -> None:
+    """Keep a grant; it takes the place of one for the same thing, so that revoking it leaves none."""
+    tx.run(
+        "DELETE FROM grants WHERE user_id = ? AND tool = ? AND pattern IS ? AND scope = ? AND thread_id IS ?",
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+    )
+    tx.run(
+        f"INSERT INTO grants ({GRANT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        grant.id,
+        grant.user_id,
+        grant.tool,
+        grant.pattern,
+        grant.scope.value,
+        grant.thread_id,
+        grant.granted_by,
+        grant.created_at,
+        grant.expires_at,
+    )
+    record(
+        tx,
+        AuditKind.GRANTED,
+        grant.id,
+        actor=grant.granted_by,
+        thread_id=grant.thread_id,
+        user=grant.user_id,
+        tool=grant.tool,
+        pattern=grant.pattern,
+        scope=grant.scope.value,
+        expires_at=grant.expires_at,
+    )
+
+
+def revoke_grant(tx: Transaction, grant_id: str, by: str | None = None) -> bool:
+    """Drop a grant; False if there is none."""
+    row = tx.one("DELETE FROM grants WHERE id = ? RETURNING user_id, tool, pattern", grant_id)
+    if row is None:
+        return False
+    user_id, tool, pattern = row
+    record(tx, AuditKind.GRANT_REVOKED, grant_id, actor=by, user=user_id, tool=tool, pattern=pattern)
+    return True
+
+
+def set_tool_setting(
+    tx: Transaction, user_id: str, tool: str, setting: ToolSetting | None, by: str | None = None
+) -> bool:
+    """See Store.set_tool_setting."""
+    if user(tx, user_id) is None:
+        return False
+    if setting is None:
+        tx.run("DELETE FROM tool_settings WHERE user_id = ? AND tool = ?", user_id, tool)
+    else:
+        tx.run(
+            "INSERT INTO tool_settings (user_id, tool, setting, changed_at) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (user_id, tool) DO UPDATE"
+            " SET setting = excluded.setting, changed_at = excluded.changed_at",
+            user_id,
+            tool,
+            setting.value,
+            tx.clock.now(),
+        )
+    record(tx, AuditKind.TOOL_SETTING, tool, actor=by, user=user_id, setting=setting and setting.value)
+    return True

@@ -1,0 +1,150 @@
+"""What waits for hooks, and what came of it."""
+
+from collections.abc import Sequence
+
+from core.messages import Address, Message
+from core.ports import OutboxRow
+from core.store.accept import WITHHELD
+from core.store.codecs import message_from_json, message_to_json, storable
+from core.store.facets import HELD, HeldInput, SessionChange
+from core.store.rows import Draft
+from core.store.sqlite.connection import Transaction
+from core.store.sqlite.feed import put_messages
+from core.store.sqlite.feed_queries import Onlooking
+from core.store.sqlite.outbox import Cause, enqueue
+
+
+class HookUnits(Onlooking):
+    """Implements core.store.facets.Hooking; every method is described there."""
+
+    async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
+        """See Hooking."""
+        return await self._reader.run(lambda tx: held_inputs(tx, limit))
+
+    async def release_input(self, held: HeldInput, text: str, *, album_wait_us: int) -> int | None:
+        """See Hooking."""
+        return await self._writer.run(lambda tx: release(tx, held, text, album_wait_us))
+
+    async def refuse_input(self, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
+        """See Hooking."""
+        return await self._writer.run(lambda tx: refuse(tx, held, outcome, told))
+
+    async def outbound_judged(self, row_id: int) -> Message | None:
+        """See Hooking."""
+        return await self._reader.run(lambda tx: outbound_judged(tx, row_id))
+
+    async def judge_outbound(self, row_id: int, message: Message) -> None:
+        """See Hooking."""
+        await self._writer.run(lambda tx: judge_outbound(tx, row_id, message))
+
+    async def session_changes(self, idle_us: int) -> Sequence[SessionChange]:
+        """See Hooking."""
+        return await self._writer.run(lambda tx: session_changes(tx, idle_us))
+
+
+# --- coming in ------------------------------------------------------------------------------------------
+
+
+def held_inputs(tx: Transaction, limit: int) -> tuple[HeldInput, ...]:
+    """See Hooking."""
+    rows = tx.all(
+        "SELECT id, coalesce(text, ''), user_id, thread_id, channel FROM inbox"
+        " WHERE outcome = 'waiting' AND thread_id IS NOT NULL AND wait_until = ? ORDER BY id LIMIT ?",
+        HELD,
+        limit,
+    )
+    return tuple(HeldInput(*row) for row in rows)
+
+
+def release(tx: Transaction, held: HeldInput, text: str, album_wait_us: int) -> int | None:
+    """See Hooking."""
+    now = tx.clock.now()
+    row = tx.one(
+        "UPDATE inbox SET text = ?, wait_until = iif(album IS NULL, 0, ?)"
+        " WHERE id = ? AND outcome = 'waiting' AND wait_until = ? AND coalesce(text, '') = ?"
+        " RETURNING wait_until",
+        storable(text),
+        now + album_wait_us,
+        held.id,
+        HELD,
+        held.text,
+    )
+    return None if row is None else row[0] or now
+
+
+def refuse(tx: Transaction, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
+    """See Hooking."""
+    row = tx.one(
+        "UPDATE inbox SET outcome = ?, text = ?, wait_until = 0"
+        " WHERE id = ? AND outcome = 'waiting' AND wait_until = ? AND coalesce(text, '') = ?"
+        " RETURNING address",
+        storable(outcome),
+        WITHHELD,
+        held.id,
+        HELD,
+        held.text,
+    )
+    if row is None:
+        return ()
+    draft = Draft(held.channel, Address(row[0]), told, tx.ids.row_id())
+    rows = enqueue(tx, [draft], Cause(event_id=held.id))
+    put_messages(tx, held.thread_id, rows)
+    return rows
+
+
+def let_go(tx: Transaction) -> None:
+    """There is no hook left to be asked."""
+    tx.run("UPDATE inbox SET wait_until = 0 WHERE outcome = 'waiting' AND wait_until = ?", HELD)
+
+
+# --- going out ------------------------------------------------------------------------------------------
+
+
+def outbound_judged(tx: Transaction, row_id: int) -> Message | None:
+    """See Hooking."""
+    row = tx.one(
+        "SELECT o.message FROM outbox o JOIN outbound_judged j ON j.outbox_id = o.id WHERE o.id = ?", row_id
+    )
+    return None if row is None else message_from_json(row[0])
+
+
+def judge_outbound(tx: Transaction, row_id: int, message: Message) -> None:
+    """See Hooking."""
+    tx.run("UPDATE outbox SET message = ? WHERE id = ? AND settled = 0", message_to_json(message), row_id)
+    tx.run(
+        "INSERT INTO outbound_judged (outbox_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        row_id,
+        tx.clock.now(),
+    )
+
+
+# --- sessions -------------------------------------------------------------------------------------------
+
+
+def session_changes(tx: Transaction, idle_us: int) -> tuple[SessionChange, ...]:
+    """See Hooking."""
+    now = tx.clock.now()
+    seen = tx.all(
+        "SELECT k.owner_id, max(t.last_active_at), s.ended_at, s.user_id IS NOT NULL"
+        " FROM thread_keys k JOIN threads t ON t.id = k.thread_id"
+        " LEFT JOIN hooked_sessions s ON s.user_id = k.owner_id GROUP BY k.owner_id ORDER BY k.owner_id"
+    )
+    changes: list[SessionChange] = []
+    for user_id, last_active_at, ended_at, known in seen:
+        over = last_active_at + idle_us <= now
+        if (not known or ended_at is not None) and not over:
+            changes.append(SessionChange(user_id, began=True))
+        elif known and ended_at is None and over:
+            changes.append(SessionChange(user_id, began=False))
+    for change in changes:
+        tx.run(
+            "INSERT INTO hooked_sessions (user_id, began_at, ended_at) VALUES (?, ?, NULL)"
+            " ON CONFLICT (user_id) DO UPDATE SET began_at = iif(?, excluded.began_at, began_at),"
+            " ended_at = iif(?, NULL, ?)",
+            change.user_id,
+            now,
+            change.began,
+            change.began,
+            now,
+        )
+    return tuple(changes)

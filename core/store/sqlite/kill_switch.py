@@ -1,0 +1,64 @@
+"""Whether tools may run at all, and how often limited things were used: a tool lately, the model on a day."""
+
+from collections.abc import Sequence
+
+from core.audit_chain import AuditKind
+from core.clock import SECOND_US
+from core.store.sqlite.audit import record
+from core.store.sqlite.connection import Transaction
+from core.tool import TOOLS_PAUSED, UseLimit
+
+
+def halt_tools(tx: Transaction, by: str, *, halted: bool) -> bool:
+    """See Store.halt_tools."""
+    now = tx.clock.now()
+    if halted:
+        changed = tx.run(
+            "INSERT INTO tool_halt (id, by, at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", by, now
+        )
+    else:
+        changed = tx.run("DELETE FROM tool_halt")
+    if changed:
+        tx.changes.tools = True
+        record(tx, AuditKind.PAUSED if halted else AuditKind.RESUMED, "tools", actor=by)
+    return changed > 0
+
+
+def tools_halted(tx: Transaction) -> bool:
+    """See Store.tools_halted."""
+    return tx.one("SELECT 1 FROM tool_halt WHERE id = 1") is not None
+
+
+def paused(tx: Transaction) -> str | None:
+    """Return why no call may be marked running now; None if calls may."""
+    return TOOLS_PAUSED if tools_halted(tx) else None
+
+
+def use(tx: Transaction, user_id: str, tool: str, limits: Sequence[UseLimit]) -> UseLimit | None:
+    """Count one use of a tool by a person; or the limit that it would exceed, and then it is not counted."""
+    now = tx.clock.now()
+    for limit in limits:
+        row = tx.one(
+            "SELECT count(*) FROM tool_uses WHERE user_id = ? AND tool = ? AND at > ?",
+            user_id,
+            tool,
+            now - limit.window_s * SECOND_US,
+        )
+        if row is not None and row[0] >= limit.most:
+            return limit
+    over = now - max(limit.window_s for limit in limits) * SECOND_US
+    tx.run("DELETE FROM tool_uses WHERE user_id = ? AND tool = ? AND at <= ?", user_id, tool, over)
+    tx.run("INSERT INTO tool_uses (user_id, tool, at) VALUES (?, ?, ?)", user_id, tool, now)
+    return None
+
+
+def count_model_call(tx: Transaction, user_id: str, day: str, most: int) -> bool:
+    """See Store.count_model_call."""
+    counted = tx.run(
+        "INSERT INTO model_calls (user_id, day, calls) SELECT ?1, ?2, 1 WHERE ?3 > 0 ON CONFLICT DO UPDATE"
+        " SET calls = CASE day WHEN ?2 THEN calls + 1 ELSE 1 END, day = ?2 WHERE day <> ?2 OR calls < ?3",
+        user_id,
+        day,
+        most,
+    )
+    return counted > 0

@@ -1,0 +1,257 @@
+"""Prompts that nobody answers: implements core.store.facets.Tending."""
+
+# ruff: noqa: S608 - column lists are constants of this package, values are always bound
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from core.messages import Address, Message, MessageRef
+from core.ports import OutboxRow
+from core.prompts import Option, Prompt, PromptKind
+from core.store.codecs import message_from_json, refs_from_json
+from core.store.facets import REACH_THREADS, Expired, Place, Reach
+from core.store.rows import Draft, PromptView, TurnStart
+from core.store.sqlite import feed, outbox, people, prompts
+from core.store.sqlite.connection import ReaderThread, Transaction
+from core.store.sqlite.feed import put_messages
+from core.store.sqlite.feed_queries import Onlooking
+from core.store.sqlite.mapping import (
+    ACTIVE_TURN,
+    PROMPT,
+    PROMPT_VIEW,
+    PROMPT_VIEW_FROM,
+    THREAD,
+    prompt_of,
+    prompt_views_of,
+    thread_of,
+)
+from core.store.sqlite.outbox import Cause, enqueue
+from core.store.sqlite.writer import Writer
+
+_OUTCOME_AT_EXPIRY = {
+    PromptKind.APPROVAL: Option.DENY,
+    PromptKind.QUESTION: Option.SKIP,
+    PromptKind.BUDGET: Option.STOP,
+    PromptKind.CONTINUE: Option.STOP,
+}
+"""Silence is no consent. An unknown outcome stays unknown: nobody said anything."""
+
+
+class PromptTending:
+    """See Tending."""
+
+    _writer: Writer
+    _reader: ReaderThread
+
+    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
+        """See Tending."""
+        found = await self._reader.run(lambda tx: prompts.card_with(tx, channel, ref))
+        return None if found is None else (found[0], message_from_json(found[1]).first_choice)
+
+    async def expire_prompts(
+        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    ) -> Expired:
+        """See Tending."""
+        return await self._writer.run(lambda tx: expire(tx, now, outcome_text, card))
+
+    async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
+        """See Tending."""
+        return await self._writer.run(lambda tx: remind(tx, now, reminder))
+
+    async def prompts_to_escalate(self, now: int) -> Sequence[PromptView]:
+        """See Tending."""
+        return await self._reader.run(lambda tx: to_escalate(tx, now))
+
+    async def escalate_prompt(
+        self, prompt_id: str, cards: Sequence[Draft], told: Draft
+    ) -> tuple[OutboxRow, ...]:
+        """See Tending."""
+        return await self._writer.run(lambda tx: escalate(tx, prompt_id, cards, told))
+
+
+def expire(
+    tx: Transaction, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+) -> Expired:
+    """See Tending.expire_prompts."""
+    rows = tx.all(
+        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
+        " ORDER BY p.expires_at, p.id",
+        now,
+    )
+    starts: list[TurnStart] = []
+    outbox: list[OutboxRow] = []
+    for row in rows:
+        prompt = prompt_of(row)
+        outcome = _OUTCOME_AT_EXPIRY.get(prompt.kind)
+        closed = prompts.close(tx, prompt.id, outcome, outcome_text(prompt), card(prompt), None)
+        if closed is not None:
+            outbox.extend(closed.outbox)
+            starts.extend([closed.started] if closed.started is not None else [])
+    return Expired(tuple(starts), tuple(outbox))
+
+
+def remind(tx: Transaction, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
+    """See Tending.remind_prompts."""
+    due = tx.all(
+        f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.remind_at <= ?"
+        " ORDER BY p.remind_at, p.id",
+        now,
+    )
+    sent: list[OutboxRow] = []
+    for row in due:
+        prompt = prompt_of(row)
+        tx.run("UPDATE prompts SET remind_at = NULL WHERE id = ?", prompt.id)
+        message = reminder(prompt)
+        drafts = [
+            Draft(channel, address, replace(message, reply_to=ref), tx.ids.row_id())
+            for (channel, address), ref in _places(tx, prompt.id).items()
+        ]
+        sent += _say(tx, prompt.thread_id, prompt.turn_id, drafts)
+    return tuple(sent)
+
+
+def _places(tx: Transaction, prompt_id: str) -> dict[tuple[str, Address], MessageRef | None]:
+    """Where cards of a prompt stand, each with its newest one."""
+    copies = tx.all(
+        "SELECT channel, address, refs FROM outbox"
+        " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
+        prompt_id,
+    )
+    places: dict[tuple[str, Address], MessageRef | None] = {}
+    for channel, address, refs in copies:
+        shown = refs_from_json(refs)
+        place = (channel, Address(address))
+        places[place] = shown[-1] if shown else places.get(place)
+    return places
+
+
+def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft]) -> tuple[OutboxRow, ...]:
+    """Messages of the hub's own, seen in the thread where they are meant for it."""
+    rows = enqueue(tx, drafts, Cause(turn_id=turn_id))
+    home = tx.one("SELECT channel, address FROM threads WHERE id = ?", thread_id)
+    feed.put_messages(tx, thread_id, [row for row in rows if (row.channel, row.address) == home], turn_id)
+    return rows
+
+
+def to_escalate(tx: Transaction, now: int) -> tuple[PromptView, ...]:
+    """See Tending.prompts_to_escalate."""
+    rows = tx.all(
+        f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM}"
+        " WHERE p.state = 'open' AND p.escalate_at <= ? ORDER BY p.escalate_at, p.id, v.at",
+        now,
+    )
+    return prompt_views_of(rows)
+
+
+def escalate(tx: Transaction, prompt_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
+    """See Tending.escalate_prompt."""
+    row = tx.one(
+        "UPDATE prompts SET escalated = 1, escalate_at = NULL"
+        " WHERE id = ? AND state = 'open' AND escalate_at IS NOT NULL RETURNING thread_id, turn_id",
+        prompt_id,
+    )
+    if row is None:
+        return ()
+    thread_id, turn_id = row
+    tx.changes.prompts[prompt_id] = thread_id
+    return (*enqueue(tx, cards, Cause(turn_id=turn_id)), *_say(tx, thread_id, turn_id, [told]))
+
+
+# Notices: one message for each key, at the first place that takes it.
+
+
+class NoticeUnits(Onlooking):
+    """Implements core.store.facets.NoticeUnits, and Outbox.fail_outbox."""
+
+    async def reach(self, user_id: str) -> Reach:
+        """See core.store.facets.NoticeUnits."""
+        return await self._reader.run(lambda tx: reach(tx, user_id))
+
+    async def add_notice(self, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
+        """See core.store.facets.NoticeUnits."""
+        return await self._writer.run(lambda tx: add(tx, key, message, places))
+
+    async def fail_outbox(self, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
+        """See Outbox."""
+        return await self._writer.run(lambda tx: fail(tx, row_id, reason))
+
+
+def reach(tx: Transaction, user_id: str) -> Reach:
+    """See core.store.facets.NoticeUnits."""
+    accounts = tx.all("SELECT channel, platform_user_id FROM identities WHERE user_id = ?", user_id)
+    found = (people.identity(tx, channel, platform_user_id) for channel, platform_user_id in accounts)
+    # Keys are found by their person, threads are not: there may be very many of other people.
+    mine = "SELECT k.thread_id FROM thread_keys k WHERE k.owner_id = ?"
+    threads = tx.all(
+        f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id IN ({mine})"
+        " ORDER BY t.last_active_at DESC LIMIT ?",
+        user_id,
+        REACH_THREADS,
+    )
+    return Reach(
+        tuple(identity for identity in found if identity is not None),
+        tuple(thread_of(row) for row in threads),
+    )
+
+
+def add(tx: Transaction, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
+    """See core.store.facets.NoticeUnits."""
+    if tx.one("SELECT 1 FROM notices WHERE key = ?", key) is not None:
+        return ()
+    row = _queue(tx, message, places[0])
+    tx.run(
+        "INSERT INTO notices (key, outbox_id, elsewhere, created_at) VALUES (?, ?, ?, ?)",
+        key,
+        row.id,
+        _places_to_json(places[1:]),
+        tx.clock.now(),
+    )
+    return (row,)
+
+
+def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
+    """See Outbox.fail_outbox."""
+    if not outbox.fail(tx, row_id, reason):
+        return ()
+    notice = tx.one(
+        "SELECT n.key, n.elsewhere, o.message FROM notices n JOIN outbox o ON o.id = n.outbox_id"
+        " WHERE n.outbox_id = ?",
+        row_id,
+    )
+    if notice is None:
+        return outbox.instead_of(tx, row_id)
+    if not (places := _places_from_json(notice[1])):
+        return ()
+    row = _queue(tx, message_from_json(notice[2]), places[0])
+    tx.run(
+        "UPDATE notices SET outbox_id = ?, elsewhere = ? WHERE key = ?",
+        row.id,
+        _places_to_json(places[1:]),
+        notice[0],
+    )
+    return (row,)
+
+
+def _queue(tx: Transaction, message: Message, place: Place) -> OutboxRow:
+    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), _prompt_of(tx, message))
+    (row,) = outbox.enqueue(tx, [draft], outbox.Cause())
+    if place.thread_id is not None:
+        put_messages(tx, place.thread_id, [row])
+    return row
+
+
+def _prompt_of(tx: Transaction, message: Message) -> str | None:
+    """The prompt that the message is a card of; the buttons of other notices belong to no prompt."""
+    if message.prompt_id is None:
+        return None
+    known = tx.one("SELECT 1 FROM prompts WHERE id = ?", message.prompt_id)
+    return None if known is None else message.prompt_id
+
+
+def _places_to_json(places: Sequence[Place]) -> str:
+    return json.dumps([[place.channel, place.address, place.thread_id] for place in places])
+
+
+def _places_from_json(text: str) -> list[Place]:
+    return [Place(channel, Address(address), thread_id) for channel, address, thread_id in json.loads(text)]

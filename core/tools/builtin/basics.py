@@ -1,0 +1,270 @@
+"""`echo` and `json`: they reach nothing."""
+
+import json
+import json as json_format
+import unicodedata
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Protocol, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field
+
+from core.clock import Clock
+from core.errors import InvalidArguments, ToolDenied, ToolFailed
+from core.ids import is_secret_name
+from core.prompts import Replies
+from core.safety.fencing import sanitise
+from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Tool
+from core.tools.definition import tool
+from core.users import Principal
+
+
+def echo_tool() -> Tool:
+    """The tool."""
+
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def echo(
+        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        text: Annotated[str, "what comes back"],
+    ) -> str:
+        """Return the text as it is, to see how tools answer."""
+        return text
+
+    return echo
+
+
+def json_tool() -> Tool:
+    """The tool."""
+
+    @tool(name="json", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def read_json(
+        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        text: Annotated[str, "the JSON"],
+        pointer: Annotated[str, "a part of it, as RFC 6901 says: /items/0/name; left out: all"] = "",
+    ) -> str:
+        """Check JSON, and return it or a part of it, indented."""
+        try:
+            found: Any = json_format.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InvalidArguments(f"text: is no JSON: {error}") from error
+        return json_format.dumps(_at(found, pointer), ensure_ascii=False, indent=2)
+
+    return read_json
+
+
+def _at(found: Any, pointer: str) -> Any:
+    if pointer and not pointer.startswith("/"):
+        raise InvalidArguments("pointer: begins with /")
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        try:
+            found = cast("list[Any]", found)[int(name)] if isinstance(found, list) else found[name]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise InvalidArguments(f"pointer: there is nothing at {name[:60]!r}") from None
+    return found
+
+
+# `ask_user`: a question to the person the model works for, and their answer as the call's result.
+
+MOST_CHOICES = 10
+QUESTION_LIMIT_CHARS = 1_000
+"""With its choices a question fits one message of every platform."""
+LABEL_LIMIT_CHARS = 60
+"""Platforms cut what does not fit a button on a phone."""
+
+_VISIBLE = frozenset("LMNPS")
+"""First letters of the Unicode categories of which something is seen."""
+
+Label = Annotated[str, Field(min_length=1, max_length=LABEL_LIMIT_CHARS)]
+
+
+def ask_user_tool() -> Tool:
+    """The tool. Its calls wait in the store as prompts; it is run only where nobody can be asked."""
+
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE, asks=question_of)
+    async def ask_user(
+        call: CallContext,
+        question: Annotated[
+            str, "the question, on its own", Field(min_length=1, max_length=QUESTION_LIMIT_CHARS)
+        ],
+        choices: Annotated[
+            list[Label] | None, "answers to choose from, a few words each", Field(max_length=MOST_CHOICES)
+        ] = None,
+        free_text: Annotated[
+            bool, "whether other words are an answer too; always so without choices"
+        ] = False,
+    ) -> str:
+        """Ask the person you are talking to, and wait for their answer.
+
+        Use it when you cannot go on without knowing what they want. Permission to use a tool is asked for by
+        itself, when you call that tool.
+        """
+        del call, question, choices, free_text
+        raise ToolDenied("There is nobody here who could be asked.")
+
+    return ask_user
+
+
+def question_of(arguments: Arguments) -> Question:
+    """What validated arguments ask. Raises InvalidArguments where a person could not answer it."""
+    text = sanitise(arguments["question"]).strip()
+    if not _is_visible(text):
+        raise InvalidArguments("question: there is nothing in it to be read")
+    labels = tuple(" ".join(sanitise(label).split()) for label in arguments["choices"] or ())
+    if not all(map(_is_visible, labels)):
+        raise InvalidArguments("choices: each needs some words")
+    if len({label.casefold() for label in labels}) < len(labels):
+        raise InvalidArguments("choices: two of them say the same")
+    return Question(text, Replies(labels, free_text=arguments["free_text"] or not labels))
+
+
+def _is_visible(text: str) -> bool:
+    return any(unicodedata.category(character)[0] in _VISIBLE for character in text)
+
+
+# `time`: what time it is, and where.
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time_tool(clock: Clock, default_timezone: str = "UTC") -> Tool:
+    """The tool on a clock. `default_timezone`: an IANA name, used where the model names none."""
+
+    @tool(name="time", requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def time(
+        call: CallContext,  # noqa: ARG001 — every tool gets its call
+        timezone: Annotated[
+            str | None, "IANA name such as Europe/Paris; left out: the hub's own timezone"
+        ] = None,
+    ) -> str:
+        """Tell the current date and time, with weekday and time zone."""
+        name = timezone or default_timezone
+        try:
+            zone = ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise InvalidArguments(
+                f"timezone: {name[:60]!r} is not an IANA time zone; write it like Europe/Paris"
+            ) from None
+        now = (_EPOCH + timedelta(microseconds=clock.now())).astimezone(zone)
+        return f"{now:%A}, {now.isoformat(sep=' ', timespec='seconds')} ({name})"
+
+    return time
+
+
+# `secret_list`, `secret_delete`, `tool_auth`: what the vault holds, by name. No tool ever sees a value.
+
+
+class Named(Protocol):
+    """A secret as it is kept."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+
+class Secrets(Protocol):
+    """Where secrets are kept (the part of `core.store.port.Store` these tools need)."""
+
+    async def secrets(self) -> Sequence[Named]:
+        """All of them."""
+        ...
+
+    async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
+        """Forget one; False if there is none of that name."""
+        ...
+
+
+def secret_name_tools(kept: Secrets) -> tuple[Tool, Tool, Tool]:
+    """The three."""
+    return _list_secrets_tool(kept), _delete_tool(kept), _auth_tool()
+
+
+def _list_secrets_tool(kept: Secrets) -> Tool:
+    @tool(requirement=Requirement.ASK, effect=Effect.NONE, data=Data.SHARED)
+    async def secret_list(call: CallContext) -> str:  # noqa: ARG001 — every tool gets its call
+        """List the names of the secrets in the vault; their values are shown to nobody."""
+        return "\n".join(secret.name for secret in await kept.secrets()) or "The vault is empty."
+
+    return secret_list
+
+
+def _delete_tool(kept: Secrets) -> Tool:
+    @tool(requirement=Requirement.ALWAYS_ASK, effect=Effect.IDEMPOTENT, data=Data.SHARED)
+    async def secret_delete(
+        call: CallContext,
+        name: Annotated[str, "what secret_list names"],
+    ) -> str:
+        """Forget a secret, for good."""
+        if not await kept.drop_secret(name, by=call.principal.user_id):
+            raise ToolFailed(f"There is no secret called {name[:80]!r}.")
+        return f"{name} is forgotten."
+
+    return secret_delete
+
+
+def _auth_tool() -> Tool:
+    """Its calls wait in the store as prompts; it is run only where nobody can be asked."""
+
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED, asks=_credential_of)
+    async def tool_auth(
+        call: CallContext,
+        name: Annotated[str, "what it is kept as, like github-token"],
+        purpose: Annotated[str, "what it is for", Field(min_length=1, max_length=300)],
+    ) -> str:
+        """Ask the person for a credential. It goes into the vault; you learn only that it is there."""
+        del call, name, purpose
+        raise ToolDenied("There is nobody here who could be asked.")
+
+    return tool_auth
+
+
+def _credential_of(arguments: Arguments) -> Question:
+    """What validated arguments ask for. Raises InvalidArguments."""
+    name = arguments["name"]
+    if not is_secret_name(name):
+        raise InvalidArguments("name: use letters and digits, within it also _ . and -; at most 64")
+    purpose = " ".join(sanitise(arguments["purpose"]).split())
+    if not purpose:
+        raise InvalidArguments("purpose: there is nothing in it to be read")
+    replies = Replies(("Cancel",), free_text=True, secret=name)
+    return Question(f"Please send me the credential “{name}”: {purpose}", replies)
+
+
+# `tool_list` and `tool_info`: what the person's model can do, and how.
+
+Visible = Callable[[Principal], Sequence[Tool]]
+
+_ASKS = {
+    Requirement.NEVER: "It asks nobody by itself.",
+    Requirement.ASK: "A person may be asked first.",
+    Requirement.ALWAYS_ASK: "A person is asked each time.",
+}
+
+
+def tool_name_tools(visible: Visible) -> tuple[Tool, Tool]:
+    """The two. `visible`: what is on offer to somebody; nobody hears of other tools."""
+    return _list_tool(visible), _info_tool(visible)
+
+
+def _list_tool(visible: Visible) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def tool_list(call: CallContext) -> str:
+        """List the tools there are, a line each."""
+        return "\n".join(f"{one.name}: {one.description.splitlines()[0]}" for one in visible(call.principal))
+
+    return tool_list
+
+
+def _info_tool(visible: Visible) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE)
+    async def tool_info(call: CallContext, name: Annotated[str, "what tool_list names"]) -> str:
+        """Describe a tool: what it does, whether it asks, and its arguments as a JSON schema."""
+        found = next((one for one in visible(call.principal) if one.name == name), None)
+        if found is None:
+            raise ToolFailed(f"There is no tool called {name[:80]!r}.")
+        schema = json.dumps(dict(found.parameters), indent=2)
+        return f"{found.name}: {found.description}\n{_ASKS[found.requirement]}\n{schema}"
+
+    return tool_info

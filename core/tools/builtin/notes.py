@@ -1,0 +1,198 @@
+"""`memory_write` and `memory_search`: what a person asks the hub to keep, and finding it again."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Protocol
+
+from pydantic import Field
+
+from core.clock import SECOND_US
+from core.errors import InvalidArguments, ToolFailed
+from core.tool import CallContext, Data, Effect, Requirement, Tool
+from core.tools.definition import tool
+
+# `memory_read` and `memory_tree`: what a person keeps under a path, and where; see also `memory_write`.
+
+MOST_LISTED = 500
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+){0,7}")
+_PATH_LIMIT_CHARS = 200
+
+
+class Kept(Protocol):
+    """A document."""
+
+    @property
+    def text(self) -> str:
+        """What was kept."""
+        ...
+
+
+class Place(Protocol):
+    """Where a document is."""
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+        ...
+
+    @property
+    def size_chars(self) -> int:
+        """How long it is."""
+        ...
+
+
+class Documents(Protocol):
+    """Where documents are kept (the part of `core.store.port.Store` these tools need)."""
+
+    async def document(self, user_id: str, path: str) -> Kept | None:
+        """What a person keeps under a path."""
+        ...
+
+    async def documents(self, user_id: str, folder: str, limit: int) -> Sequence[Place]:
+        """What a person keeps at or below a path."""
+        ...
+
+
+def document_path(path: str) -> str:
+    """A path as documents are kept under. Raises InvalidArguments; `..` is no name here."""
+    clean = path.strip().strip("/")
+    dots = any(set(name) == {"."} for name in clean.split("/"))
+    if len(clean) > _PATH_LIMIT_CHARS or dots or not _PATH.fullmatch(clean):
+        raise InvalidArguments("path: write names with / between them: projects/garden")
+    return clean
+
+
+def document_tools(kept: Documents) -> tuple[Tool, Tool]:
+    """The two. A person reaches only their own documents."""
+    return _read_tool(kept), _tree_tool(kept)
+
+
+def _read_tool(kept: Documents) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
+    async def memory_read(call: CallContext, path: Annotated[str, "such as projects/garden"]) -> str:
+        """Read a document kept for the person you are talking to."""
+        wanted = document_path(path)
+        found = await kept.document(call.principal.user_id, wanted)
+        if found is None:
+            raise ToolFailed(f"Nothing is kept under {wanted}.")
+        return found.text
+
+    return memory_read
+
+
+def _tree_tool(kept: Documents) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
+    async def memory_tree(
+        call: CallContext, path: Annotated[str, "only at or below this path; left out: all"] = ""
+    ) -> str:
+        """List the documents kept for the person you are talking to."""
+        folder = document_path(path) if path.strip("/ ") else ""
+        found = await kept.documents(call.principal.user_id, folder, MOST_LISTED)
+        return "\n".join(f"{one.path}  {one.size_chars}" for one in found) or "There are no documents here."
+
+    return memory_tree
+
+
+_NOTE_LIMIT_CHARS = 10_000
+_MOST_FOUND = 50
+_MOST_DOCUMENTS = 1_000
+
+
+class Note(Protocol):
+    """A kept note, or a document; `created_at` is microseconds UTC."""
+
+    @property
+    def text(self) -> str:
+        """What was kept."""
+        ...
+
+    @property
+    def created_at(self) -> int:
+        """When."""
+        ...
+
+    @property
+    def path(self) -> str | None:
+        """A document's path."""
+        ...
+
+
+class Notes(Protocol):
+    """Where notes are kept (the part of `core.store.port.Store` these tools need)."""
+
+    async def write_memory(self, user_id: str, key: str, text: str) -> None:
+        """Keep a note; the same `key` is kept once."""
+        ...
+
+    async def write_document(
+        self, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
+    ) -> object | None:
+        """Keep a text under a path; None where there are `most` already."""
+        ...
+
+    async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[Note]:
+        """Notes containing all words of the query, newest first; an empty query finds all."""
+        ...
+
+
+def memory_tools(notes: Notes) -> tuple[Tool, Tool]:
+    """`memory_write` and `memory_search` over a store. A person reaches only their own notes."""
+    return _write_tool(notes), _search_tool(notes)
+
+
+def _write_tool(notes: Notes) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
+    async def memory_write(
+        call: CallContext,
+        text: Annotated[
+            str,
+            "the note, in words that make sense on their own later",
+            Field(min_length=1, max_length=_NOTE_LIMIT_CHARS),
+        ],
+        path: Annotated[
+            str | None, "keep it as a document under this path, such as projects/garden; left out: as a note"
+        ] = None,
+        append: Annotated[bool, "add to the document instead of replacing it"] = False,
+    ) -> str:
+        """Keep something for the person you are talking to, across conversations."""
+        if path is not None:
+            return await _kept(notes, call, document_path(path), text, append=append)
+        await notes.write_memory(call.principal.user_id, call.idempotency_key, text)
+        return f"Noted: {text}"
+
+    return memory_write
+
+
+async def _kept(notes: Notes, call: CallContext, path: str, text: str, *, append: bool) -> str:
+    kept = await notes.write_document(
+        call.principal.user_id, call.idempotency_key, path, text, append=append, most=_MOST_DOCUMENTS
+    )
+    if kept is None:
+        raise ToolFailed(f"There are {_MOST_DOCUMENTS} documents already, which is the limit.")
+    return f"{'Added to' if append else 'Kept under'} {path}."
+
+
+def _search_tool(notes: Notes) -> Tool:
+    @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.OWN)
+    async def memory_search(
+        call: CallContext,
+        query: Annotated[str, "words that all occur in the note; empty: the newest notes"] = "",
+        limit: Annotated[int, "how many notes at most", Field(ge=1, le=_MOST_FOUND)] = 10,
+    ) -> str:
+        """Find notes and documents kept earlier for the person you are talking to, newest first."""
+        found = await notes.search_memory(call.principal.user_id, query, limit)
+        if not found:
+            return f"No note contains {query!r}." if query else "There are no notes yet."
+        return "\n".join(_line(note) for note in found)
+
+    return memory_search
+
+
+def _line(note: Note) -> str:
+    where = "" if note.path is None else f" {note.path}"
+    return f"- {_day(note.created_at)}{where}: {note.text}"
+
+
+def _day(at: int) -> str:
+    return f"{datetime.fromtimestamp(at // SECOND_US, UTC):%Y-%m-%d}"

@@ -1,0 +1,219 @@
+"""`hubbub audit` and `hubbub policy test`: what was recorded, is it sound, and what other rules would say."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bot.config.keys import VaultKeyRing
+from bot.config.load import load
+from bot.parts import open_store
+from core.audit.linker import HEADS_NAME, AuditLinker, HeadFile
+from core.clock import SystemClock
+from core.ids import RandomIds
+from core.store.rows import NewCall, TurnStart
+from core.store.sqlite.store import SqliteStore
+from core.tool import Effect
+from core.transcript import AssistantSaid, ResultStatus, ToolResult
+from tests.bot.cli.in_process import command
+from tests.contracts.store.world import CountingIds, StoppedClock, World
+
+
+def chain(directory: Path) -> None:
+    """What a running hub does about what commands left behind."""
+
+    async def catch_up() -> None:
+        loaded = load(cwd=directory, environ={})
+        data, clock = loaded.config.hub.data_dir, SystemClock()
+        ring = VaultKeyRing(data, {})
+        async with open_store(loaded.config, ring, clock, RandomIds()) as store:
+            await AuditLinker(
+                store, HeadFile(data / HEADS_NAME), clock, lambda: {"preset": "auto"}
+            ).catch_up()
+
+    asyncio.run(catch_up())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory in which tools were paused and let go, and whose audit is chained."""
+    directory = tmp_path_factory.mktemp("hub")
+    for word in ("pause", "resume"):
+        assert command(directory, "tools", word).code == 0
+    chain(directory)
+    return directory
+
+
+@pytest.fixture
+def hub(made: Path, tmp_path: Path) -> Path:
+    """One of one's own."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def tamper(directory: Path, sql: str) -> None:
+    connection = sqlite3.connect(directory / "data" / "hub.db")
+    connection.execute(sql)
+    connection.commit()
+    connection.close()
+
+
+def test_records_are_exported_for_people_and_for_programs(hub: Path) -> None:
+    lines = command(hub, "audit", "export").out.splitlines()
+    assert [line.split()[3] for line in lines] == ["paused", "resumed", "policy"]
+    assert "owner" in lines[0]
+    pages = [json.loads(line) for line in command(hub, "audit", "export", "--json").out.splitlines()]
+    assert [page["id"] for page in pages] == [1, 2, 3]
+    assert {"at", "kind", "actor", "subject", "thread_id", "detail", "key_id", "seal"} <= set(pages[0])
+    (last,) = command(hub, "audit", "export", "--after", "2", "--json").out.splitlines()
+    assert json.loads(last) == pages[2]
+
+
+def test_what_is_sound_is_said_to_be_with_a_head_to_keep(hub: Path) -> None:
+    done = command(hub, "audit", "verify")
+    assert (done.code, done.err) == (0, "")
+    said, head = done.out.splitlines()
+    assert said == "The audit is as it was written: 3 records."
+    kept = head.removeprefix("head: ")
+    page = json.loads(command(hub, "audit", "verify", "--json", "--head", kept).out)
+    assert (page["ok"], page["records"], page["head"], page["findings"]) == (True, 3, kept, [])
+    assert command(hub, "tools", "pause").code == 0
+    assert "4 records, 1 of them not chained yet" in command(hub, "audit", "verify", "--head", kept).out
+
+
+def test_what_is_not_sound_is_named_and_the_command_fails(hub: Path) -> None:
+    head = json.loads(command(hub, "audit", "verify", "--json").out)["head"]
+    tamper(hub, "UPDATE audit SET actor = 'somebody else' WHERE id = 2")
+    done = command(hub, "audit", "verify")
+    assert done.code == 1
+    assert done.out == '2: record 2 ("resumed" of tools) was changed, moved here, or not written by the hub\n'
+    assert done.complaint == "hubbub: the audit is not as it was written: 1 finding"
+    assert not json.loads(command(hub, "audit", "verify", "--json").out)["ok"]
+    tamper(hub, "DELETE FROM audit WHERE id >= 2")
+    (hub / "data" / HEADS_NAME).unlink()
+    cut = command(hub, "audit", "verify", "--head", head)
+    assert cut.code == 1
+    assert "records 2 to 3 are missing: the end was cut off (the head given)" in cut.out
+    done = command(hub, "audit", "verify", "--head", "yesterday's")
+    assert (done.code, done.out) == (2, "")
+    assert "is no head; it is written as 41:" in done.complaint
+
+
+def test_before_the_first_start_there_is_nothing_to_look_at(tmp_path: Path) -> None:
+    for words in (("audit", "export"), ("audit", "verify"), ("policy", "test")):
+        assert command(tmp_path, *words).code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_older_records_are_verified_after_the_vaults_key_was_changed(hub: Path) -> None:
+    assert command(hub, "secrets", "set", "one", stdin=b"value").code == 0
+    for word in ("pause", "resume"):
+        assert command(hub, "secrets", "rotate").code == 0
+        assert command(hub, "tools", word).code == 0
+        chain(hub)
+    assert command(hub, "audit", "verify").code == 0
+    keys = {json.loads(line)["key_id"] for line in command(hub, "audit", "export", "--json").out.splitlines()}
+    assert len(keys) == 3
+    names = [secret["name"] for secret in json.loads(command(hub, "secrets", "list", "--json").out)]
+    assert names == ["one"], "the keys kept for older records are the hub's own"
+    assert command(hub, "secrets", "delete", f".audit-key.{min(keys)}").code == 1
+    tamper(hub, "DELETE FROM secrets WHERE name <> 'one'")
+    done = command(hub, "audit", "verify")
+    assert done.code == 1
+    assert "was made with a key that is not here" in done.out
+
+
+def test_a_backup_that_is_put_back_has_heads_of_its_own(hub: Path) -> None:
+    backup = hub / "backup.db"
+    assert command(hub, "db", "backup", str(backup)).code == 0
+    assert command(hub, "tools", "pause").code == 0
+    chain(hub)
+    assert command(hub, "db", "restore", str(backup)).code == 0
+    assert len(list((hub / "data").glob(f"{HEADS_NAME}.before-*"))) == 1
+    assert command(hub, "tools", "pause").code == 0
+    chain(hub)
+    assert command(hub, "audit", "verify").code == 0
+
+
+# --- policy test ----------------------------------------------------------------------------------------
+
+
+async def _past(directory: Path) -> None:
+    """Three calls: one ran, one was asked about, one was refused."""
+    (directory / "data").mkdir()
+    clock, ids = StoppedClock(), CountingIds()
+    store = await SqliteStore.open(directory / "data" / "hub.db", clock, ids)
+    world = World(store, clock, ids)
+    start = await world.turn()
+
+    async def call(name: str, arguments: str) -> str:
+        clock.advance(1)
+        made = NewCall(ids.row_id(), name, arguments, Effect.NONE)
+        await store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [made])
+        return made.call_id
+
+    ran = await call("time", "{}")
+    await _ends(world, start, ToolResult(ran, ResultStatus.OK, "noon"), started_at=clock.now())
+    refused = await call("json", '{"text": "{}"}')
+    await _ends(world, start, ToolResult(refused, ResultStatus.DENIED, "json is disabled."))
+    paused = await call("echo", '{"text": "hi"}')
+    await _ends(world, start, ToolResult(paused, ResultStatus.DENIED, "Not run: all tools are paused."))
+    gone = await call("abacus", "{}")
+    await _ends(world, start, ToolResult(gone, ResultStatus.OK, "5"), started_at=clock.now())
+    await world.ask(start, await call("shell", '{"command": "ls"}'))
+    await store.close()
+
+
+async def _ends(world: World, start: TurnStart, result: ToolResult, started_at: int | None = None) -> None:
+    await world.store.finish_calls(start.turn_id, [result], started_at=started_at)
+
+
+def test_a_message_is_explained_with_what_was_recorded_of_its_calls(tmp_path: Path) -> None:
+    asyncio.run(_past(tmp_path))
+    (event,) = json.loads(command(tmp_path, "why", "--json").out)["events"]
+    page = json.loads(command(tmp_path, "why", event["key"], "--json").out)
+    assert [one["kind"] for one in page["audit"]] == ["ended", "ended", "ended", "ended", "asked"]
+    shown = command(tmp_path, "why", event["key"]).out
+    assert "In the audit" in shown
+    assert "json denied" in shown
+
+
+def test_who_gives_why_an_empty_key_is_told_what_a_key_is(tmp_path: Path) -> None:
+    ended = command(tmp_path, "why", " ")
+    assert ended.code == 1
+    assert "Give an event's key, such as tg:12345:m:7:8;" in ended.err
+
+
+def otherwise(directory: Path, *words: str) -> list[tuple[str, str, str]]:
+    page = json.loads(command(directory, "policy", "test", "--json", *words).out)
+    assert (page["judged"], page["left_out"]) == (4, 1)
+    return [(one["tool"], one["was"], one["now"]) for one in page["otherwise"]]
+
+
+def test_calls_of_the_past_are_judged_by_other_rules(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    asyncio.run(_past(tmp_path))
+    before = (tmp_path / "data" / "hub.db").read_bytes()
+    gone = ("abacus", "runs", "cannot be judged")
+    assert otherwise(tmp_path) == [("json", "refused", "runs"), gone]
+    (tmp_path / "tight.toml").write_text('disabled_tools = ["json", "shell"]\npreset = "manual"\n')
+    tight = otherwise(tmp_path, "--policy", "tight.toml")
+    assert tight == [("time", "runs", "asks"), gone, ("shell", "asks", "refused")]
+    (tmp_path / "loose.toml").write_text("[approvals]\ndangerous_tools = []\n")
+    loose = otherwise(tmp_path, "--config", "loose.toml")
+    assert loose == [("json", "refused", "runs"), gone, ("shell", "asks", "runs")]
+    told = command(tmp_path, "policy", "test", "--policy", "tight.toml")
+    assert told.code == 0
+    assert told.out.splitlines()[-1].startswith("Of 4 calls 3 would be decided otherwise.")
+    assert (tmp_path / "data" / "hub.db").read_bytes() == before
+
+
+def test_a_policy_that_cannot_be_read_is_a_mistake(tmp_path: Path) -> None:
+    asyncio.run(_past(tmp_path))
+    (tmp_path / "bad.toml").write_text("disabled = 1\n")
+    done = command(tmp_path, "policy", "test", "--policy", "bad.toml")
+    assert (done.code, done.out) == (2, "")
+    assert "bad.toml says something else than it may" in done.complaint

@@ -1,0 +1,373 @@
+"""The commands an operator types, as processes of their own, beside a running hub and without one."""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from markdown_it import MarkdownIt
+
+from tests.bot.cli.program import environment, hubbub
+from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
+
+ECHO = "please run: echo line >> out.txt"
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, extra='[agent]\nsystem_prompt = "Be brief."') as opened:
+        yield opened
+
+
+# ---------------------------------------------------------------- looking
+
+
+@pytest.mark.parametrize(
+    "words", [["threads", "list"], ["threads", "show", "x"], ["users", "list"], ["approvals", "list"]]
+)
+async def test_listings_before_the_first_start_say_so(tmp_path: Path, words: list[str]) -> None:
+    ended = await hubbub(tmp_path, *words)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.complaint == f"There is no database in {tmp_path}/data yet; start the hub first."
+
+
+async def test_listings_of_a_bad_configuration_are_a_usage_error(tmp_path: Path) -> None:
+    ended = await hubbub(tmp_path, "threads", "list", "--config", "nowhere.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.complaint == "nowhere.toml: there is no such file; name another one or create it"
+
+
+async def test_a_conversation_is_listed_and_shown(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await house.telegram.wait_text(OWNER, "Done:")
+    house.telegram.user_sends_text(OWNER, "clear\x1b[2J it")
+    await house.telegram.wait_text(OWNER, "You said: clear")
+    (thread,) = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
+    assert (thread["channel"], thread["owner_id"], thread["state"]) == ("telegram", "owner", "idle")
+    table, shown, plain, cut = await asyncio.gather(
+        hubbub(house.directory, "threads", "list"),
+        hubbub(house.directory, "threads", "show", thread["id"], "--json"),
+        hubbub(house.directory, "threads", "show", thread["id"].replace("-", "")),
+        hubbub(house.directory, "threads", "show", thread["id"], "--limit", "1"),
+    )
+    assert thread["id"] in table.out
+    page = json.loads(shown.out)
+    assert page["thread"] == thread
+    assert [entry["kind"] for entry in page["entries"][:4]] == ["user", "assistant", "call", "result"]
+    assert page["entries"][0]["text"] == ECHO
+    assert (page["entries"][2]["name"], page["entries"][3]["status"]) == ("shell", "ok")
+    assert page["earlier"] is False
+    assert (plain.code, plain.err) == (0, "")
+    assert f": {ECHO}\n" in plain.out
+    assert not re.search(r"assistant: \n(?! {4})", plain.out)  # a model that only calls says nothing
+    assert "\x1b" not in table.out + plain.out
+    assert "(only the newest entry; more with --limit)" in cut.out
+    assert ECHO not in cut.out
+
+
+async def test_the_prompt_of_the_next_turn_is_the_one_the_model_gets(house: House) -> None:
+    house.telegram.add_user(8, first_name="Gus")
+    for person in (OWNER, 8):
+        house.telegram.user_sends_text(person, "hello")
+        await house.telegram.wait_text(person, "You said: hello")
+    first, second = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
+    show = ("threads", "show")
+    *ended, plain, none = await asyncio.gather(
+        hubbub(house.directory, *show, first["id"], "--prompt", "--json"),
+        hubbub(house.directory, *show, second["id"], "--prompt", "--json"),
+        hubbub(house.directory, *show, first["id"].replace("-", ""), "--prompt"),
+        hubbub(house.directory, *show, "x", "--prompt"),
+    )
+    pages = [json.loads(one.out) for one in ended]
+    prompts = {page["user_id"]: page["prompt"] for page in pages}
+    assert [(page["thread_id"], page["user_id"]) for page in pages] == [
+        (thread["id"], thread["owner_id"]) for thread in (first, second)
+    ]
+    assert without_time(plain.out.rstrip("\n")) == without_time(pages[0]["prompt"])
+    assert (none.code, none.complaint.split(";")[0]) == (1, "No thread has the id x")
+    assert "shell" in prompts["owner"]
+    assert all(
+        "Tools on offer: time, json, ask_user." in text for user, text in prompts.items() if user != "owner"
+    )
+    told = {without_time(request.body["messages"][0]["content"]) for request in house.model.log}
+    assert {without_time(text) for text in prompts.values()} == told
+
+
+def without_time(prompt: str) -> str:
+    """A minute may pass between a turn and a command."""
+    return re.sub(r"It is .*\.", "", prompt)
+
+
+async def test_a_conversation_is_exported_whole_and_as_it_is(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, "please run: echo '```'")
+    await house.pressed(OWNER, await house.card(OWNER), 0)
+    await house.telegram.wait_text(OWNER, "Done:")
+    (thread,) = json.loads((await hubbub(house.directory, "threads", "list", "--json")).out)
+    text, page, none = await asyncio.gather(
+        hubbub(house.directory, "threads", "export", thread["id"]),
+        hubbub(house.directory, "threads", "export", thread["id"], "--json"),
+        hubbub(house.directory, "threads", "export", "x"),
+    )
+    entries = json.loads(page.out)["entries"]
+    assert (text.code, text.err) == (0, "")
+    headings = [token.map for token in MarkdownIt().parse(text.out) if token.type == "heading_open"]
+    assert len(headings) == 1 + sum(bool(entry["text"]) for entry in entries)
+    assert all(entry["text"] in text.out for entry in entries)
+    assert (none.code, none.out) == (1, "")
+
+
+async def test_a_thread_that_is_not_there(house: House) -> None:
+    ended = await hubbub(house.directory, "threads", "show", "no-such-thread")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.complaint == ("No thread has the id no-such-thread; `hubbub threads list` names them.")
+
+
+async def test_empty_listings_say_so(house: House) -> None:
+    threads, approvals, none = await asyncio.gather(
+        hubbub(house.directory, "threads", "list"),
+        hubbub(house.directory, "approvals", "list"),
+        hubbub(house.directory, "approvals", "list", "--json"),
+    )
+    assert threads.out == "There is no conversation yet.\n"
+    assert approvals.out == "Nothing waits for a decision.\n"
+    assert json.loads(none.out) == []
+
+
+async def test_what_waits_for_a_person_is_listed(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+    table, listed, users = await asyncio.gather(
+        hubbub(house.directory, "approvals", "list"),
+        hubbub(house.directory, "approvals", "list", "--json"),
+        hubbub(house.directory, "users", "list", "--json"),
+    )
+    (approval,) = json.loads(listed.out)
+    assert approval["id"] in table.out
+    assert "echo line >> out.txt" in approval["title"] + approval["detail"]
+    assert approval["options"][:2] == ["approve", "deny"]
+    assert (approval["kind"], approval["requester_id"], approval["votes"]) == ("approval", "owner", [])
+    (owner,) = json.loads(users.out)
+    assert (owner["id"], owner["role"]) == ("owner", "owner")
+    assert [(a["channel"], a["platform_user_id"]) for a in owner["accounts"]] == [("telegram", str(OWNER))]
+
+
+# ---------------------------------------------------------------- configuration
+
+
+async def test_config_check_shows_what_is_in_force_without_secrets(house: House) -> None:
+    ended = await hubbub(house.directory, "config", "check", "--json", env={"HUBBUB__HTTP__PORT": "8123"})
+    page = json.loads(ended.out)
+    assert (ended.code, page["ok"], page["source"], page["problems"]) == (0, True, "hubbub.toml", [])
+    assert page["config"]["http"] == {"host": "127.0.0.1", "port": 8123, "public_url": ""}
+    assert page["config"]["agent"]["system_prompt"] == "Be brief."
+    assert page["config"]["channels"]["telegram"]["token"] == "***"
+    for secret in (TOKEN, TOKEN.partition(":")[2], KEY):
+        assert secret not in ended.out
+
+
+async def test_config_check_lists_problems_as_json(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text("[http]\nprot = 80\nport = 'x'\n")
+    ended = await hubbub(tmp_path, "config", "check", "--json")
+    page = json.loads(ended.out)
+    assert (ended.code, page["ok"]) == (2, False)
+    assert len(page["problems"]) == 2
+    assert "hubbub.toml:2: http.prot: unknown key; did you mean port?" in page["problems"]
+
+
+# ---------------------------------------------------------------- being quick
+
+HELP = """
+import sys
+from bot.__main__ import main
+try:
+    main()
+finally:
+    sys.stderr.write(" ".join(sys.modules))
+"""
+HEAVY = {"starlette", "uvicorn", "httpx", "aiohttp", "telegram", "aiosqlite", "sqlite3", "pydantic", "rich"}
+MODULES_LIMIT = 220
+"""A program that imports typer, and prints its help without rich, has about 200."""
+
+
+@pytest.mark.parametrize("words", [[], ["threads"], ["threads", "show"]])
+async def test_help_loads_nothing_it_does_not_need(tmp_path: Path, words: list[str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", HELP, *words, "--help"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    loaded = err.decode().split()
+    assert process.returncode == 0
+    assert "Usage: hubbub" in out.decode()
+    assert not HEAVY & set(loaded)
+    assert not [name for name in loaded if name.startswith(("core.", "channels.", "bot.config.load"))]
+    assert len(loaded) < MODULES_LIMIT, len(loaded)
+
+
+async def test_a_listing_loads_nothing_that_writes_or_speaks_to_anybody(house: House) -> None:
+    await house.stop()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", HELP, "threads", "list", "--json"),
+        cwd=house.directory,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    loaded = set(err.decode().split())
+    assert (process.returncode, json.loads(out)) == (0, [])
+    assert "aiosqlite" in loaded
+    assert not {"starlette", "uvicorn", "httpx", "aiohttp", "telegram", "rich"} & loaded
+    assert not {"core.store.sqlite.store", "core.inbound.hub", "channels.manager"} & loaded
+
+
+@pytest.mark.parametrize(
+    "words, complaint",
+    [
+        (["thread"], "No such command 'thread'. Did you mean 'threads'?"),
+        (["threads", "lis"], "No such command 'lis'. Did you mean 'list'?"),
+        (["--hlp"], "No such option: --hlp"),
+    ],
+)
+async def test_words_that_are_no_command_are_usage_errors(
+    tmp_path: Path, words: list[str], complaint: str
+) -> None:
+    ended = await hubbub(tmp_path, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert complaint in ended.err
+
+
+async def test_lists_of_commands_name_them_with_their_help(tmp_path: Path) -> None:
+    every = (await hubbub(tmp_path, "--help")).out
+    group = (await hubbub(tmp_path, "threads", "--help")).out
+    assert re.search(r"^  run +Run the hub until it is interrupted\.$", every, re.MULTILINE)
+    assert re.search(r"^  threads +Look at conversations\.$", every, re.MULTILINE)
+    assert re.search(r"^  show +What was said in a conversation", group, re.MULTILINE)
+
+
+# ---------------------------------------------------------------- changing
+
+
+def lines(house: House) -> list[str]:
+    out = house.workspace / "out.txt"
+    return out.read_text().split() if out.exists() else []
+
+
+async def waiting(house: House) -> str:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+    (approval,) = json.loads((await hubbub(house.directory, "approvals", "list", "--json")).out)
+    return approval["id"]
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+async def test_a_decision_typed_runs_the_call_once(house: House, *, running: bool) -> None:
+    prompt_id = await waiting(house)
+    if not running:
+        await house.stop()
+    ended = await hubbub(house.directory, "approvals", "decide", prompt_id.upper(), "approve")
+    assert (ended.code, ended.out, ended.err) == (0, f"{prompt_id}: Approved by owner\n", "")
+    again = await hubbub(house.directory, "approvals", "decide", prompt_id, "deny")
+    assert (again.code, again.out) == (1, "")
+    assert again.complaint == "already settled: Approved by owner"
+    if not running:
+        assert lines(house) == []
+        await house.start()
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    assert lines(house) == ["line"]
+    await house.telegram.wait_for(
+        lambda: house.telegram.bot_messages(OWNER)[0].text.endswith("Approved by owner"), LIMIT_S
+    )
+
+
+async def test_an_answer_nobody_knows_is_a_usage_error(house: House) -> None:
+    ended = await hubbub(house.directory, "approvals", "decide", "abc", "perhaps")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.complaint.startswith("perhaps is no answer; use one of approve, deny, one_by_one, always")
+
+
+async def test_a_hub_that_does_not_answer(house: House) -> None:
+    (house.directory / "data" / "api.json").write_text('{"url": "http://127.0.0.1:9", "token": "x"}')
+    ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
+    assert ended.code == 1
+    assert ended.complaint.startswith("the hub on http://127.0.0.1:9 does not answer (")
+    (house.directory / "data" / "api.json").unlink()
+    ended = await hubbub(house.directory, "approvals", "decide", "abc", "deny")
+    assert ended.code == 1
+    assert ended.complaint.endswith("it has not said yet where its API is: try again in a moment")
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+async def test_people_are_let_in_linked_and_put_out_again(tmp_path: Path, *, running: bool) -> None:
+    async with open_house(tmp_path, direct="pairing") as house:
+        house.telegram.add_user(8, first_name="Bo")
+        house.telegram.user_sends_text(8, "hello")
+        await house.telegram.wait_for(lambda: house.says(8), LIMIT_S)
+        if not running:
+            await house.stop()
+        (request,) = json.loads((await hubbub(tmp_path, "pair", "list", "--json")).out)
+        assert request["code"] in (await hubbub(tmp_path, "pair", "list")).out
+        owner = await hubbub(tmp_path, "pair", "approve", request["code"], "--as", "owner")
+        assert (owner.code, owner.out) == (1, "")
+        nobody = await hubbub(tmp_path, "pair", "approve", "")
+        assert (nobody.code, nobody.out) == (1, "")
+        told = "code: String should have at least 1 character" if running else "Nobody waits under that id."
+        assert nobody.complaint == told
+        fine = await hubbub(tmp_path, "pair", "approve", request["code"].lower())
+        assert (fine.code, fine.out, fine.err) == (0, "telegram:8: let in as Bo (member)\n", "")
+        added = await hubbub(tmp_path, "users", "add", "Cy", "--account", "telegram:9", "--json")
+        user_id = json.loads(added.out)["id"]
+        linked = await hubbub(tmp_path, "users", "link", user_id, "telegram:10")
+        assert (linked.code, linked.out) == (0, "telegram:10: let in as Cy\n")
+        revoked = await hubbub(tmp_path, "pair", "revoke", "telegram:10")
+        assert (revoked.code, revoked.out) == (0, "telegram:10: let in no more\n")
+        if not running:
+            await house.start()
+        house.telegram.user_sends_text(8, "me again")
+        await house.telegram.wait_text(8, "You said: me again", timeout_s=LIMIT_S)
+        users = json.loads((await hubbub(tmp_path, "users", "list", "--json")).out)
+        accounts = {f"{a['channel']}:{a['platform_user_id']}": a["via"] for u in users for a in u["accounts"]}
+        assert accounts["telegram:8"] == accounts["telegram:9"] == "paired"
+        assert accounts["telegram:10"] == "revoked"
+
+
+@pytest.mark.parametrize(
+    "words, complaint",
+    [
+        (["pair", "approve", "ABCDEFGH", "--as", "boss"], "--as takes member, me, owner"),
+        (["pair", "revoke", "telegram"], "telegram is no account; write channel:id, such as telegram:12345"),
+        (["users", "link", "x", ":1"], ":1 is no account; write channel:id, such as telegram:12345"),
+        (["users", "add", " "], "a user needs a name"),
+        (
+            ["users", "add", "telegram:12345"],
+            "telegram:12345 is an account; write users add NAME --account telegram:12345",
+        ),
+    ],
+)
+async def test_wrong_words_are_usage_errors(tmp_path: Path, words: list[str], complaint: str) -> None:
+    ended = await hubbub(tmp_path, *words)
+    assert (ended.code, ended.out, ended.complaint) == (2, "", complaint)
+
+
+async def test_the_first_owner_is_let_in_on_the_command_line(tmp_path: Path) -> None:
+    async with open_house(tmp_path, direct="pairing", start=False) as house:
+        config = tmp_path / "hubbub.toml"
+        config.write_text(config.read_text().replace(f'owner_identities = ["telegram:{OWNER}"]', ""))
+        await house.start()
+        house.telegram.user_sends_text(OWNER, "hello")
+        await house.telegram.wait_for(lambda: house.says(OWNER), LIMIT_S)
+        (request,) = json.loads((await hubbub(tmp_path, "pair", "list", "--json")).out)
+        ended = await hubbub(tmp_path, "pair", "approve", request["code"], "--as", "owner")
+        assert (ended.code, ended.out) == (0, f"telegram:{OWNER}: let in as owner (owner)\n")
+        house.telegram.user_sends_text(OWNER, ECHO)
+        assert "echo line" in (await house.card(OWNER)).text

@@ -1,0 +1,233 @@
+"""`hubbub db`: checked, copied, put back and upgraded, beside a hub and without one."""
+
+import gzip
+import json
+import re
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from core.store.lock import DataDirectoryLock
+from core.store.sqlite import maintenance
+from core.store.sqlite.maintenance import INVARIANTS, schema_scripts
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import RunningHub, hubbub
+from tests.payloads.make_store_database import DIRECTORY
+from tests.scenarios.house import LIMIT_S, OWNER, open_house
+
+CURRENT = len(schema_scripts())
+
+
+def stored(tmp_path: Path, schema: int = CURRENT) -> Path:
+    """A small database in the data directory."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700, exist_ok=True)
+    database = data / "hub.db"
+    database.write_bytes(gzip.decompress((DIRECTORY / f"sqlite-{schema:04}.db.gz").read_bytes()))
+    return database
+
+
+def change(database: Path, *statements: str) -> None:
+    connection = sqlite3.connect(database)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def threads(database: Path) -> int:
+    connection = sqlite3.connect(database)
+    (count,) = connection.execute("SELECT count(*) FROM threads").fetchone()
+    connection.close()
+    return count
+
+
+async def test_a_running_hub_is_checked_and_copied_and_not_replaced(tmp_path: Path) -> None:
+    async with open_house(tmp_path, start=False) as house, RunningHub(tmp_path):
+        house.telegram.user_sends_text(OWNER, "hello")
+        await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
+        sound = await hubbub(tmp_path, "db", "check")
+        assert (sound.code, sound.err) == (0, "")
+        # Of all of it: most is in the write-ahead log still.
+        size, unit = re.fullmatch(rf".*: sound, ([\d.]+) (kB|MB), schema {CURRENT}\.\n", sound.out).groups()  # type: ignore[union-attr]
+        assert float(size) * {"kB": 1, "MB": 1024}[unit] > 100
+        copied = await hubbub(tmp_path, "db", "backup", "copy.db")
+        assert (copied.code, copied.err) == (0, "")
+        refused = await hubbub(tmp_path, "db", "restore", "copy.db")
+        assert refused.code == 1
+        assert "stop it, or set another [hub] data_dir" in refused.complaint
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+    assert threads(tmp_path / "copy.db") == 1
+    assert sorted(path.name for path in tmp_path.glob("copy.db*")) == ["copy.db"]
+
+
+def test_a_copy_is_put_back_and_what_was_there_is_kept(tmp_path: Path) -> None:
+    database = stored(tmp_path)
+    before = threads(database)
+    assert command(tmp_path, "db", "backup", "copy.db").code == 0
+    change(database, "PRAGMA journal_mode = WAL", "PRAGMA foreign_keys = OFF", "DELETE FROM threads")
+    assert threads(database) == 0
+    page = json.loads(command(tmp_path, "db", "restore", "copy.db", "--json").out)
+    assert threads(database) == before
+    assert threads(Path(page["kept_as"])) == 0
+    assert stat.S_IMODE(database.stat().st_mode) == 0o600
+    assert command(tmp_path, "db", "check").code == 0
+
+
+def test_a_backup_never_takes_the_place_of_a_file(tmp_path: Path) -> None:
+    stored(tmp_path)
+    (tmp_path / "mine").write_text("precious")
+    refused = command(tmp_path, "db", "backup", "mine")
+    assert (refused.code, refused.complaint) == (2, "mine is there already; name another file")
+    assert (tmp_path / "mine").read_text() == "precious"
+    into = json.loads(command(tmp_path, "db", "backup", str(tmp_path), "--json").out)
+    assert Path(into["backup"]).parent == tmp_path
+    nowhere = command(tmp_path, "db", "backup", "no/such/place")
+    assert (nowhere.code, nowhere.complaint) == (
+        1,
+        "no/such/place cannot be written: No such file or directory; name another file",
+    )
+
+
+@pytest.mark.parametrize("damage", [b"no database at all", b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_nothing_is_replaced_by_what_is_no_database(tmp_path: Path, damage: bytes) -> None:
+    database = stored(tmp_path)
+    before = database.read_bytes()
+    (tmp_path / "copy.db").write_bytes(damage)
+    refused = command(tmp_path, "db", "restore", "copy.db")
+    assert refused.code == 1
+    assert "copy.db is no sound database" in refused.complaint
+    assert database.read_bytes() == before
+    assert command(tmp_path, "db", "restore", "nothing").code == 2
+
+
+def test_a_copy_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    stored(tmp_path)
+    command(tmp_path, "db", "backup", "copy.db")
+    change(tmp_path / "copy.db", f"PRAGMA user_version = {CURRENT + 1}")
+    refused = command(tmp_path, "db", "restore", "copy.db")
+    assert (refused.code, "install a newer version" in refused.complaint) == (1, True)
+
+
+# ---------------------------------------------------------------- checking
+
+FAULTS = {
+    "a thread's last position is behind its entries": "UPDATE threads SET last_seq = 0",
+    "a waiting turn waits for nothing": "UPDATE prompts SET state = 'closed', closed_at = 1",
+    "an open question belongs to no waiting turn": (
+        "UPDATE turns SET state = 'running', running_since = 1 WHERE state = 'waiting'"
+    ),
+    "a call runs in a turn that does not": "UPDATE calls SET state = 'running', status = NULL",
+    "a call has an outcome and no result": "DELETE FROM entries WHERE kind = 'result'",
+    "a message went out and left no trace": "UPDATE outbox SET refs = '[]' WHERE state = 'sent'",
+    "a message cannot be read": "UPDATE outbox SET message = '{'",
+    "input waits in no thread": "UPDATE inbox SET thread_id = NULL WHERE outcome = 'waiting'",
+    "an entry lies outside its turn": (
+        "UPDATE entries SET turn_id ="
+        " (SELECT tn.id FROM turns tn WHERE tn.thread_id <> entries.thread_id LIMIT 1)"
+    ),
+    "a call has two results": (
+        "INSERT INTO entries (thread_id, seq, turn_id, at, kind, text, call_id, name)"
+        " SELECT thread_id, seq + 1000, turn_id, at, kind, text, call_id, name FROM entries"
+        " WHERE kind = 'result'"
+    ),
+    "row ": "DELETE FROM users WHERE id = 'ada'",
+}
+
+
+@pytest.mark.parametrize("schema", range(1, CURRENT + 1))
+def test_every_schema_there_was_is_sound(tmp_path: Path, schema: int) -> None:
+    stored(tmp_path, schema)
+    checked = command(tmp_path, "db", "check")
+    assert (checked.code, checked.err) == (0, "")
+    assert ("hubbub db upgrade" in checked.out) == (schema < CURRENT)
+
+
+def test_every_rule_has_a_fault_that_breaks_it() -> None:
+    assert {rule for rule, _ in INVARIANTS} | {"row "} == set(FAULTS)
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_what_is_not_as_it_should_be_is_found(tmp_path: Path, rule: str) -> None:
+    database = stored(tmp_path)
+    change(database, "PRAGMA foreign_keys = OFF", FAULTS[rule])
+    checked = command(tmp_path, "db", "check", "--json")
+    problems = json.loads(checked.out)["problems"]
+    assert checked.code == 1
+    assert "restore a backup" in checked.complaint
+    assert [problem for problem in problems if problem.startswith(rule)], problems
+    assert command(tmp_path, "db", "check").out.splitlines() == problems
+
+
+def test_a_damaged_page_is_found(tmp_path: Path) -> None:
+    database = stored(tmp_path)
+    content = bytearray(database.read_bytes())
+    for page in range(5, len(content) // 4096, 3):
+        content[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    database.write_bytes(content)
+    checked = command(tmp_path, "db", "check")
+    assert checked.code == 1
+    assert "sound" in checked.complaint
+
+
+# ---------------------------------------------------------------- upgrading
+
+
+def test_an_old_database_is_upgraded_and_its_copy_kept(tmp_path: Path) -> None:
+    database = stored(tmp_path, 1)
+    listed = command(tmp_path, "threads", "list")
+    assert (listed.code, "hubbub db upgrade" in listed.complaint) == (1, True)
+    upgraded = command(tmp_path, "db", "upgrade")
+    kept = tmp_path / "data" / "hub.db.schema-1"
+    assert upgraded.out == f"{database}: schema 1 became {CURRENT}. What was there is kept as {kept}.\n"
+    assert threads(kept) == threads(database)
+    assert command(tmp_path, "threads", "list").code == 0
+    assert "is up to date" in command(tmp_path, "db", "upgrade").out
+
+
+def test_a_copy_of_an_earlier_upgrade_is_left_as_it_is(tmp_path: Path) -> None:
+    stored(tmp_path, 1)
+    earlier = tmp_path / "data" / "hub.db.schema-1"
+    earlier.write_text("of another day")
+    page = json.loads(command(tmp_path, "db", "upgrade", "--json").out)
+    assert earlier.read_text() == "of another day"
+    assert Path(page["kept_as"]) != earlier
+    assert threads(Path(page["kept_as"])) == threads(tmp_path / "data" / "hub.db")
+
+
+def test_who_is_added_without_the_account_that_was_named_is_said_so(tmp_path: Path) -> None:
+    stored(tmp_path, CURRENT)
+    nowhere = command(tmp_path, "users", "add", "Di", "--account", "nowhere:9")
+    assert nowhere.code == 1
+    wanted = (
+        r"Di is added as \S+, but without that account: no channel is called nowhere; configured: none yet"
+    )
+    assert re.fullmatch(wanted, nowhere.complaint)
+
+
+def test_no_upgrade_under_a_running_hub(tmp_path: Path) -> None:
+    stored(tmp_path, 1)
+    with DataDirectoryLock(tmp_path / "data"):
+        refused = command(tmp_path, "db", "upgrade")
+    assert (refused.code, "stop it" in refused.complaint) == (1, True)
+
+
+def test_a_copy_that_cannot_be_prepared_takes_no_place_and_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
+    database, kept_as = stored(tmp_path), tmp_path / "kept.db"
+    before = database.read_bytes()
+    assert command(tmp_path, "db", "backup", "copy.db").code == 0
+
+    def killed(copy: Path) -> None:
+        copy.with_name(f"{copy.name}-wal").write_bytes(b"of another database")
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        maintenance.restore(tmp_path / "copy.db", database, kept_as, lambda _done, _pages: None, killed)
+    assert (database.read_bytes(), kept_as.exists()) == (before, False)
+    assert command(tmp_path, "db", "restore", "copy.db").code == 0
+    assert command(tmp_path, "db", "check").code == 0
+    assert list(database.parent.glob("hub.db.restoring*")) == []

@@ -1,0 +1,181 @@
+"""`hubbub init`: at a terminal and from scripts, against simulated platforms and a simulated provider."""
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.cli.init import PLATFORMS, Answers, ChannelAnswer, ModelAnswer, configuration, judged
+from bot.config.load import load
+from bot.config.sections import TelegramChannel
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended, RunningHub
+from tests.bot.cli.terminal import Terminal
+from tests.scenarios.house import KEY, LIMIT_S, OWNER, TOKEN, House, open_house
+
+SECRETS = {"TELEGRAM_TOKEN": TOKEN, "OPENAI_API_KEY": KEY}
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """Simulators, and a directory without a configuration."""
+    async with open_house(tmp_path, start=False) as opened:
+        (tmp_path / "hubbub.toml").unlink()
+        yield opened
+
+
+async def from_script(house: House, *words: str, env: dict[str, str] | None = None) -> Ended:
+    known = (
+        *("--no-input", "--platform", "telegram", "--owner", f"telegram:{OWNER}", "--model", "sim-1"),
+        *("--base-url", house.model.openai_base_url, "--api-base-url", house.telegram.url),
+    )
+    given = SECRETS if env is None else env
+    return await asyncio.to_thread(command, house.directory, "init", *known, *words, env=given)
+
+
+async def test_somebody_answers_its_questions_and_the_hub_runs(house: House) -> None:
+    """A wrong token is noticed before anything is written."""
+    words = ["init", "--api-base-url", house.telegram.url]
+    async with Terminal(house.directory, *words) as terminal:
+        await terminal.shows("Platforms, separated by commas (telegram, slack, discord, or none) [telegram]:")
+        terminal.types("")
+        await terminal.shows("from @BotFather (not shown): ")
+        terminal.types(TOKEN)
+        await terminal.shows("(empty: let yourself in later)")
+        terminal.types(str(OWNER))
+        await terminal.shows("Model provider (openai, or demo) [openai]:")
+        terminal.types("")
+        await terminal.shows("The model's name there [gpt-5-mini]:")
+        terminal.types("sim-1")
+        await terminal.shows("Its address [https://api.openai.com/v1]:")
+        terminal.types(house.model.openai_base_url)
+        await terminal.shows("the provider's key (not shown; empty: none): ")
+        terminal.types(KEY)
+        await terminal.shows("channel telegram: ok, the token is good: @")
+        await terminal.shows("model main: ok, answered in ")
+        await terminal.shows("hubbub run")
+        assert await terminal.ended() == 0
+    assert TOKEN not in terminal.shown
+    assert KEY not in terminal.shown
+    toml, env = house.directory / "hubbub.toml", house.directory / "hubbub.env"
+    assert stat.S_IMODE(env.stat().st_mode) == 0o600
+    assert TOKEN not in toml.read_text()
+    assert KEY not in toml.read_text()
+    async with RunningHub(house.directory, env={"HUBBUB__HTTP__PORT": "0"}):
+        house.telegram.user_sends_text(OWNER, "hello")
+        await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
+
+
+async def test_a_script_is_asked_nothing(house: House) -> None:
+    made = await from_script(house)
+    assert (made.code, made.err) == (0, "")
+    config = load(environ={}, cwd=house.directory).config
+    channel = config.channels["telegram"]
+    assert isinstance(channel, TelegramChannel)
+    assert channel.token.get_secret_value() == TOKEN
+    assert config.hub.owner_identities == (f"telegram:{OWNER}",)
+    assert config.models[0].api_key.get_secret_value() == KEY
+    assert sorted(path.name for path in house.directory.iterdir()) == [
+        "hubbub.env",
+        "hubbub.toml",
+        "workspace",
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong, told",
+    [
+        ({"TELEGRAM_TOKEN": "1:refused"}, "channel telegram: NOT OK, the platform refuses the token"),
+        ({"OPENAI_API_KEY": "refused-key"}, "model main: NOT OK, "),
+    ],
+)
+async def test_what_is_refused_is_not_written(house: House, wrong: dict[str, str], told: str) -> None:
+    ended = await from_script(house, env=SECRETS | wrong)
+    assert (ended.code, told in ended.out) == (1, True)
+    assert ended.complaint == "nothing was written; correct it, or go without trying: --no-check"
+    assert not (house.directory / "hubbub.toml").exists()
+    assert not (house.directory / "hubbub.env").exists()
+    for secret in (SECRETS | wrong).values():
+        assert secret not in ended.out + ended.err
+    untried = await from_script(house, "--no-check", env=SECRETS | wrong)
+    assert (untried.code, untried.err) == (0, "")
+
+
+async def test_nothing_is_replaced_unasked_and_other_variables_stay(house: House) -> None:
+    toml, env = house.directory / "hubbub.toml", house.directory / "hubbub.env"
+    toml.write_text("# mine\n")
+    env.write_text("OTHER=precious\nTELEGRAM_TOKEN=old\n")
+    refused = await from_script(house, "--no-check")
+    assert refused.code == 2
+    assert refused.complaint == "hubbub.toml and hubbub.env would be replaced; add --force to agree"
+    async with Terminal(house.directory, "init") as terminal:
+        await terminal.shows("hubbub.toml and hubbub.env will be replaced. Go on? [y/N]:")
+        terminal.types("")
+        assert await terminal.ended() == 1
+    assert (toml.read_text(), "OTHER=precious" in env.read_text()) == ("# mine\n", True)
+    assert (await from_script(house, "--no-check", "--force")).code == 0
+    assert "# mine" not in toml.read_text()
+    assert set(env.read_text().splitlines()) == {
+        "OTHER=precious",
+        f"TELEGRAM_TOKEN={TOKEN}",
+        f"OPENAI_API_KEY={KEY}",
+    }
+
+
+# ---------------------------------------------------------------- without anybody to ask
+
+
+@pytest.mark.parametrize(
+    "words, complaint",
+    [
+        ([], "there is no terminal to ask at; add --no-input, see --help"),
+        (["--no-input"], "TELEGRAM_TOKEN is not set; set it to the bot's token, from @BotFather"),
+        (["--no-input", "--platform", "fax"], "fax is no platform; use telegram, slack, discord or none"),
+        (
+            ["--no-input", "--platform", "none", "--provider", "x"],
+            "x is no provider; use openai or demo",
+        ),
+    ],
+)
+def test_what_is_missing_is_a_usage_error(tmp_path: Path, words: list[str], complaint: str) -> None:
+    ended = command(tmp_path, "init", *words)
+    assert (ended.code, ended.complaint) == (2, complaint)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_newcomer_without_any_account(tmp_path: Path) -> None:
+    made = command(tmp_path, "init", "--no-input", "--platform", "none", "--provider", "demo")
+    assert (made.code, made.err) == (0, "")
+    assert "hubbub run" in made.out
+    assert not (tmp_path / "hubbub.env").exists()
+    assert command(tmp_path, "config", "check").code == 0
+
+
+def test_a_token_that_is_none_is_told_in_the_words_of_config_check(tmp_path: Path) -> None:
+    made = command(
+        tmp_path, "init", "--no-input", "--platform", "telegram", env=SECRETS | {"TELEGRAM_TOKEN": "x"}
+    )
+    assert made.code == 2
+    assert "is not a bot token; copy it from @BotFather" in made.err
+    assert list(tmp_path.iterdir()) == []
+
+
+accounts = st.from_regex(r"[0-9]{1,12}", fullmatch=True)
+texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(str.strip)
+
+
+@given(model=texts, path=st.from_regex(r"[a-z0-9/]{0,10}", fullmatch=True), account=accounts)
+def test_any_answer_is_written_as_it_was_given(model: str, path: str, account: str) -> None:
+    url = f"http://127.0.0.1:1/{path}".rstrip("/")
+    channel = ChannelAnswer(PLATFORMS["telegram"], {"TELEGRAM_TOKEN": "1:a"}, account, url)
+    answers = Answers([channel], ModelAnswer("openai", model, url, KEY))
+    assert KEY not in configuration(answers)
+    config = judged(answers, {"HUBBUB__HTTP__PORT": "not for this"})
+    assert (config.models[0].model, config.models[0].base_url) == (model, url)
+    assert config.hub.owner_identities == (f"telegram:{account}",)
+    assert config.channels["telegram"].api_base_url == url

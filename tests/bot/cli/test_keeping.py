@@ -1,0 +1,142 @@
+"""`hubbub grants`, `permissions`, `secrets`, beside a running hub and without one: it holds at once."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended, hubbub
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+
+ECHO = "please run: echo line >> out.txt"
+TOUCH = "please run: touch made.txt"
+BESIDE = pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path) as opened:
+        yield opened
+
+
+async def said(house: House, *words: str) -> Ended:
+    return await asyncio.to_thread(command, house.directory, *words)
+
+
+def lines(house: House) -> list[str]:
+    out = house.workspace / "out.txt"
+    return out.read_text().split() if out.exists() else []
+
+
+async def allowed_for_ever(house: House) -> str:
+    """The owner presses "always", and is asked no more; the grant's id."""
+    house.telegram.user_sends_text(OWNER, TOUCH)
+    await house.pressed(OWNER, await house.card(OWNER), 2)
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    house.telegram.user_sends_text(OWNER, TOUCH)
+    await house.telegram.wait_for(lambda: len([t for t in house.says(OWNER) if "Done:" in t]) > 1, LIMIT_S)
+    (grant,) = json.loads((await said(house, "grants", "list", "--json")).out)
+    return grant["id"]
+
+
+@BESIDE
+async def test_a_revoked_grant_lets_nothing_run_unasked(house: House, *, running: bool) -> None:
+    grant_id = await allowed_for_ever(house)
+    listed = (await said(house, "grants", "list")).out
+    assert (grant_id in listed, "until you revoke it" in listed, "revoked" in listed) == (True, True, False)
+    assert (await said(house, "grants", "list", "--user", "nobody", "--json")).out == "[]\n"
+    if not running:
+        await house.stop()
+    revoked = await hubbub(house.directory, "grants", "revoke", grant_id)
+    assert (revoked.code, revoked.out) == (0, f"{grant_id}: revoked\n")
+    again = await said(house, "grants", "revoke", grant_id)
+    assert (again.code, again.complaint) == (1, f"no grant has the id {grant_id}; list the grants")
+    if not running:
+        await house.start()
+    house.telegram.user_sends_text(OWNER, TOUCH)
+    await house.card(OWNER)
+
+
+@BESIDE
+async def test_a_disabled_tool_is_hidden_and_refused(house: House, *, running: bool) -> None:
+    if not running:
+        await house.stop()
+    done = await hubbub(house.directory, "permissions", "set", "shell", "disabled")
+    assert (done.code, done.out) == (0, "owner: shell: disabled\n")
+    if not running:
+        await house.start()
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.telegram.wait_for(lambda: house.says(OWNER), LIMIT_S)
+    (asked, *_) = await house.model.wait_requests(timeout_s=LIMIT_S)
+    assert "shell" not in {tool["function"]["name"] for tool in asked.body["tools"]}
+    assert "http" in {tool["function"]["name"] for tool in asked.body["tools"]}
+    assert house.open_cards(OWNER) == []
+    assert lines(house) == []
+    (setting,) = json.loads((await said(house, "permissions", "list", "--json")).out)
+    assert (setting["user_id"], setting["tool"], setting["setting"]) == ("owner", "shell", "disabled")
+    assert (await said(house, "permissions", "set", "shell", "default")).code == 0
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+
+
+async def test_a_tool_that_waits_for_a_person_is_refused_once_it_is_disabled(house: House) -> None:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    card = await house.card(OWNER)
+    assert (await said(house, "permissions", "set", "shell", "disabled")).code == 0
+    await house.pressed(OWNER, card, 0)
+    await house.telegram.wait_for(lambda: len(house.says(OWNER)) > 1, LIMIT_S)
+    assert lines(house) == []
+
+
+async def test_a_person_may_want_no_questions_about_a_tool_or_all_of_them(house: House) -> None:
+    assert (await said(house, "permissions", "set", "shell", "always-allow")).code == 0
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    assert lines(house) == ["line"]
+    assert (await said(house, "permissions", "set", "shell", "ask_each_time")).code == 0
+    house.telegram.user_sends_text(OWNER, ECHO)
+    card = await house.card(OWNER)
+    assert [data.rpartition(":")[2] for data in card.choices] == ["0", "1", "e"]
+    assert lines(house) == ["line"]
+
+
+@pytest.mark.parametrize(
+    "words, code, complaint",
+    [
+        (["shel", "disabled"], 1, "there is no tool shel; did you mean shell?"),
+        (["shell", "off"], 2, "off is no setting; use one of always_allow, ask_each_time, disabled, default"),
+        (["shell", "disabled", "--user", "x"], 1, "no user has the id x; list the users"),
+    ],
+)
+async def test_what_cannot_be_set_is_refused(
+    house: House, words: list[str], code: int, complaint: str
+) -> None:
+    ended = await said(house, "permissions", "set", *words)
+    assert (ended.code, ended.out, ended.complaint) == (code, "", complaint)
+
+
+async def test_secrets_are_kept_by_the_running_hub(house: House) -> None:
+    value = b"a-value-of-the-running-hub"
+    kept = await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=value)
+    assert (kept.code, kept.out) == (0, "one: kept; what uses it reads it at the next start\n")
+    assert (await said(house, "secrets", "rotate")).code == 0
+    assert (
+        await said(house, "secrets", "delete", "two")
+    ).complaint == "there is no secret two; list the secrets"
+    files = [path for path in (house.directory / "data").rglob("*") if path.is_file()]
+    assert [path for path in files if value in path.read_bytes()] == []
+
+
+async def test_a_link_to_the_console(house: House) -> None:
+    link = await said(house, "login", "--json")
+    assert (link.code, link.err) == (0, "")
+    assert house.app is not None
+    assert json.loads(link.out)["url"].startswith(f"{house.app.url}/login#code=")
+    await house.stop()
+    none = await said(house, "login")
+    assert (none.code, none.out) == (1, "")
+    assert none.complaint.startswith("no hub runs here; start one: hubbub run")

@@ -1,0 +1,99 @@
+"""`hubbub routines`, beside a running hub and without one: what is changed holds at once."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended
+from tests.scenarios.house import OWNER, House, open_house
+
+BESIDE = pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+WATCH = ("routines", "add", "watch", "--match", "deploy (\\w+)", "--prompt", "Look.", "--cooldown", "0")
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path) as opened:
+        yield opened
+
+
+async def said(house: House, *words: str) -> Ended:
+    return await asyncio.to_thread(command, house.directory, *words)
+
+
+async def page(house: House, *words: str) -> Any:
+    done = await said(house, *words, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+@BESIDE
+async def test_a_routine_is_made_shown_changed_and_forgotten(house: House, running: bool) -> None:
+    if not running:
+        await house.stop()
+    assert (await said(house, *WATCH)).out == "watch is kept\n"
+    again = await said(house, *WATCH)
+    assert (again.code, again.err) == (1, "name is the name of another routine of yours\n")
+    (listed,) = await page(house, "routines", "list")
+    assert (listed["name"], listed["kind"], listed["status"]) == ("watch", "event", "untested")
+    await page(house, "routines", "edit", "watch", "--match", "ship (\\w+)")
+    shown = await page(house, "routines", "show", "watch")
+    assert shown["definition"]["trigger"] == {"type": "event", "pattern": "ship (\\w+)"}
+    assert shown["definition"]["action"]["prompt"] == "Look."
+    said_to_people = await said(house, "routines", "show", "watch")
+    assert "A message in which “ship (\\w+)” is found" in said_to_people.out
+    assert "A message in which “ship (\\w+)” is found" in (await said(house, "routines", "list")).out
+    trial = await page(house, "routines", "test", "watch", "--text", "please ship it")
+    assert 'You carry out the routine "watch"' in trial["system"]
+    assert trial["fires"]
+    assert "group 1: it" in trial["input"]
+    assert not (await page(house, "routines", "test", "watch", "--text", "deploy it"))["fires"]
+    assert not (await page(house, "routines", "disable", "watch"))["enabled"]
+    refused = await said(house, "routines", "fire", "watch")
+    assert (refused.code, refused.err) == (1, "the routine is paused\n")
+    assert (await page(house, "routines", "enable", "watch"))["enabled"]
+    assert (await said(house, "routines", "delete", "watch")).code == 0
+    gone = await said(house, "routines", "show", "watch")
+    assert (gone.code, gone.err) == (1, "there is no routine “watch” of yours\n")
+    if not running:
+        await house.start()
+
+
+async def test_a_routine_made_by_command_fires_and_tells_its_history(house: House) -> None:
+    assert (await said(house, *WATCH)).code == 0
+    house.telegram.user_sends_text(OWNER, "deploy production")
+    await house.telegram.wait_text(OWNER, "Routine “watch” has something for you")
+    (run,) = await page(house, "routines", "history", "watch")
+    assert (run["status"], run["input"]["groups"]) == ("attention", ["production"])
+    assert run["input_tokens"] > 0
+    await page(house, "routines", "fire", "watch")
+
+    async def twice() -> bool:
+        runs = await page(house, "routines", "history", "watch")
+        return [run["kind"] for run in runs if run["status"] == "attention"] == ["manual", "event"]
+
+    await house.until(twice)
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (("--cron", "61 * * * *"), "trigger.schedule"),
+        (("--cron", "0 9 * * *", "--timezone", "Mars/Base"), "trigger.timezone"),
+        (("--match", "x", "--webhook", "y"), "trigger.path"),
+        (("--cooldown", "-1"), "guardrails.cooldown_s"),
+        (("--webhook", "github"), "trigger.secret_name must name a secret"),
+        (("--webhook", "github", "--secret", "hook"), "set it: hubbub secrets set hook"),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_field(tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    (tmp_path / "hubbub.toml").write_text('[hub]\ndata_dir = "data"\n')
+    done = command(tmp_path, "routines", "add", "x", "--prompt", "p", *options)
+    assert done.code == 1
+    assert told in done.err

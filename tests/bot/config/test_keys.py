@@ -1,0 +1,38 @@
+"""The hub's own key on disk."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.config.keys import KEY_BYTES, hub_key
+from bot.runtime import StartError
+
+
+def test_it_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
+    key = hub_key(tmp_path)
+    assert len(key) == KEY_BYTES
+    assert hub_key(tmp_path) == key
+    assert [(file.name, file.stat().st_mode & 0o777) for file in tmp_path.iterdir()] == [("hub.key", 0o600)]
+
+
+def test_every_hub_has_another(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    assert hub_key(tmp_path / "one") != hub_key(tmp_path / "two")
+
+
+def test_a_hub_that_died_while_making_it_makes_it_at_its_next_start(tmp_path: Path) -> None:
+    (tmp_path / "hub.new").write_text("12ab")
+    key = hub_key(tmp_path)
+    assert hub_key(tmp_path) == key
+    assert not (tmp_path / "hub.new").exists()
+
+
+@pytest.mark.parametrize("damage", ["", "12ab", "not a key", "ff" * KEY_BYTES + "ff", "\udcff"])
+def test_a_damaged_key_is_refused_and_left_alone(tmp_path: Path, damage: str) -> None:
+    written = damage.encode(errors="surrogateescape")
+    (tmp_path / "hub.key").write_bytes(written)
+    with pytest.raises(StartError, match="key; restore it from a backup, or remove it") as refused:
+        hub_key(tmp_path)
+    assert str(tmp_path / "hub.key") in str(refused.value)
+    assert (tmp_path / "hub.key").read_bytes() == written

@@ -1,0 +1,57 @@
+"""`[mcp.NAME]`: what is refused, with advice; and what doctor says of servers while no hub runs."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.config.load import Loaded, load
+from bot.ops.doctor import servers_configured
+from bot.runtime import ConfigError
+
+
+def loaded(directory: Path, text: str) -> Loaded:
+    (directory / "hubbub.toml").write_text(text)
+    return load(directory / "hubbub.toml", environ={"PATH": "/usr/bin:/bin", "KEY": "k"})
+
+
+@pytest.mark.parametrize(
+    "text,problem",
+    [
+        ("[mcp.a]\n", "mcp.a.command: a server has either command or url"),
+        (
+            '[mcp.a]\ncommand = ["x"]\nurl = "http://x/"\n',
+            "mcp.a.command: a server has either command or url",
+        ),
+        ('[mcp.a]\ncommand = [""]\n', "mcp.a.command: does not begin with a program"),
+        ('[mcp.a]\nurl = "http://x/"\nenv = { A = "b" }\n', "mcp.a.env: is for a command"),
+        ('[mcp.a]\ncommand = ["x"]\nheaders = { A = "b" }\n', "mcp.a.headers: is for a url"),
+        ('[mcp.a]\nurl = "x"\n', "is not a web address"),
+        ('[mcp.a]\ncommand = ["x"]\nusers = ["milan"]\n', 'mcp.a.users[0]: "milan" is nobody\'s id'),
+        ('[mcp.a__b]\ncommand = ["x"]\n', "is not a name"),
+        (f'[mcp.{"a" * 25}]\ncommand = ["x"]\n', "is too long for a server"),
+        (
+            '[mcp.a-b]\ncommand = ["x"]\n[mcp.a_b]\ncommand = ["x"]\n',
+            "is called like mcp.a-b but for - and _",
+        ),
+        ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools."getIssue"]\n', "is not a tool's name"),
+        ('[mcp.a]\ncommand = ["x"]\n[mcp.a.tools.t]\neffect = "some"\n', "is not one of the choices"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        loaded(tmp_path, text)
+    assert problem in str(refused.value)
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    config = loaded(tmp_path, '[mcp.a]\ncommand = ["x", ""]\nenv = { TOKEN = "env:KEY" }\n').config
+    assert config.mcp["a"].env["TOKEN"].get_secret_value() == "k"
+    assert "'k'" not in repr(config.mcp)
+
+
+def test_doctor_looks_for_the_program_and_starts_nothing(tmp_path: Path) -> None:
+    text = '[mcp.a]\ncommand = ["sh"]\n[mcp.b]\ncommand = ["no-such"]\n[mcp.c]\nurl = "http://127.0.0.1:9/"\n'
+    found = {one.what: (one.health.value, one.message) for one in servers_configured(loaded(tmp_path, text))}
+    assert found["mcp a"][0] == "fine"
+    assert found["mcp b"] == ("broken", "there is no program no-such on PATH")
+    assert found["mcp c"] == ("fine", "is reached when the hub runs")

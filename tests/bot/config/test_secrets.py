@@ -1,0 +1,186 @@
+"""`hubbub secrets`: what is kept is used by the configuration, and stands nowhere in clear."""
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from bot.config.keys import VaultKeyRing
+from bot.config.load import load
+from bot.config.sections import TelegramChannel
+from bot.config.types import Unopened
+from bot.runtime import ConfigError
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended, RunningHub
+from tests.bot.cli.terminal import Terminal
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, open_house, write_config
+
+SECRET = "a-secret-that-nobody-may-find-0123456789"
+
+
+def set_secret(directory: Path, name: str, value: bytes, **env: str) -> Ended:
+    """As from a script: the value by standard input."""
+    return command(directory, "secrets", "set", name, stdin=value, env=env)
+
+
+def uses(directory: Path, text: str) -> None:
+    (directory / "hubbub.toml").write_text(text)
+
+
+def model_with(key: str) -> str:
+    return f'[[models]]\nprovider = "openai"\nmodel = "m"\napi_key = "{key}"\n'
+
+
+async def test_a_secret_is_used_and_stands_nowhere_in_clear(tmp_path: Path) -> None:
+    """Before the first start; then in a hub that runs with it, and with everything that one leaves behind."""
+    async with open_house(tmp_path, start=False) as house:
+        kept = await asyncio.to_thread(set_secret, tmp_path, "telegram", f"{TOKEN}\n".encode())
+        assert (kept.code, kept.out) == (0, "telegram: kept; what uses it reads it at the next start\n")
+        write_config(house, token="vault:telegram")
+        async with RunningHub(tmp_path) as hub:
+            await house.telegram.wait_polling(TOKEN, LIMIT_S)
+            house.telegram.user_sends_text(OWNER, "hello")
+            await house.telegram.wait_text(OWNER, "You said: hello", timeout_s=LIMIT_S)
+            files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+            assert {"hub.db", "hub.db-wal", "vault.key"} <= {path.name for path in files}
+            assert [path for path in files if TOKEN.encode() in path.read_bytes()] == []
+            assert await hub.stop() == 0
+        everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert TOKEN.encode() not in everything
+        assert TOKEN not in hub.out + hub.err
+
+
+def test_names_are_listed_and_never_values(tmp_path: Path) -> None:
+    assert set_secret(tmp_path, "one", SECRET.encode()).code == 0
+    assert set_secret(tmp_path, "two", b"line 1\nline 2\n").code == 0
+    table = command(tmp_path, "secrets", "list")
+    page = json.loads(command(tmp_path, "secrets", "list", "--json").out)
+    assert [secret["name"] for secret in page] == ["one", "two"]
+    assert set(page[0]) == {"name", "changed_at"}
+    assert "one" in table.out
+    assert SECRET not in table.out + table.err
+    assert command(tmp_path, "secrets", "delete", "one").out == "one: forgotten\n"
+    again = command(tmp_path, "secrets", "delete", "one")
+    assert (again.code, again.complaint) == (1, "there is no secret one; list the secrets")
+    uses(tmp_path, model_with("vault:two"))
+    value = load(environ={}, cwd=tmp_path).config.models[0].api_key
+    assert value.get_secret_value() == "line 1\nline 2"
+
+
+@pytest.mark.parametrize(
+    "name, value, code, complaint",
+    [
+        ("one", b"", 2, "nothing was given, so nothing was kept"),
+        ("one", b"\xff", 2, "a secret is text in UTF-8; nothing was kept"),
+        ("a b", b"x", 1, "'a b' is no name for a secret; use letters, digits and _ . - within"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(
+    tmp_path: Path, name: str, value: bytes, code: int, complaint: str
+) -> None:
+    ended = set_secret(tmp_path, name, value)
+    assert (ended.code, ended.out, ended.complaint) == (code, "", complaint)
+
+
+async def test_a_value_typed_at_the_prompt_is_not_shown(tmp_path: Path) -> None:
+    async with Terminal(tmp_path, "secrets", "set", "typed") as terminal:
+        await terminal.shows("(not shown): ")
+        terminal.types(SECRET)
+        await terminal.shows("typed: kept;")
+        assert await terminal.ended() == 0
+    assert SECRET not in terminal.shown
+    uses(tmp_path, model_with("vault:typed"))
+    value = load(environ={}, cwd=tmp_path).config.models[0].api_key
+    assert value.get_secret_value() == SECRET
+
+
+# ---------------------------------------------------------------- in the configuration
+
+
+def test_what_is_not_there_is_said_with_the_line_and_what_to_do(tmp_path: Path) -> None:
+    uses(tmp_path, model_with("vault:openai"))
+    ended = command(tmp_path, "config", "check")
+    assert (ended.code, ended.complaint) == (
+        2,
+        'hubbub.toml:4: models[0].api_key: there is no secret "openai" in the vault;'
+        " run: hubbub secrets set openai",
+    )
+
+
+def test_without_the_key_it_says_so(tmp_path: Path) -> None:
+    set_secret(tmp_path, "openai", SECRET.encode())
+    uses(tmp_path, model_with("vault:openai"))
+    key = tmp_path / "data" / "vault.key"
+    kept = key.read_text()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    key.unlink()
+    missing = command(tmp_path, "config", "check")
+    assert f"the vault's key is missing; restore {key}" in missing.complaint
+    key.write_text("not a key")
+    assert "restore it from a backup" in command(tmp_path, "config", "check").complaint
+    other = command(tmp_path, "config", "check", env={"HUBBUB_VAULT_KEY": "ab" * 32})
+    assert "was sealed with another key" in other.complaint
+    good = command(tmp_path, "config", "check", env={"HUBBUB_VAULT_KEY": kept.strip()})
+    assert (good.code, good.err) == (0, "")
+
+
+def test_only_secrets_come_from_the_vault(tmp_path: Path) -> None:
+    uses(tmp_path, '[agent]\nsystem_prompt = "vault:x"\n')
+    with pytest.raises(ConfigError, match=r"hubbub.toml:2: agent.system_prompt: is no secret"):
+        load(environ={}, cwd=tmp_path)
+
+
+def test_who_needs_no_secrets_opens_none(tmp_path: Path) -> None:
+    channels = '[channels.telegram]\ntoken = "vault:nowhere"\n[channels.slack]\nbot_token = "vault:nowhere"\n'
+    uses(tmp_path, model_with("env:NOT_SET") + channels + 'app_token = "env:NOT_SET"\n')
+    config = load(environ={}, cwd=tmp_path, secrets=False).config
+    telegram = config.channels["telegram"]
+    assert isinstance(telegram, TelegramChannel)
+    token = telegram.token
+    assert isinstance(token, Unopened)
+    assert "nowhere" not in repr(config)
+    with pytest.raises(LookupError):
+        token.get_secret_value()
+    assert not (tmp_path / "data").exists()
+
+
+# ---------------------------------------------------------------- changing the key
+
+
+def test_the_key_is_changed_and_the_old_one_opens_nothing(tmp_path: Path) -> None:
+    set_secret(tmp_path, "openai", SECRET.encode())
+    uses(tmp_path, model_with("vault:openai"))
+    key = tmp_path / "data" / "vault.key"
+    old = key.read_text()
+    changed = command(tmp_path, "secrets", "rotate")
+    assert changed.out == f"{key}: 1 secrets are sealed with the newest key\n"
+    new = key.read_text()
+    assert len(new.split()) == 1
+    assert new != old
+    assert load(environ={}, cwd=tmp_path).config.models[0].api_key.get_secret_value() == SECRET
+    key.write_text(old)
+    with pytest.raises(ConfigError, match="sealed with another key"):
+        load(environ={}, cwd=tmp_path)
+
+
+def test_a_change_cut_short_leaves_every_secret_readable(tmp_path: Path) -> None:
+    set_secret(tmp_path, "openai", SECRET.encode())
+    uses(tmp_path, model_with("vault:openai"))
+    VaultKeyRing(tmp_path / "data", {}).add_newest()
+    assert load(environ={}, cwd=tmp_path).config.models[0].api_key.get_secret_value() == SECRET
+    assert command(tmp_path, "secrets", "rotate").code == 0
+    assert load(environ={}, cwd=tmp_path).config.models[0].api_key.get_secret_value() == SECRET
+    assert len((tmp_path / "data" / "vault.key").read_text().split()) == 1
+
+
+def test_a_key_of_the_environment_makes_no_file(tmp_path: Path) -> None:
+    old, new = "01" * 32, "02" * 32
+    set_secret(tmp_path, "openai", SECRET.encode(), HUBBUB_VAULT_KEY=old)
+    assert not (tmp_path / "data" / "vault.key").exists()
+    changed = command(tmp_path, "secrets", "rotate", env={"HUBBUB_VAULT_KEY": f"{new},{old}"})
+    assert changed.out == "HUBBUB_VAULT_KEY: 1 secrets are sealed with the newest key\n"
+    uses(tmp_path, model_with("vault:openai"))
+    loaded = load(environ={"HUBBUB_VAULT_KEY": new}, cwd=tmp_path)
+    assert loaded.config.models[0].api_key.get_secret_value() == SECRET

@@ -1,0 +1,270 @@
+"""`hubbub doctor`: every finding says how a thing is and what to do; exit 1 if something is broken."""
+
+import asyncio
+import json
+import socket
+import sqlite3
+from collections.abc import AsyncIterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from core.clock import SystemClock
+from tests.bot.cli.in_process import command
+from tests.bot.cli.program import Ended, RunningHub, hubbub
+from tests.scenarios.house import KEY, LIMIT_S, TOKEN, House, open_house, write_config
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """Started once and stopped again: there is a database, and nobody uses it."""
+    async with open_house(tmp_path) as opened:
+        await opened.stop()
+        (opened.directory / "hubbub.toml").chmod(0o600)
+        yield opened
+
+
+async def examined(house: House) -> Ended:
+    return await asyncio.to_thread(command, house.directory, "doctor", "--json")
+
+
+def findings(ended: Ended) -> dict[str, dict[str, Any]]:
+    """By what was looked at; the worst where it was looked at more than once."""
+    order = ["fine", "warning", "broken"]
+    found = sorted(json.loads(ended.out), key=lambda finding: order.index(finding["health"]))
+    return {finding["what"]: finding for finding in found}
+
+
+async def test_everything_is_fine_without_a_hub(house: House) -> None:
+    ended = await examined(house)
+    found = findings(ended)
+    assert (ended.code, ended.err) == (0, "")
+    assert {finding["health"] for finding in found.values()} == {"fine"}
+    assert found["channel telegram"]["message"].startswith("the token is good: @")
+    assert found["model main"]["message"].endswith("takes the key and knows sim-1")
+    assert found["clock"]["message"].startswith("agrees with 127.0.0.1")
+    assert found["network"]["message"] == "tools reach the public internet only"
+    assert TOKEN not in ended.out
+    assert KEY not in ended.out
+
+
+async def test_everything_is_fine_beside_a_hub(house: House) -> None:
+    async with RunningHub(house.directory):
+        await house.telegram.wait_polling(TOKEN)
+        ended = await examined(house)
+        found = findings(ended)
+        assert (ended.code, ended.err) == (0, "")
+        assert found["hub"]["message"].startswith("runs, version ")
+        assert found["channel telegram"]["message"].startswith("running since ")
+        assert "port" not in found
+
+
+async def test_before_the_first_start_it_looks_and_makes_nothing(tmp_path: Path) -> None:
+    ended = await hubbub(tmp_path, "doctor", env={"HUBBUB__HTTP__PORT": "0"})
+    assert (ended.code, ended.err) == (0, "")
+    assert "no channel" in ended.out
+    assert list(tmp_path.iterdir()) == []
+
+
+GROUPS = {
+    "commands and mentions": (
+        "addressed",
+        False,
+        True,
+        "fine",
+        "is shown commands, replies to it and messages",
+    ),
+    "more than it answers": ("addressed", True, True, "fine", "(its privacy mode is off), and answers those"),
+    "all, as wanted": ("all", True, True, "fine", "is shown every message, and answers each"),
+    "less than wanted": ("all", False, True, "warning", 'groups = "all" is no more than "addressed"'),
+    "no groups at all": ("addressed", False, False, "warning", "the bot cannot be added to groups"),
+}
+
+
+@pytest.mark.parametrize("groups, reads, joins, health, said", GROUPS.values(), ids=GROUPS)
+async def test_what_the_bot_is_shown_in_groups(
+    house: House, groups: str, health: str, said: str, *, reads: bool, joins: bool
+) -> None:
+    write_config(house, extra=f'groups = "{groups}"')
+    bot = house.telegram.bot()
+    bot.can_read_all_group_messages, bot.can_join_groups = reads, joins
+    ended = await examined(house)
+    finding = findings(ended)["groups of telegram"]
+    assert (ended.code, finding["health"]) == (0, health)
+    assert said in finding["message"]
+    assert ("@BotFather" in finding["fix"]) == (health == "warning")
+
+
+async def test_beside_a_hub_it_asks_only_for_what_that_does_not_tell(house: House) -> None:
+    write_config(house, extra='groups = "all"')
+    async with RunningHub(house.directory) as hub:
+        await house.telegram.wait_polling(TOKEN)
+        ended = await examined(house)
+        hint = (
+            "channel telegram: in groups the bot is only shown commands, replies to it and messages that name"
+        )
+        assert hub.err.count(hint) == 1
+        assert "@BotFather (/setprivacy)" in hub.err
+    assert findings(ended)["groups of telegram"]["fix"].startswith(
+        "switch it off with @BotFather (/setprivacy)"
+    )
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
+async def test_a_refused_token(house: House, *, running: bool) -> None:
+    write_config(house, token="1:refused")
+    if running:
+        async with RunningHub(house.directory) as hub:
+            await _refused(hub)
+            ended = await examined(house)
+    else:
+        ended = await examined(house)
+    finding = findings(ended)["channel telegram"]
+    assert (ended.code, finding["health"]) == (1, "broken")
+    assert "token" in finding["message"]
+    assert "1:refused" not in ended.out
+    assert ("hubbub config reload" in finding["fix"]) is running
+    assert ended.complaint.startswith("1 of ")
+
+
+async def _refused(hub: RunningHub) -> None:
+    """Until the hub itself knows."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            _, body = await hub.readyz()
+            channels = body["channels"]
+            assert isinstance(channels, dict)
+            if channels["telegram"]["reason"]:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def broken(house: House, what: str) -> dict[str, Any]:
+    """The one broken finding."""
+    ended = await examined(house)
+    found = findings(ended)
+    assert ended.code == 1
+    assert [name for name, finding in found.items() if finding["health"] == "broken"] == [what]
+    assert found[what]["fix"]
+    return found[what]
+
+
+async def test_a_refused_key_of_a_model(house: House) -> None:
+    config = house.directory / "hubbub.toml"
+    config.write_text(config.read_text().replace(KEY, "another-key"))
+    assert "refuses the key" in (await broken(house, "model main"))["message"]
+
+
+async def test_a_model_nobody_serves(house: House) -> None:
+    config = house.directory / "hubbub.toml"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    config.write_text(config.read_text().replace(house.model.openai_base_url, f"http://127.0.0.1:{port}/v1"))
+    finding = await broken(house, "model main")
+    assert finding["message"] == f"127.0.0.1:{port} cannot be reached: Connection refused"
+
+
+async def test_an_occupied_port(house: House) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        write_config(house, http=f"port = {port}")
+        finding = await broken(house, "port")
+    assert finding["message"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+async def test_a_key_that_others_can_read(house: House) -> None:
+    key = house.directory / "data" / "hub.key"
+    key.chmod(0o644)
+    finding = await broken(house, "files")
+    assert finding["fix"] == f"chmod 600 {key}"
+
+
+async def test_a_database_of_a_newer_version(house: House) -> None:
+    database = sqlite3.connect(house.database)
+    ((version,),) = database.execute("PRAGMA user_version").fetchall()
+    database.execute("PRAGMA user_version = 9999")
+    assert "install a newer version" in (await broken(house, "store"))["message"]
+    database.execute(f"PRAGMA user_version = {version}")
+    database.close()
+
+
+@pytest.mark.parametrize("ahead_s", [600, -600])
+async def test_a_clock_that_is_ten_minutes_off(house: House, ahead_s: int) -> None:
+    async def get_me(_: web.Request) -> web.Response:
+        now_s = SystemClock().now() / 1_000_000
+        bot = {"ok": True, "result": {"id": 1, "is_bot": True, "first_name": "B", "username": "a_bot"}}
+        return web.json_response(bot, headers={"Date": formatdate(now_s - ahead_s, usegmt=True)})
+
+    app = web.Application()
+    app.router.add_get("/{bot}/getMe", get_me)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        config = house.directory / "hubbub.toml"
+        config.write_text(config.read_text().replace(house.telegram.url, f"http://{host}:{port}"))
+        finding = await broken(house, "clock")
+    finally:
+        await runner.cleanup()
+    assert f" s {'ahead of' if ahead_s > 0 else 'behind'} {host}:{port}" in finding["message"]
+    assert 590 < int(finding["message"].split()[0]) < 650
+
+
+@pytest.mark.parametrize("name", ["vault.key", "hub.db", "hub.log"])
+async def test_a_private_file_that_others_can_read(house: House, name: str) -> None:
+    file = house.directory / "data" / name
+    file.touch(0o600)
+    if name == "vault.key":
+        file.write_text("ab" * 32)
+    file.chmod(0o640)
+    finding = await broken(house, "files")
+    assert finding["fix"] == f"chmod 600 {file}"
+
+
+async def test_an_environment_file_that_others_can_read(house: House) -> None:
+    env = house.directory / "hubbub.env"
+    env.write_text("OTHER=1\n")
+    env.chmod(0o644)
+    finding = await broken(house, "environment file")
+    assert finding["fix"] == f"chmod 600 {env}"
+    env.chmod(0o600)
+    assert findings(await examined(house))["environment file"]["health"] == "fine"
+
+
+async def test_tokens_in_a_configuration_file_that_others_can_read(house: House) -> None:
+    (house.directory / "hubbub.toml").chmod(0o644)
+    ended = await examined(house)
+    finding = findings(ended)["configuration"]
+    assert (ended.code, finding["health"]) == (0, "warning")
+    assert "hubbub secrets set NAME" in finding["fix"]
+
+
+async def test_a_workspace_that_is_a_file(house: House) -> None:
+    house.workspace.rmdir()
+    house.workspace.write_text("in the way")
+    assert (await broken(house, "workspace"))["message"] == f"{house.workspace} is no directory"
+
+
+async def test_secrets_whose_key_is_lost(house: House) -> None:
+    await asyncio.to_thread(command, house.directory, "secrets", "set", "one", stdin=b"a-value")
+    assert findings(await examined(house))["vault"]["message"] == "1 secrets can be read"
+    key = house.directory / "data" / "vault.key"
+    key.write_text("ab" * 32)
+    finding = await broken(house, "vault")
+    assert finding["message"] == 'the secret "one" was sealed with another key'
+    key.unlink()
+    assert str(key) in (await broken(house, "vault"))["fix"]
+
+
+async def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "hubbub.toml").write_text("[http]\nprot = 80\n")
+    ended = await hubbub(tmp_path, "doctor", "--json")
+    (finding,) = json.loads(ended.out)
+    assert (ended.code, finding["health"]) == (2, "broken")
+    assert finding["message"] == "hubbub.toml:2: http.prot: unknown key; did you mean port?"

@@ -1,0 +1,106 @@
+"""The parts of a terminal conversation: queue, history, completion, and what came as JSON."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from bot.terminal.history import LIMIT_BYTES, kept_history
+from bot.terminal.remote import Feed, blocks_in, card_in, detail_of
+from bot.terminal.talk import Began, Rested, Wrote
+from bot.terminal.terminal import CommandCompleter
+from bot.terminal.view import keys_of
+from bot.web.approvals import ApprovalPage, AskedCallPage, ChoiceView
+from bot.web.blocks import blocks_of
+from channels.terminal import painted, render
+from channels.text.markdown import parse
+from core.messages import Markdown
+from tests.channels.text.markdown_grammar import documents
+from tests.plugins.profile import Profile
+
+
+async def test_pieces_of_a_reply_become_one_while_nobody_looks() -> None:
+    feed = Feed()
+    for event in (Began(), Wrote("t", 0, "a"), Wrote("t", 1, "b"), Wrote("t", 0, "c"), Rested()):
+        feed.put(event)
+    seen = [await feed.get() for _ in range(4)]
+    assert seen == [Began(), Wrote("t", 0, "ab"), Wrote("t", 0, "c"), Rested()]
+    assert feed.empty
+
+
+def test_what_was_typed_is_kept_for_its_user_only_and_not_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "chat_history"
+    path.touch(0o644)
+    history = kept_history(tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    for number in range(LIMIT_BYTES // 40):
+        history.store_string(f"line {number}\nand its second line")
+    again = list(kept_history(tmp_path).load_history_strings())
+    assert path.stat().st_size <= LIMIT_BYTES // 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    newest = LIMIT_BYTES // 40 - 1
+    assert again[:2] == [f"line {number}\nand its second line" for number in (newest, newest - 1)]
+    assert all(text.startswith("line ") for text in again)
+
+
+@pytest.mark.parametrize(
+    "typed, offered",
+    [
+        ("/st", ["/stop", "/status"]),
+        ("/q", ["/quit"]),
+        ("/approve k", ["k3f9a7mzq2"]),
+        ("/deny x", []),
+        ("st", []),
+        ("/stop now", []),
+    ],
+)
+def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
+    completer = CommandCompleter(lambda: ["k3f9a7mzq2"])
+    found = completer.get_completions(Document(typed), CompleteEvent())
+    assert [completion.text for completion in found] == offered
+
+
+def test_the_argument_that_says_most_stands_for_a_call() -> None:
+    assert detail_of({"timeout_s": 30, "command": "ls"}) == "ls"
+    assert detail_of({"a": 1}) == '{"a": 1}'
+    assert detail_of({}) == ""
+
+
+@pytest.mark.timeout(600)
+def test_a_message_looks_the_same_after_its_way_as_json(profile: Profile) -> None:
+    @settings(
+        max_examples=profile.pick(test=30, ci=200, proof=1000),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(documents)
+    def holds(source: str) -> None:
+        came = blocks_in(blocks_of([Markdown(source)]))
+        assert painted(render(came, 60), colours=False) == painted(render(parse(source), 60), colours=False)
+
+    holds()
+
+
+def test_every_call_of_a_joint_card_is_shown_and_each_answer_has_its_key() -> None:
+    calls = [
+        AskedCallPage(call_id=name, tool="shell", reason="it writes", lines=(f"touch {name}", "# 2. shell"))
+        for name in ("one", "two")
+    ]
+    options = [("Approve all", "approve"), ("Deny all", "deny"), ("One by one", "one_by_one")]
+    choices = [ChoiceView(index=n, label=label, option=name) for n, (label, name) in enumerate(options)]
+    page = dict.fromkeys(ApprovalPage.model_fields, None) | {
+        "prompt_id": "k3f9a7mzq2",
+        "title": "May I run these 2 calls?",
+        "calls": calls,
+        "choices": choices,
+        "may_decide": True,
+        "votes": (),
+    }
+    card = card_in(ApprovalPage.model_construct(**page))
+    shown = painted(render(card.blocks, None), colours=False)
+    for number, name in enumerate(("one", "two"), start=1):
+        assert f"{number}. shell: it writes\n\n╭─\ntouch {name}\n# 2. shell\n╰─" in shown
+    assert list(keys_of(card)) == ["a", "d", "o"]
+    assert card.arguments is None

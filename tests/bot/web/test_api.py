@@ -1,0 +1,336 @@
+"""The API of a running hub, as a program on the same machine meets it."""
+
+import asyncio
+import json
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.web.auth import ApiGuard, Gate
+from bot.web.endpoints import BODY_LIMIT_BYTES
+from bot.web.file_links import FileLinks
+from core.clock import SystemClock
+from core.store.port import KeyKind
+from core.users import Principal, Role
+from tests.bot.cli.program import RunningHub
+from tests.bot.web.api_client import Client, client
+from tests.scenarios.house import LIMIT_S, OWNER, TOKEN, House, open_house
+
+ECHO = "please run: echo line >> out.txt"
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, direct="pairing") as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def api(house: House) -> AsyncIterator[Client]:
+    async with client(house.directory) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """Of one hub for all tests that change nothing."""
+    directory = tmp_path_factory.mktemp("standing")
+    async with RunningHub(directory, env={"HUBBUB__HTTP__PORT": "0"}), client(directory) as opened:
+        yield opened
+
+
+def lines(house: House) -> list[str]:
+    out = house.workspace / "out.txt"
+    return out.read_text().split() if out.exists() else []
+
+
+# ---------------------------------------------------------------- who may
+
+
+async def test_the_token_is_for_this_user_only_and_goes_with_the_hub(tmp_path: Path) -> None:
+    file = tmp_path / "data" / "api.json"
+    async with RunningHub(tmp_path, env={"HUBBUB__HTTP__PORT": "0"}) as hub:
+        page = json.loads(file.read_text())
+        assert page["url"] == hub.url
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert await hub.stop() == 0
+        assert page["token"] not in hub.out + hub.err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "given_token", ["", "Bearer ", "Bearer wrong", "Basic {}", "{}", "Bearer {}x", "Bearer ü"]
+)
+@pytest.mark.parametrize("path", ["/api/status", "/api/nowhere", "/api/chat/gate/resolve"])
+@pytest.mark.asyncio(loop_scope="module")
+async def test_without_the_token_nothing_is_said(standing: Client, path: str, given_token: str) -> None:
+    headers = {"Authorization": given_token.format(standing.token)}
+    status, page = await standing.ask("GET", path, headers=headers)
+    assert status == 401
+    assert page["error"]["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "[::2]", "", "localhost.", "0.0.0.0"]
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_other_names_for_this_machine_are_refused(standing: Client, host: str) -> None:
+    status, page = await standing.ask("GET", "/api/status", headers={"Host": host})
+    assert (status, page["error"]["code"]) == (403, "forbidden_host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8765", "[::1]"])
+@pytest.mark.asyncio(loop_scope="module")
+async def test_loopback_names_are_fine(standing: Client, host: str) -> None:
+    status, _ = await standing.ask("GET", "/api/status", headers={"Host": host})
+    assert status == 200
+
+
+class NobodysKeys:
+    """No key is anybody's."""
+
+    async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
+        return None
+
+    async def user(self, user_id: str) -> Principal | None:
+        return None
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=60))
+def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: bytes, other: bytes) -> None:
+    passed: list[str] = []
+    answered: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        passed.append("in")
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            answered.append(message["status"])
+
+    async def receive() -> Any:
+        raise AssertionError("the guard reads no body")
+
+    headers = [(b"host", host), (b"authorization", authorization), (b"x-hubbub-session", other)]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": other, "headers": headers}
+    gate = Gate("the token", Principal("owner", Role.OWNER, "owner"), NobodysKeys(), FileLinks(SystemClock()))
+    asyncio.run(ApiGuard(app, gate)(scope, receive, send))
+    assert not passed
+    assert answered[0] in {401, 403}
+
+
+# ---------------------------------------------------------------- looking
+
+
+async def test_status_tells_what_runs_and_what_waits(house: House, api: Client) -> None:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+    status, page = await api.ask("GET", "/api/status")
+    assert status == 200
+    assert (page["ready"], page["hub"], page["store"]) == (True, "open", "ok")
+    assert page["channels"]["telegram"]["state"] == "running"
+    assert (page["approvals"], page["pairing_requests"]) == (1, 0)
+    assert page["version"]
+
+
+async def test_threads_and_what_was_said_in_them(house: House, api: Client) -> None:
+    house.telegram.user_sends_text(OWNER, "hello")
+    await house.telegram.wait_text(OWNER, "You said: hello")
+    _, found = await api.ask("GET", "/api/threads")
+    (thread,) = found["threads"]
+    status, page = await api.ask("GET", f"/api/threads/{thread['id']}")
+    assert (status, page["thread"], page["more"]) == (200, thread, False)
+    assert [(e["kind"], e["text"]) for e in page["items"]] == [
+        ("user", "hello"),
+        ("assistant", "You said: hello"),
+    ]
+    _, cut = await api.ask("GET", f"/api/threads/{thread['id']}?limit=1")
+    assert ([e["kind"] for e in cut["items"]], cut["more"]) == (["assistant"], True)
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "x", "", "-1", "1e3", "٣", "9" * 5000])
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_bad_limit_is_refused(standing: Client, limit: str) -> None:
+    status, page = await standing.ask("GET", f"/api/threads?limit={limit}")
+    assert (status, page["error"]["code"]) == (400, "invalid")
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/threads/x", "/api/threads/01900000-0000-7000-8000-000000000000", "/api", "/api/x"]
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_is_not_there(standing: Client, path: str) -> None:
+    status, page = await standing.ask("GET", path)
+    assert (status, page["error"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_wrong_method(standing: Client) -> None:
+    status, page = await standing.ask("POST", "/api/threads", {})
+    assert (status, page["error"]["code"]) == (405, "method_not_allowed")
+
+
+# ---------------------------------------------------------------- deciding
+
+
+async def waiting(house: House, api: Client) -> str:
+    house.telegram.user_sends_text(OWNER, ECHO)
+    await house.card(OWNER)
+    _, found = await api.ask("GET", "/api/approvals")
+    (approval,) = found["approvals"]
+    return approval["prompt_id"]
+
+
+@pytest.mark.parametrize("action, runs", [("approve", True), ("deny", False)])
+async def test_what_waits_is_decided_and_its_card_says_so(
+    house: House, api: Client, action: str, *, runs: bool
+) -> None:
+    request_id = await waiting(house, api)
+    body = {"request_id": request_id, "action": action}
+    status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
+    outcome = "Approved by owner" if runs else "Denied by owner"
+    assert (status, page) == (200, {"id": request_id, "outcome": outcome})
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    card = house.telegram.bot_messages(OWNER)[0]
+    assert card.keyboard is None
+    assert card.text.endswith(outcome)
+    assert lines(house) == (["line"] if runs else [])
+    status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
+    assert (status, page["error"]["code"]) == (409, "refused")
+    assert outcome in page["error"]["message"]
+
+
+async def test_of_many_decisions_at_once_one_counts(house: House, api: Client) -> None:
+    request_id = await waiting(house, api)
+    body = {"request_id": request_id, "action": "approve"}
+    answers = await asyncio.gather(*(api.ask("POST", "/api/chat/gate/resolve", body) for _ in range(8)))
+    statuses = sorted(status for status, _ in answers)
+    assert statuses[0] == 200
+    assert set(statuses[1:]) == {409}
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    assert lines(house) == ["line"]
+
+
+async def test_an_answer_that_is_not_offered(house: House, api: Client) -> None:
+    body = {"request_id": await waiting(house, api), "action": "retry"}
+    status, page = await api.ask("POST", "/api/chat/gate/resolve", body)
+    assert (status, page["error"]["code"]) == (409, "refused")
+    assert page["error"]["message"].startswith("retry is no answer to this; it takes approve, deny")
+
+
+BAD_BODIES = {
+    "no JSON": (b"{", None),
+    "no body": (b"", None),
+    "not UTF-8": (b'{"request_id": "\xff", "action": "deny"}', None),
+    "no object": (b"[]", None),
+    "a key too many": ({"request_id": "x", "action": "deny", "x": 1}, "x"),
+    "a key too few": ({"action": "deny"}, "request_id"),
+    "a wrong type": ({"request_id": 1, "action": "deny"}, "request_id"),
+    "an id too long": ({"request_id": "x" * 201, "action": "deny"}, "request_id"),
+}
+
+
+@pytest.mark.parametrize("body, field", BAD_BODIES.values(), ids=BAD_BODIES)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_bad_body_is_refused_by_the_name_of_its_field(
+    standing: Client, body: object, field: str | None
+) -> None:
+    status, page = await standing.ask("POST", "/api/chat/gate/resolve", body)
+    assert (status, page["error"]["code"], page["error"].get("field")) == (400, "invalid", field)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_body_over_the_limit_is_refused(standing: Client) -> None:
+    status, page = await standing.ask("POST", "/api/chat/gate/resolve", b" " * (BODY_LIMIT_BYTES + 1))
+    assert (status, page["error"]["code"]) == (413, "too_large")
+
+
+ACTION = {"type": "lightweight", "prompt": "Say so."}
+BAD_ROUTINES = {
+    "no name": ({"trigger": {"type": "manual"}, "action": ACTION}, 400, "name"),
+    "a word for a number": (
+        {"name": "x", "trigger": {"type": "manual"}, "action": ACTION, "guardrails": {"cooldown_s": "5"}},
+        400,
+        "guardrails.cooldown_s",
+    ),
+    "a pattern nobody could match": (
+        {"name": "x", "trigger": {"type": "event", "pattern": "("}, "action": ACTION},
+        422,
+        "trigger.pattern",
+    ),
+    "no such zone": (
+        {
+            "name": "x",
+            "trigger": {"type": "cron", "schedule": "0 9 * * *", "timezone": "Mars"},
+            "action": ACTION,
+        },
+        422,
+        "trigger.timezone",
+    ),
+}
+
+
+@pytest.mark.parametrize("body, status, field", BAD_ROUTINES.values(), ids=BAD_ROUTINES)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_bad_routine_is_refused_by_the_name_of_its_field(
+    standing: Client, body: object, status: int, field: str
+) -> None:
+    """By its form, which the document tells, or by what its values mean, which no schema says."""
+    answered, page = await standing.ask("POST", "/api/routines", body)
+    code = "invalid" if status == 400 else "unusable"
+    assert (answered, page["error"]["code"], page["error"]["field"]) == (status, code, field)
+
+
+# ---------------------------------------------------------------- letting in
+
+
+async def knock(house: House, person: int = 8) -> None:
+    house.telegram.add_user(person, first_name="Bo")
+    house.telegram.user_sends_text(person, "hello")
+    await house.telegram.wait_for(lambda: house.says(person), LIMIT_S)
+
+
+async def test_somebody_is_let_in_and_out_again(house: House, api: Client) -> None:
+    await knock(house)
+    _, found = await api.ask("GET", "/api/pairing")
+    (request,) = found["requests"]
+    assert (request["platform_user_id"], request["name"]) == ("8", "Bo")
+    status, page = await api.ask("POST", "/api/pairing/approve", {"code": request["code"], "as": "member"})
+    assert (status, page) == (200, {"id": "telegram:8", "outcome": "let in as Bo (member)"})
+    house.telegram.user_sends_text(8, "hello")
+    await house.telegram.wait_text(8, "You said: hello", timeout_s=LIMIT_S)
+    again, _ = await api.ask("POST", "/api/pairing/approve", {"code": request["code"]})
+    assert again == 409
+    account = {"channel": "telegram", "platform_user_id": "8"}
+    assert (await api.ask("POST", "/api/pairing/revoke", account))[0] == 200
+    assert (await api.ask("POST", "/api/pairing/revoke", account))[0] == 404
+    _, users = await api.ask("GET", "/api/users")
+    assert {"channel": "telegram", "platform_user_id": "8", "via": "revoked", "name": "Bo"} in [
+        account for user in users for account in user["accounts"]
+    ]
+
+
+async def test_there_is_one_first_owner_only(house: House, api: Client) -> None:
+    await knock(house)
+    _, found = await api.ask("GET", "/api/pairing")
+    (request,) = found["requests"]
+    status, page = await api.ask("POST", "/api/pairing/approve", {"code": request["code"], "as": "owner"})
+    assert (status, page["error"]["code"]) == (409, "refused")
+
+
+async def test_a_platform_cannot_speak_as_the_console(house: House) -> None:
+    """The name the API decides under is none a channel can be given."""
+    config = house.directory / "hubbub.toml"
+    config.write_text(
+        config.read_text().replace("[channels.telegram]", '[channels."(console)"]\nplatform = "telegram"')
+    )
+    await house.stop()
+    with pytest.raises(Exception, match="is not a name"):
+        await house.start()
+    assert TOKEN in config.read_text()

@@ -1,0 +1,347 @@
+"""Talking to the hub over its API, and reading along: threads of all channels, approvals, edits, members."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from tests.bot.web.api_client import Client, client
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
+
+RUN = "please run: echo line >> out.txt"
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with open_house(tmp_path, direct="open") as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def api(house: House) -> AsyncIterator[Client]:
+    async with client(house.directory) as opened:
+        yield opened
+
+
+async def idle(api: Client, thread_id: str) -> Any:
+    return await api.until(f"/api/threads/{thread_id}", lambda page: page["thread"]["turn"] is None)
+
+
+async def asked(api: Client) -> Any:
+    page = await api.until("/api/approvals", lambda page: bool(page["approvals"]))
+    return page["approvals"][0]
+
+
+# ---------------------------------------------------------------- saying something
+
+
+async def test_a_message_is_answered_in_its_thread(api: Client) -> None:
+    sent = await api.send("hello")
+    assert (sent["outcome"], sent["duplicate"], sent["answer"]) == ("turn 1", False, None)
+    page = await idle(api, sent["thread_id"])
+    assert await api.lines(sent["thread_id"]) == [("user", "hello"), ("assistant", "You said: hello")]
+    user, assistant = page["items"]
+    assert user["sender"] == {"name": "owner", "role": "owner"}
+    assert user["via"] == "web"
+    assert assistant["blocks"] == [
+        {"type": "paragraph", "spans": [{"text": "You said: hello", "styles": [], "link": None}]}
+    ]
+    (thread,) = (await api.get("/api/threads"))["threads"]
+    assert (thread["id"], thread["title"], thread["own"]) == (sent["thread_id"], "hello", True)
+    assert (thread["preview"], thread["turn"], thread["last_seq"]) == ("You said: hello", None, 2)
+
+
+async def test_the_same_message_counts_once(api: Client) -> None:
+    first = await api.send("hello", client_key="k", new=True)
+    again = await api.send("hello", client_key="k", new=True)
+    assert again == first | {"duplicate": True}
+    await idle(api, first["thread_id"])
+    assert len((await api.get("/api/threads"))["threads"]) == 1
+
+
+async def test_threads_are_taken_up_again_by_their_ids(api: Client) -> None:
+    one = (await api.send("one"))["thread_id"]
+    two = (await api.send("two", new=True))["thread_id"]
+    assert one != two
+    assert (await api.send("on", thread_id=one.replace("-", "").upper()))["thread_id"] == one
+    renewed = await api.send("/new", thread_id=one)
+    assert renewed["thread_id"] not in {one, two}
+    assert renewed["answer"] == "A new conversation. What was said before stays in the old one."
+    assert (await api.send("back", thread_id=one))["thread_id"] == one
+    assert (await api.send("there"))["thread_id"] == one
+    for thread_id in (one, two):
+        await idle(api, thread_id)
+    assert [text for kind, text in await api.lines(one) if kind == "user"] == ["one", "on", "back", "there"]
+    assert await api.lines(renewed["thread_id"]) == [("user", "/new"), ("notice", renewed["answer"])]
+
+
+async def test_commands_are_seen_with_their_answers(api: Client) -> None:
+    nowhere = await api.send("/help")
+    assert nowhere["thread_id"] is None
+    assert "/new" in nowhere["answer"]
+    thread_id = (await api.send("hello"))["thread_id"]
+    await idle(api, thread_id)
+    status = await api.send("/status", thread_id=thread_id)
+    assert (await api.lines(thread_id))[2:] == [("user", "/status"), ("notice", status["answer"])]
+
+
+REFUSED_SENDS: dict[str, tuple[dict[str, object], int, str, str | None]] = {
+    "nothing": ({}, 400, "invalid", "text"),
+    "too much": ({"text": "x" * 30_001}, 400, "invalid", "text"),
+    "no thread": (
+        {"text": "x", "thread_id": "01900000-0000-7000-8000-000000000000"},
+        404,
+        "not_found",
+        None,
+    ),
+    "no id": ({"text": "x", "thread_id": "x"}, 400, "invalid", "thread_id"),
+    "new and old": (
+        {"text": "x", "new": True, "thread_id": "01900000-0000-7000-8000-000000000000"},
+        400,
+        "invalid",
+        "new",
+    ),
+    "a bad key": ({"text": "x", "client_key": "a b"}, 400, "invalid", "client_key"),
+    "no file": (
+        {"text": "x", "attachments": ["01900000-0000-7000-8000-000000000000"]},
+        404,
+        "not_found",
+        "attachments",
+    ),
+}
+
+
+async def test_what_cannot_be_sent(api: Client) -> None:
+    for why, (body, status, code, field) in REFUSED_SENDS.items():
+        assert await api.refusal("POST", "/api/chat/send", body) == (status, code, field), why
+    assert (await api.get("/api/threads"))["threads"] == []
+
+
+async def test_files_are_attached(api: Client) -> None:
+    name = "../../etc/pass\x00wd ‮.txt"
+    url = f"{api.url}/api/uploads"
+    headers = {"Authorization": f"Bearer {api.token}", "Content-Type": "text/plain; charset=utf-8"}
+    async with api.http.post(url, params={"name": name}, data=b"content", headers=headers) as answer:
+        assert answer.status == 201
+        upload = await answer.json()
+    assert upload == {
+        "id": upload["id"],
+        "name": "passwd .txt",
+        "media_type": "text/plain",
+        "size_bytes": 7,
+    }
+    sent = await api.send("look", attachments=[upload["id"]])
+    page = await idle(api, sent["thread_id"])
+    file = {"name": "passwd .txt", "media_type": "text/plain", "size_bytes": 7}
+    assert (page["items"][0]["text"], page["items"][0]["attachments"]) == ("look", [file])
+    member = await api.member("Mia")
+    body = {"text": "x", "attachments": [upload["id"]]}
+    assert (await member.refusal("POST", "/api/chat/send", body))[0] == 404
+
+
+async def test_a_stop_reaches_any_thread(house: House, api: Client) -> None:
+    house.telegram.user_sends_text(OWNER, RUN)
+    await house.card(OWNER)
+    (thread,) = (await api.get("/api/threads"))["threads"]
+    assert thread["turn"]["state"] == "waiting"
+    status, page = await api.ask("POST", f"/api/threads/{thread['id']}/stop")
+    assert (status, page["stopped"]) == (202, True)
+    await house.telegram.wait_text(OWNER, "Stopped.", timeout_s=LIMIT_S)
+    _, page = await api.ask("POST", f"/api/threads/{thread['id']}/stop")
+    assert page["stopped"] is False
+
+
+# ---------------------------------------------------------------- other channels
+
+
+async def test_the_owner_answers_in_the_assistants_place(house: House, api: Client) -> None:
+    house.telegram.user_sends_text(OWNER, "hello")
+    await house.telegram.wait_text(OWNER, "You said: hello")
+    (thread,) = (await api.get("/api/threads"))["threads"]
+    body = {"text": "It is *me*.", "client_key": "once"}
+    path = f"/api/threads/{thread['id']}/answer"
+    assert (await api.ask("POST", path, body))[1]["duplicate"] is False
+    assert (await api.ask("POST", path, body))[1]["duplicate"] is True
+    await house.telegram.wait_text(OWNER, "It is me.", timeout_s=LIMIT_S)
+    assert house.says(OWNER) == ["You said: hello", "It is me."]
+    assert (await api.lines(thread["id"]))[-1] == ("operator", "It is *me*.")
+    house.telegram.user_sends_text(OWNER, "and now?")
+    await house.telegram.wait_text(OWNER, "and now?", timeout_s=LIMIT_S)
+    assert '"owner" answered here in your place: It is *me*.' in str(house.model.log[-1].body["messages"])
+    refused = await api.refusal("POST", "/api/chat/send", {"text": "x", "thread_id": thread["id"]})
+    assert refused == (409, "refused", "thread_id")
+
+
+async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
+    house: House, api: Client
+) -> None:
+    house.telegram.user_sends_text(OWNER, RUN)
+    await house.card(OWNER)
+    approval = await asked(api)
+    assert (approval["arguments"]["command"], approval["editable"]) == ("echo line >> out.txt", True)
+    prompt_id = approval["prompt_id"]
+    for arguments, field in (({"command": 1}, "arguments.command"), ({"x": "y"}, None), ({}, None)):
+        status, page = await api.resolve(prompt_id, "approve", arguments=arguments)
+        assert (status, page["error"]["code"]) == (400, "invalid")
+        assert page["error"]["field"].startswith(field or "arguments")
+    assert (await api.resolve(prompt_id, "deny", arguments={"command": "true"}))[0] == 409
+    assert (await asked(api))["arguments"] == approval["arguments"]
+    status, page = await api.resolve(prompt_id, "approve", arguments={"command": "echo other >> out.txt"})
+    assert (status, page["outcome"]) == (200, "Approved by owner, edited")
+    await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
+    assert (house.workspace / "out.txt").read_text() == "other\n"
+    card = house.telegram.bot_messages(OWNER)[0]
+    assert card.keyboard is None
+    assert card.text.index("echo other") < card.text.index("Before the change it was:")
+    assert card.text.index("Before the change it was:") < card.text.index("echo line")
+    assert card.text.endswith("Approved by owner, edited")
+    told = str(house.model.log[-1].body["messages"])
+    assert '"owner" changed the arguments before agreeing; it was run with: ' in told
+    before, _, after = told.partition("it was run with: ")
+    assert ("echo line" in before, after.index("echo other") < 40) == (True, True)
+    thread = (await api.get("/api/threads"))["threads"][0]["id"]
+    items = (await api.get(f"/api/threads/{thread}"))["items"]
+    (call,) = [item for item in items if item["kind"] == "call"]
+    assert call["asked"]["command"] == "echo line >> out.txt"
+    assert call["arguments"]["command"] == "echo other >> out.txt"
+    (decided,) = (await api.get("/api/approvals?state=decided"))["approvals"]
+    assert decided["outcome"]["text"] == "Approved by owner, edited"
+    assert decided["arguments"]["command"] == "echo other >> out.txt"
+
+
+async def test_an_edit_is_rated_like_any_call(house: House, api: Client) -> None:
+    house.telegram.user_sends_text(OWNER, RUN)
+    await house.card(OWNER)
+    prompt_id = (await asked(api))["prompt_id"]
+    status, page = await api.resolve(prompt_id, "approve", arguments={"command": "rm -rf /"})
+    assert status == 400
+    assert "refused" in page["error"]["message"]
+    assert (await api.resolve(prompt_id, "approve"))[0] == 200
+
+
+# ---------------------------------------------------------------- members
+
+
+OWNERS_ONLY = [
+    ("GET", "/api/status"),
+    ("GET", "/api/channels"),
+    ("GET", "/api/pairing"),
+    ("GET", "/api/users"),
+    ("GET", "/api/why"),
+    ("POST", "/api/users"),
+    ("POST", "/api/users/link"),
+    ("POST", "/api/pairing/approve"),
+    ("POST", "/api/pairing/reject"),
+    ("POST", "/api/pairing/revoke"),
+    ("POST", "/api/tokens"),
+    ("POST", "/api/tokens/revoke"),
+    ("POST", "/api/login-links"),
+]
+
+
+async def test_a_member_sees_their_own_only(house: House, api: Client) -> None:
+    mia = await api.member("Mia")
+    house.telegram.user_sends_text(OWNER, RUN)
+    await house.card(OWNER)
+    prompt_id = (await asked(api))["prompt_id"]
+    (thread,) = (await api.get("/api/threads"))["threads"]
+    assert (await mia.get("/api/me"))["role"] == "member"
+    for method, path in OWNERS_ONLY:
+        assert (await mia.refusal(method, path, {} if method == "POST" else None))[:2] == (403, "forbidden")
+    for method, path in (
+        ("GET", f"/api/threads/{thread['id']}"),
+        ("POST", f"/api/threads/{thread['id']}/stop"),
+        ("GET", f"/api/events?thread={thread['id']}"),
+    ):
+        assert (await mia.refusal(method, path))[0] == 404
+    answer = {"text": "x"}
+    assert (await mia.refusal("POST", f"/api/threads/{thread['id']}/answer", answer))[0] == 403
+    assert (await mia.refusal("POST", "/api/chat/send", {"text": "x", "thread_id": thread["id"]}))[0] == 404
+    assert (await mia.get("/api/approvals"))["approvals"] == []
+    assert (await mia.resolve(prompt_id, "approve"))[0] == 404
+    own = (await mia.send("hello"))["thread_id"]
+    await idle(mia, own)
+    assert [one["id"] for one in (await mia.get("/api/threads"))["threads"]] == [own]
+    assert len((await api.get("/api/threads"))["threads"]) == 2
+    _, page = await api.ask("GET", f"/api/threads/{own}")
+    assert (page["thread"]["user"]["name"], page["thread"]["own"]) == ("Mia", False)
+
+
+async def test_a_revoked_token_is_nobodys(api: Client) -> None:
+    mia = await api.member("Mia")
+    user_id = (await mia.get("/api/me"))["user_id"]
+    assert await api.ask("POST", "/api/tokens/revoke", {"user_id": user_id}) == (200, {"revoked": 1})
+    assert (await mia.refusal("GET", "/api/me"))[:2] == (401, "unauthorized")
+
+
+async def test_tokens_are_for_members(api: Client) -> None:
+    for user_id, status in (("owner", 409), ("nobody", 404)):
+        assert (await api.refusal("POST", "/api/tokens", {"user_id": user_id}))[0] == status
+
+
+# ---------------------------------------------------------------- lists
+
+
+async def test_threads_are_found_and_paged(api: Client) -> None:
+    ids = [(await api.send(f"number {number} 100%", new=True))["thread_id"] for number in range(5)]
+    for thread_id in ids:
+        await idle(api, thread_id)
+    seen: list[str] = []
+    cursor = ""
+    while cursor is not None:
+        page = await api.get(f"/api/threads?limit=2{cursor and f'&before={cursor}'}")
+        seen += [thread["id"] for thread in page["threads"]]
+        cursor = page["next"]
+    assert sorted(seen) == sorted(ids)
+    for query, count in (("number 3", 1), ("100%", 5), ("0_%", 0), ("owner", 5), ("You said", 5)):
+        page = await api.get(f"/api/threads?query={query.replace('%', '%25')}")
+        assert len(page["threads"]) == count, query
+    assert (await api.get("/api/threads?channel=telegram"))["threads"] == []
+
+
+async def test_lines_are_paged_backwards(api: Client) -> None:
+    thread_id = (await api.send("one"))["thread_id"]
+    await idle(api, thread_id)
+    await api.send("/status", thread_id=thread_id)
+    await api.send("two", thread_id=thread_id)
+    whole = (await idle(api, thread_id))["items"]
+    seen: list[Any] = []
+    before = ""
+    while True:
+        page = await api.get(f"/api/threads/{thread_id}?limit=2{before}")
+        seen = page["items"] + seen
+        if not page["more"]:
+            break
+        before = f"&before={page['first_seq']}"
+    assert seen == whole
+    assert [item["seq"] for item in whole] == sorted({item["seq"] for item in whole})
+
+
+async def test_why_is_looked_up_by_what_was_said(house: House, api: Client) -> None:
+    house.telegram.user_sends_text(OWNER, "a needle in the hay")
+    await house.telegram.wait_text(OWNER, "You said: a needle in the hay")
+    (event,) = (await api.get("/api/why?query=needle"))["events"]
+    assert (event["outcome"], event["turn"]["state"], event["sender"]) == ("turn 1", "done", "Olivia")
+    assert (await api.get("/api/why?query=nothing"))["events"] == []
+
+
+async def test_many_at_once_make_no_thread_twice(api: Client) -> None:
+    sent = await asyncio.gather(*(api.send("hello", client_key="same") for _ in range(8)))
+    assert len({one["thread_id"] for one in sent}) == 1
+    assert sum(not one["duplicate"] for one in sent) == 1
+
+
+async def test_a_browser_that_leaves_ends_its_stream(house: House, api: Client) -> None:
+    thread_id = (await api.send("hello"))["thread_id"]
+    async with api.stream(f"/api/events?thread={thread_id}") as stream:
+        await stream.until("item")
+    with pytest.raises((aiohttp.ClientError, EOFError)):
+        async with api.stream() as stream:
+            await stream.until("hello")
+            await house.stop()
+            while True:  # hints may be on their way still
+                await stream.next()

@@ -1,0 +1,133 @@
+"""Past its time a gate takes no answer of any kind, in any way, also before it is closed for that."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from core.consent import card_texts
+from core.consent.cards import expired_text, settled_card
+from core.messages import Address, plain
+from core.ports import Posted
+from core.prompts import Offer, Option, Options, PromptKind, PromptState, Replies
+from core.store.accept import Accepted
+from core.store.rows import Draft, NewCall
+from core.tool import Effect
+from core.transcript import AssistantSaid
+from tests.core.inbound.doors import CHANNEL, OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answering import CARD, CARD_AT, question
+
+PROMPT = "0123456789"
+LIFE_US = 60_000_000
+REPLIES = Replies(("red", "blue"), free_text=True)
+OFFERS: dict[PromptKind, Offer] = {
+    PromptKind.APPROVAL: Options((Option.APPROVE, Option.DENY, Option.ALWAYS)),
+    PromptKind.QUESTION: REPLIES,
+    PromptKind.UNKNOWN_OUTCOME: Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
+    PromptKind.CONTINUE: Options((Option.CONTINUE, Option.STOP)),
+    PromptKind.BUDGET: Options((Option.CONTINUE, Option.STOP)),
+}
+Way = Callable[[Front], Awaitable[Accepted]]
+
+
+def types(text: str, *, reply: bool = False) -> Way:
+    return lambda front: front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1, reply_to=CARD if reply else None)
+
+
+def presses(choice: int, form: str | None = None) -> Way:
+    return lambda front: front.presses(OWNER_ACCOUNT, PROMPT, choice, form)
+
+
+TYPED = {
+    "yes": types("yes"),
+    "no": types("no"),
+    "always": types("always"),
+    "yes as a reply": types("yes", reply=True),
+    "/approve": types("/approve"),
+    "/approve ID": types(f"/approve {PROMPT}"),
+    "/approve ID always": types(f"/approve {PROMPT} always"),
+    "/approve ID session": types(f"/approve {PROMPT} session"),
+    "/deny ID": types(f"/deny {PROMPT}"),
+}
+CASES: list[tuple[PromptKind, str, Way]] = [
+    *((PromptKind.APPROVAL, name, way) for name, way in TYPED.items()),
+    *((kind, f"button {n}", presses(n)) for kind in OFFERS for n in range(2)),
+    (PromptKind.UNKNOWN_OUTCOME, "button 2", presses(2)),
+    (PromptKind.APPROVAL, "form", presses(0, '{"line": "ls"}')),
+    (PromptKind.QUESTION, "form", presses(2, "green")),
+    (PromptKind.QUESTION, "words", types("green")),
+    (PromptKind.QUESTION, "words as a reply", types("green", reply=True)),
+]
+
+
+@pytest_asyncio.fixture
+async def front(tmp_path: Path) -> AsyncIterator[Front]:
+    opened = await Front.open(tmp_path)
+    yield opened
+    await opened.store.close()
+
+
+async def asked(front: Front, kind: PromptKind) -> None:
+    """A gate of that kind whose card is shown, and which lives a minute."""
+    start = (await front.says(OWNER_ACCOUNT)).started
+    assert start is not None
+    call = NewCall("call-1", "shell", "{}", Effect.EFFECT)
+    await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
+    prompt = replace(
+        question(REPLIES, start),
+        kind=kind,
+        offer=OFFERS[kind],
+        tool="shell",
+        expires_at=front.clock.now() + LIFE_US,
+    )
+    draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", prompt_id=prompt.id)
+    (card,) = await front.store.ask_person(prompt, [draft])
+    await front.store.claim_outbox(card.id)
+    await front.store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
+
+
+async def state(front: Front) -> PromptState:
+    found = await front.store.prompt_glance(PROMPT)
+    assert found is not None
+    return found.prompt.state
+
+
+async def swept(front: Front) -> None:
+    await front.store.expire_prompts(
+        front.clock.now(), expired_text, lambda one: settled_card(one, expired_text(one))
+    )
+
+
+@pytest.mark.parametrize("kind,way", [pytest.param(k, w, id=f"{k}-{name}") for k, name, w in CASES])
+async def test_no_answer_is_taken_past_the_time(front: Front, kind: PromptKind, way: Way) -> None:
+    await asked(front, kind)
+    front.clock.at += LIFE_US
+    accepted = await way(front)
+    said = [accepted.answer or "", *front.heard(OWNER_ACCOUNT)]
+    assert accepted.outcome == f"refused: answer to {PROMPT}"
+    assert card_texts.TOO_LATE in said
+    assert accepted.started is None
+    assert await state(front) is PromptState.OPEN
+    assert (await front.store.standing("owner", "")).grants == ()
+
+
+@pytest.mark.parametrize("kind", OFFERS)
+async def test_in_time_it_is_taken(front: Front, kind: PromptKind) -> None:
+    await asked(front, kind)
+    front.clock.at += LIFE_US - 1
+    assert (await presses(0)(front)).outcome == f"answer: {PROMPT}"
+
+
+async def test_what_was_closed_for_its_time_stays_closed_when_the_clock_is_set_back(front: Front) -> None:
+    """And what was not closed yet takes answers again: by the hub's clock its time is not over."""
+    await asked(front, PromptKind.APPROVAL)
+    front.clock.at += LIFE_US
+    assert (await presses(0)(front)).answer == card_texts.TOO_LATE
+    await swept(front)
+    front.clock.at -= LIFE_US
+    accepted = await presses(0)(front)
+    assert accepted.outcome == f"refused: answer to {PROMPT}"
+    assert accepted.answer != card_texts.TOO_LATE
+    assert await state(front) is PromptState.CLOSED

@@ -1,0 +1,170 @@
+"""A hub's front door for tests: its rules over a real store, people who write to it, a clock that waits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.approvals import LoopLimits, NoPolicy
+from core.consent.facts import Policy
+from core.consent.rules import ConsentLaws
+from core.inbound.credentials import Confiding
+from core.inbound.judge import EventJudge, HouseRules
+from core.inbound.sessions import SessionManager
+from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
+from core.people.access import Access, ChannelAccess
+from core.people.pairing import ClaimRules, PairingDesk
+from core.ports import OutboxRow
+from core.store.accept import Accepted
+from core.store.sqlite.store import SqliteStore
+from core.users import Principal, Role
+from tests.contracts.store.world import CountingIds, StoppedClock, text_of
+from tests.databases import lay_database
+
+CHANNEL = "chat"
+OWNER = Principal("owner", Role.OWNER, "Olivia")
+OWNER_ACCOUNT = "o"
+
+
+LAWS = ConsentLaws(Policy(), LoopLimits(), NoPolicy())
+
+
+@dataclass
+class Sent:
+    """What was handed to the channels."""
+
+    rows: list[OutboxRow] = field(default_factory=list)
+
+    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
+        self.rows += rows
+
+    def may_send_now(self, channel: str, address: Address) -> bool:
+        return False
+
+    def coming(self, channel: str, message: Message) -> None:
+        pass
+
+
+class Front:
+    """Everything that decides who comes in; nothing behind it runs."""
+
+    def __init__(self, store: SqliteStore, clock: StoppedClock, ids: CountingIds, access: Access) -> None:
+        self.store = store
+        self.clock = clock
+        self.sent = Sent()
+        self._rules = HouseRules(
+            access,
+            SessionManager(ids),
+            ids,
+            max_waiting=10_000,
+            laws=LAWS,
+        )
+        self.desk = PairingDesk(store, ClaimRules(access, ids), self.sent)
+        self._events = 0
+        self.confiding: Confiding | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path,
+        *,
+        rules: ChannelAccess | None = None,
+        owners: Sequence[str] = (OWNER_ACCOUNT,),
+        sender_per_minute: int = 0,
+    ) -> "Front":
+        """A new database; accounts called `owners` are the owner's."""
+        clock, ids = StoppedClock(), CountingIds()
+        store = await SqliteStore.open(lay_database(directory / "hub.db"), clock, ids)
+        await store.ensure_user(OWNER.user_id, OWNER.role, OWNER.name)
+        access = Access(
+            OWNER,
+            frozenset((CHANNEL, name) for name in owners),
+            {CHANNEL: rules or ChannelAccess()},
+            sender_per_minute,
+        )
+        return cls(store, clock, ids, access)
+
+    async def says(
+        self,
+        person: str,
+        text: str = "hello",
+        *,
+        direct: bool = True,
+        order: int | None = None,
+        reply_to: MessageRef | None = None,
+        attachments: tuple[Attachment, ...] = (),
+        ref: MessageRef | None = None,
+        edits: str | None = None,
+        album: str | None = None,
+        not_understood: str | None = None,
+        place: str | None = None,
+    ) -> Accepted:
+        """A person writes; `order`: the message's place in the conversation, if it comes out of order;
+        `place`: another private conversation than their usual one."""
+        self._events += 1
+        event = InboundMessage(
+            key=f"{CHANNEL}:{self._events}",
+            order_key=f"{self._events if order is None else order:09}",
+            channel=CHANNEL,
+            address=Address(place or (person if direct else "group")),
+            scope=place or (person if direct else "group"),
+            sender=Sender(person, person.title()),
+            text=text,
+            sent_at=self.clock.now(),
+            direct=direct,
+            reply_to=reply_to,
+            attachments=attachments,
+            ref=ref,
+            edits=edits,
+            album=album,
+            not_understood=not_understood,
+        )
+        return await self._accept(event)
+
+    async def presses(self, person: str, prompt_id: str, choice: int, form: str | None = None) -> Accepted:
+        """A person presses a button of a card, or hands words in with it."""
+        self._events += 1
+        event = ChoiceAnswer(
+            key=f"{CHANNEL}:{self._events}",
+            channel=CHANNEL,
+            address=Address(person),
+            sender=Sender(person, person.title()),
+            prompt_id=prompt_id,
+            choice=choice,
+            sent_at=self.clock.now(),
+            form=form,
+        )
+        return await self._accept(event)
+
+    async def _accept(self, event: InboundMessage | ChoiceAnswer) -> Accepted:
+        judge = EventJudge(self._rules, event, self.clock.now(), confiding=self.confiding)
+        accepted = await self.store.accept_event(event, judge, send_now=False)
+        self.sent.rows += accepted.outbox
+        return accepted
+
+    @property
+    def said(self) -> int:
+        """The number in the newest event's key."""
+        return self._events
+
+    async def user_of(self, person: str) -> str | None:
+        """The user an account belongs to by the store."""
+        for known in await self.store.people():
+            if any(account.platform_user_id == person for account in known.accounts):
+                return known.user.user_id
+        return None
+
+    async def code_for(self, person: str) -> str:
+        """A stranger writes and gets a code."""
+        await self.says(person)
+        requests = await self.store.pairing_requests()
+        return next(one.code for one in requests if one.sender.platform_user_id == person)
+
+    async def link_code(self, person: str) -> str:
+        """A known person asks for a code for another account."""
+        accepted = await self.says(person, "/link")
+        assert accepted.outcome == "command: /link"
+        return text_of(accepted.outbox[0].message).split("/link ")[1].split("\n")[0]
+
+    def heard(self, address: str) -> list[str]:
+        """What was said to an address."""
+        return [text_of(row.message) for row in self.sent.rows if row.address == address]

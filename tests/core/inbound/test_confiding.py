@@ -1,0 +1,168 @@
+"""Credentials that were asked for: which message is one, and that nothing of it is kept but in the vault."""
+
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from core.errors import VaultError
+from core.inbound import credentials
+from core.inbound.credentials import VALUE_LIMIT_BYTES, WAITS_US, Confiding
+from core.messages import MessageRef
+from core.prompts import Chose, Option, Replies, Wrote
+from core.store.facets import SealedSecret
+from tests.core.inbound.doors import OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answering import CARD, CARD_AT, Asked
+
+SECRET = Replies(("Cancel",), free_text=True, secret="garden")
+PASSWORD = "swordfish 12"
+PROMPT = "0123456789"
+THEIRS = MessageRef("theirs")
+
+
+def seal(name: str, value: str) -> SealedSecret:
+    return SealedSecret(name, "key-1", value.encode()[::-1], 5)
+
+
+@pytest_asyncio.fixture
+async def front(tmp_path: Path) -> AsyncIterator[Front]:
+    opened = await Front.open(tmp_path, owners=(OWNER_ACCOUNT, "second"))
+    opened.confiding = Confiding(seal)
+    yield opened
+    await opened.store.close()
+    assert not written_down(tmp_path, PASSWORD)
+
+
+def written_down(directory: Path, text: str) -> bool:
+    """Whether it is anywhere in the database, as it is."""
+    with contextlib.closing(sqlite3.connect(directory / "hub.db")) as stored:
+        return any(text in line for line in stored.iterdump())
+
+
+async def kept(front: Front) -> dict[str, str]:
+    return {one.name: one.sealed[::-1].decode() for one in await front.store.secrets()}
+
+
+async def test_the_next_message_goes_into_the_vault_and_the_turn_goes_on(
+    front: Front, tmp_path: Path
+) -> None:
+    asked = await Asked.open(front, SECRET)
+    accepted = await front.says(OWNER_ACCOUNT, f"  {PASSWORD}\n", order=CARD_AT + 1, ref=THEIRS)
+    assert accepted.outcome == f"credential: kept for {PROMPT}"
+    assert accepted.started is not None
+    assert await kept(front) == {"garden": PASSWORD}
+    assert await asked.answer() == Wrote("[it is in the vault, under the name garden]")
+    assert front.heard(OWNER_ACCOUNT)[-1] == "It is in the vault now, as garden."
+    assert not written_down(tmp_path, PASSWORD)
+
+
+@pytest.mark.parametrize("text", [f"/{PASSWORD}", "yes", "no", "/open", f"approve {PASSWORD}"])
+async def test_whatever_is_no_command_is_the_credential(front: Front, text: str) -> None:
+    await Asked.open(front, SECRET)
+    await front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1)
+    assert await kept(front) == {"garden": text}
+
+
+@pytest.mark.parametrize("command", ["/status", "/help", "/yes", "/approve abcdefghjk"])
+async def test_commands_are_none(front: Front, command: str) -> None:
+    asked = await Asked.open(front, SECRET)
+    accepted = await front.says(OWNER_ACCOUNT, command, order=CARD_AT + 1)
+    assert not accepted.outcome.startswith("credential")
+    assert await kept(front) == {}
+    assert await asked.answer() is None
+
+
+async def test_a_message_from_before_the_card_is_a_message(front: Front) -> None:
+    await Asked.open(front, SECRET)
+    assert (await front.says(OWNER_ACCOUNT, "and hurry", order=CARD_AT - 1)).outcome == "waiting"
+
+
+async def test_where_nobody_can_tell_which_came_first_nothing_is_kept(front: Front) -> None:
+    asked = await Asked.open(front, SECRET, shown=False)
+    accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)
+    assert accepted.outcome == "credential: in doubt"
+    assert front.heard(OWNER_ACCOUNT)[-1] == credentials.IN_DOUBT
+    assert await kept(front) == {}
+    assert await asked.answer() is None
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * (VALUE_LIMIT_BYTES + 1)])
+async def test_what_the_vault_cannot_hold_is_asked_for_again(front: Front, text: str) -> None:
+    await Asked.open(front, SECRET)
+    accepted = await front.says(OWNER_ACCOUNT, text, order=CARD_AT + 1)
+    assert accepted.outcome == "credential: unusable"
+    await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 2)
+    assert await kept(front) == {"garden": PASSWORD}
+
+
+async def test_what_comes_too_late_ends_the_question(front: Front) -> None:
+    asked = await Asked.open(front, SECRET)
+    front.clock.at += WAITS_US + 1
+    accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)
+    assert accepted.outcome == "credential: too late"
+    assert accepted.started is not None
+    assert await asked.answer() is Option.SKIP
+    assert await kept(front) == {}
+
+
+async def test_a_vault_that_takes_nothing_keeps_the_question_open(front: Front) -> None:
+    def refuse(name: str, value: str) -> SealedSecret:
+        raise VaultError("the vault's key is missing")
+
+    asked = await Asked.open(front, SECRET)
+    front.confiding = Confiding(refuse)
+    accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)
+    assert accepted.outcome == "credential: not kept"
+    assert front.heard(OWNER_ACCOUNT)[-1] == credentials.NOT_KEPT
+    assert await asked.answer() is None
+
+
+async def test_words_handed_in_with_the_card_are_kept_too_and_a_press_cancels(front: Front) -> None:
+    asked = await Asked.open(front, SECRET)
+    accepted = await front.presses(OWNER_ACCOUNT, PROMPT, 1, form=PASSWORD)
+    assert accepted.outcome == f"answer: {PROMPT}"
+    assert accepted.answer == "It is in the vault now, as garden."
+    assert await kept(front) == {"garden": PASSWORD}
+    assert await asked.answer() == Wrote("[it is in the vault, under the name garden]")
+
+
+async def test_its_button_cancels(front: Front) -> None:
+    asked = await Asked.open(front, SECRET)
+    await front.presses(OWNER_ACCOUNT, PROMPT, 0)
+    assert await asked.answer() == Chose(0, "Cancel")
+    assert (await front.says(OWNER_ACCOUNT, "hello", order=CARD_AT + 1)).outcome == "waiting"
+
+
+async def test_somebody_else_gives_nothing(front: Front) -> None:
+    """Neither in words of their own conversation, nor on the card."""
+    asked = await Asked.open(front, SECRET)
+    accepted = await front.presses("stranger", PROMPT, 1, form=PASSWORD)
+    assert accepted.started is None
+    await front.says("stranger", PASSWORD, order=CARD_AT + 1)
+    assert await kept(front) == {}
+    assert await asked.answer() is None
+
+
+async def test_a_correction_of_it_is_not_kept(front: Front, tmp_path: Path) -> None:
+    await Asked.open(front, SECRET)
+    await front.says(OWNER_ACCOUNT, "not this", order=CARD_AT + 1)
+    given = f"chat:{front.said}"
+    accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, edits=given)
+    assert accepted.outcome == "ignored: edited after it was answered"
+    assert not written_down(tmp_path, PASSWORD)
+
+
+async def test_the_message_is_taken_away_or_its_writer_asked_to_do_so(front: Front) -> None:
+    await Asked.open(front, SECRET)
+    accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1, ref=THEIRS, reply_to=CARD)
+    (away,) = [row for row in accepted.outbox if not row.message.blocks]
+    assert away.edit_of is not None
+    assert await front.store.sent_refs(away.edit_of) == (THEIRS,)
+    (said,) = await front.store.fail_outbox(away.id, "the platform keeps it")
+    assert said.address == away.address
+    assert await front.store.fail_outbox(away.id, "again") == ()
+    front.sent.rows.append(said)
+    assert front.heard(OWNER_ACCOUNT)[-1] == credentials.DELETE_YOUR_MESSAGE

@@ -1,0 +1,201 @@
+"""`/approvals`, `/grants`, `/approve ID session`: what people lay down in a chat, and what becomes of it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from core.approvals import UNSAID, ApprovalSettings, Preset
+from core.consent.cards import open_card
+from core.messages import Address
+from core.people.access import ChannelAccess, DirectMode
+from core.prompts import Grant, GrantScope, Option, Options, Prompt, PromptKind, Standing, VoteRule
+from core.store.accept import Accepted
+from core.store.rows import Draft, NewCall
+from core.tool import Effect
+from core.transcript import AssistantSaid
+from tests.contracts.store.world import text_of
+from tests.core.inbound.doors import CHANNEL, OWNER, OWNER_ACCOUNT, Front
+
+GUEST = "gus"
+
+
+@pytest_asyncio.fixture
+async def front(tmp_path: Path) -> AsyncIterator[Front]:
+    opened = await Front.open(tmp_path, rules=ChannelAccess(DirectMode.OPEN))
+    yield opened
+    await opened.store.close()
+
+
+async def told(front: Front, person: str, words: str) -> str:
+    """What somebody who writes a command is told."""
+    accepted = await front.says(person, words)
+    return "\n".join(text_of(row.message) for row in accepted.outbox)
+
+
+async def standing(front: Front) -> Standing:
+    """What holds in the owner's conversation."""
+    (thread,) = [row for row in await front.store.threads(10) if row.owner_id == OWNER.user_id]
+    return await front.store.standing(OWNER.user_id, thread.id)
+
+
+async def test_without_words_it_tells_what_holds(front: Front) -> None:
+    said = await told(front, OWNER_ACCOUNT, "/approvals")
+    assert "Here it is auto_loop" in said
+    assert "After 5 rounds, 20 tools, 300 s of one turn I ask" in said
+
+
+@pytest.mark.parametrize(
+    "words,settings",
+    [
+        ("manual", ApprovalSettings(Preset.MANUAL)),
+        ("WHITELIST", ApprovalSettings(Preset.WHITELIST)),
+        ("auto", ApprovalSettings(Preset.AUTO)),
+        ("rounds 10", ApprovalSettings(max_rounds=10)),
+        ("tools 3", ApprovalSettings(max_tools=3)),
+        ("seconds 60", ApprovalSettings(loop_timeout_s=60)),
+        ("rounds 1000", ApprovalSettings(max_rounds=1000)),
+    ],
+)
+async def test_it_is_laid_down_here_or_everywhere(
+    front: Front, words: str, settings: ApprovalSettings
+) -> None:
+    await front.says(OWNER_ACCOUNT)
+    await front.says(OWNER_ACCOUNT, f"/approvals {words}")
+    assert await standing(front) == Standing(thread=settings)
+    await front.says(OWNER_ACCOUNT, f"/approvals all {words}")
+    assert await standing(front) == Standing(thread=settings, person=settings)
+    await front.says(OWNER_ACCOUNT, "/approvals default")
+    assert await standing(front) == Standing(person=settings)
+    await front.says(OWNER_ACCOUNT, "/approvals all default")
+    assert await standing(front) == Standing()
+
+
+async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
+    await front.says(OWNER_ACCOUNT)
+    for words in ("manual", "rounds 2", "tools 9", "rounds default"):
+        said = await told(front, OWNER_ACCOUNT, f"/approvals {words}")
+    assert "Here it is manual" in said
+    assert "After 5 rounds, 9 tools, 300 s" in said
+    assert (await standing(front)).thread == ApprovalSettings(Preset.MANUAL, max_tools=9)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("careful", "manual auto", "all", "all all manual", "time 5", "rounds 5 tools 5", "rounds"),
+        *("rounds 0", "rounds -1", "rounds 1001", "rounds ten", "rounds ²", "tools 10001", "seconds 86401"),
+    ],
+)
+async def test_anything_else_changes_nothing_and_tells_how(front: Front, words: str) -> None:
+    await front.says(OWNER_ACCOUNT)
+    assert "Write /approvals and one of manual, " in await told(front, OWNER_ACCOUNT, f"/approvals {words}")
+    assert await standing(front) == Standing()
+
+
+async def test_where_nothing_was_said_yet_it_holds_everywhere_only(front: Front) -> None:
+    assert "no conversation here yet" in await told(front, OWNER_ACCOUNT, "/approvals manual")
+    assert "Here it is manual" in await told(front, OWNER_ACCOUNT, "/approvals all manual")
+
+
+@pytest.mark.parametrize("scope", ["", "all "])
+@pytest.mark.parametrize("words,most", [("auto", "auto_loop"), ("rounds 6", "5"), ("seconds 301", "300")])
+async def test_nobody_but_the_owner_goes_beyond_what_is_configured(
+    front: Front, scope: str, words: str, most: str
+) -> None:
+    await front.says(GUEST)
+    said = await told(front, GUEST, f"/approvals {scope}{words}")
+    assert said == f"That is more than I am allowed here; {most} is the most."
+    assert "Here it is whitelist" in await told(front, GUEST, f"/approvals {scope}whitelist")
+    assert "After 4 rounds" in await told(front, GUEST, f"/approvals {scope}rounds 4")
+
+
+# --- grants ----------------------------------------------------------------------------------------------
+
+
+async def asked(front: Front, *, options: tuple[Option, ...] | None = None) -> Prompt:
+    """A card to the owner."""
+    start = (await front.says(OWNER_ACCOUNT)).started
+    assert start is not None
+    call = NewCall("call-1", "shell", "{}", Effect.EFFECT)
+    await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
+    prompt = Prompt(
+        id="0123456789",
+        kind=PromptKind.APPROVAL,
+        thread_id=start.thread.id,
+        turn_id=start.turn_id,
+        call_id="call-1",
+        requester_id=OWNER.user_id,
+        title="May I run shell?",
+        detail="git status",
+        offer=Options(options or (Option.APPROVE, Option.DENY, Option.ALWAYS)),
+        rule=VoteRule(),
+        binding="b",
+        created_at=front.clock.now(),
+        expires_at=front.clock.now() + 10**9,
+        tool="shell",
+        pattern="git status",
+    )
+    draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), open_card(prompt), "nonce", prompt_id=prompt.id)
+    await front.store.ask_person(prompt, [draft])
+    return prompt
+
+
+async def granted(front: Front) -> list[Grant]:
+    return list(await front.store.grants(OWNER.user_id))
+
+
+async def test_session_grants_for_this_conversation_alone(front: Front) -> None:
+    prompt = await asked(front)
+    accepted: Accepted = await front.says(OWNER_ACCOUNT, f"/approve {prompt.id} session")
+    assert accepted.started is not None
+    (grant,) = await granted(front)
+    assert (grant.scope, grant.thread_id) == (GrantScope.THREAD, prompt.thread_id)
+    assert (grant.tool, grant.pattern) == ("shell", "git status")
+    here = await front.store.standing(OWNER.user_id, prompt.thread_id)
+    assert [one.id for one in here.grants] == [grant.id]
+    assert (await front.store.standing(OWNER.user_id, "another")).grants == ()
+    (call,) = (await front.store.load_turn(accepted.started)).calls
+    assert call.answer is Option.SESSION
+
+
+async def test_always_grants_everywhere(front: Front) -> None:
+    prompt = await asked(front)
+    await front.says(OWNER_ACCOUNT, f"/approve {prompt.id} always")
+    (grant,) = await granted(front)
+    assert (grant.scope, grant.thread_id) == (GrantScope.USER, None)
+
+
+@pytest.mark.parametrize("word", ["session", "always"])
+async def test_where_always_is_not_offered_neither_is_a_session(front: Front, word: str) -> None:
+    prompt = await asked(front, options=(Option.APPROVE, Option.DENY))
+    assert '"always" is not offered' in await told(front, OWNER_ACCOUNT, f"/approve {prompt.id} {word}")
+    assert await granted(front) == []
+
+
+async def test_grants_are_listed_and_taken_back(front: Front) -> None:
+    assert "You have granted nothing" in await told(front, OWNER_ACCOUNT, "/grants")
+    prompt = await asked(front)
+    await front.says(OWNER_ACCOUNT, f"/approve {prompt.id} session")
+    (grant,) = await granted(front)
+    listed = await told(front, OWNER_ACCOUNT, "/grants")
+    assert listed.startswith(f"shell: git status (one conversation), {grant.id[-8:]}")
+    for wrong in ("", "x", grant.id[-7:], "00000000"):
+        said = await told(front, OWNER_ACCOUNT, f"/grants revoke {wrong}")
+        assert "Taken back" not in said
+        assert await granted(front) == [grant]
+    assert "no grant with that id" in await told(front, GUEST, f"/grants revoke {grant.id}")
+    assert await granted(front) == [grant]
+    assert "Taken back" in await told(front, OWNER_ACCOUNT, f"/grants revoke {grant.id[-8:]}")
+    assert await granted(front) == []
+    assert "no grant" in await told(front, OWNER_ACCOUNT, "/grants revoke all")
+
+
+async def test_nothing_of_this_reaches_the_model(front: Front) -> None:
+    start = (await front.says(OWNER_ACCOUNT)).started
+    assert start is not None
+    for words in ("/approvals", "/approvals manual", "/grants", "/grants revoke all", "/approvals nonsense"):
+        accepted = await front.says(OWNER_ACCOUNT, words)
+        assert accepted.outcome.startswith(("command: ", "refused: "))
+    assert (await standing(front)).person == UNSAID

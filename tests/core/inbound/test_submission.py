@@ -1,0 +1,99 @@
+"""What a text means, decided by its grammar alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.inbound.submission import (
+    AnswerPrompt,
+    BareAnswer,
+    Help,
+    LetPersonIn,
+    Link,
+    NewThread,
+    Start,
+    Status,
+    Stop,
+    UnknownCommand,
+    UserInput,
+    parse_submission,
+)
+from core.prompts import Option
+
+
+@pytest.mark.parametrize(
+    "text, meaning",
+    [
+        ("/new", NewThread()),
+        (" /STOP ", Stop()),
+        ("/interrupt", Stop()),
+        ("/stop it, please", Stop()),
+        ("/status", Status()),
+        ("/help", Help()),
+        ("/help@hubbub_bot", Help()),
+        ("/start", Start("")),
+        ("/start a1B2", Start("a1B2")),
+        ("/approve k3f9a7mzq2", AnswerPrompt("k3f9a7mzq2", Option.APPROVE)),
+        ("/approve K3F9-A7MZQ2", AnswerPrompt("k3f9a7mzq2", Option.APPROVE)),
+        ("/approve k3f9a7mzqO", AnswerPrompt("k3f9a7mzq0", Option.APPROVE)),
+        ("/approve k3f9a7mzq2 always", AnswerPrompt("k3f9a7mzq2", Option.ALWAYS)),
+        ("/deny k3f9a7mzq2", AnswerPrompt("k3f9a7mzq2", Option.DENY)),
+        ("/approve two words here", UnknownCommand("approve")),
+        (
+            "/approve Telegram k3f9-a7mz",
+            LetPersonIn("/approve Telegram k3f9-a7mz", "telegram", "K3F9A7MZ", command=True),
+        ),
+        (
+            "approve work-2 K3F9A7MZ",
+            LetPersonIn("approve work-2 K3F9A7MZ", "work-2", "K3F9A7MZ", command=False),
+        ),
+        ("/approve telegram K3F9A7M0", UnknownCommand("approve")),  # no code holds a 0
+        (
+            "/approve k3f9a7mzq2 ABCDEFGH",
+            LetPersonIn("/approve k3f9a7mzq2 ABCDEFGH", "k3f9a7mzq2", "ABCDEFGH", command=True),
+        ),
+        ("/deny telegram K3F9A7MZ", UnknownCommand("deny")),
+        ("/link", Link("")),
+        ("/link k3f9-a7mz ", Link("K3F9A7MZ")),
+        ("/link@hubbub_bot not a code", Link("NOTACODE")),
+        ("/approve", BareAnswer("/approve", Option.APPROVE, command=True)),
+        ("Yes", BareAnswer("Yes", Option.APPROVE, command=False)),
+        ("no ", BareAnswer("no ", Option.DENY, command=False)),
+        ("always", BareAnswer("always", Option.ALWAYS, command=False)),
+        ("/frobnicate now", UnknownCommand("frobnicate")),
+        ("/heartbeat", UnknownCommand("heartbeat")),  # it is the owner's routine, and fired as one
+        ("/new thing", UnknownCommand("new")),
+    ],
+)
+def test_commands_and_answers(text: str, meaning: object) -> None:
+    assert parse_submission(text) == meaning
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok",
+        "a",
+        "y",
+        "n",
+        "cancel",
+        "yes please",
+        "approve it",
+        "approve telegram K3F9A7M0",
+        "approve K3F9A7MZ",
+        "/etc/hosts is empty",
+        "/ new",
+        "",
+        "  hi  ",
+        "是",
+    ],
+)
+def test_everything_else_is_input_exactly_as_written(text: str) -> None:
+    assert parse_submission(text) == UserInput(text)
+
+
+@given(st.text())
+def test_any_text_has_a_meaning_and_input_is_never_changed(text: str) -> None:
+    meaning = parse_submission(text)
+    if isinstance(meaning, UserInput):
+        assert meaning.text == text

@@ -1,0 +1,80 @@
+"""What people are told who write where something waits that is not answered by their words."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from core.messages import Address, plain
+from core.prompts import Option, Options, Prompt, PromptKind
+from core.store.accept import Accepted
+from core.store.rows import Draft, NewCall
+from core.tool import Effect
+from core.transcript import AssistantSaid
+from tests.contracts.store.world import text_of
+from tests.core.inbound.doors import CHANNEL, OWNER_ACCOUNT, Front
+from tests.core.inbound.test_answering import CHOICES, question
+
+APPROVAL = (PromptKind.APPROVAL, (Option.APPROVE, Option.DENY))
+UNKNOWN = (PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY, Option.SKIP))
+LIMIT = (PromptKind.CONTINUE, (Option.CONTINUE, Option.STOP))
+IDS = ("0123456789", "1123456789")
+
+
+@pytest_asyncio.fixture
+async def front(tmp_path: Path) -> AsyncIterator[Front]:
+    opened = await Front.open(tmp_path)
+    yield opened
+    await opened.store.close()
+
+
+async def ask(front: Front, kind: PromptKind, options: tuple[Option, ...], count: int = 1) -> None:
+    """So many calls of one answer wait for the owner, each on a card of its own."""
+    start = (await front.says(OWNER_ACCOUNT)).started
+    assert start is not None
+    calls = [NewCall(f"call-{prompt_id}", "shell", "{}", Effect.EFFECT) for prompt_id in IDS[:count]]
+    await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), calls)
+    prompts: list[Prompt] = []
+    for call, prompt_id in zip(calls, IDS, strict=False):
+        one = replace(question(CHOICES, start), id=prompt_id, call_id=call.call_id, title="May I?", kind=kind)
+        prompts.append(replace(one, offer=Options(options)))
+    cards = [Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("?"), one.id, prompt_id=one.id) for one in prompts]
+    await front.store.ask_person(prompts[0], cards, beside=prompts[1:])
+
+
+def told(accepted: Accepted) -> str:
+    (row,) = accepted.outbox
+    return text_of(row.message)
+
+
+@pytest.mark.parametrize("waits,by_words", [(APPROVAL, True), (UNKNOWN, False), (LIMIT, False)])
+async def test_the_notice_names_commands_only_where_they_answer(
+    front: Front, waits: tuple[PromptKind, tuple[Option, ...]], by_words: bool
+) -> None:
+    await ask(front, *waits)
+    notice = told(await front.says(OWNER_ACCOUNT, "are you there?"))
+    assert notice.startswith("Your message is queued: I am waiting for a decision on: May I?")
+    assert (f"/approve {IDS[0]}" in notice) is by_words
+    assert "Answer with its buttons" in notice
+
+
+@pytest.mark.parametrize("command", ["/approve", "/deny"])
+@pytest.mark.parametrize("waits", [UNKNOWN, LIMIT])
+async def test_what_waits_for_a_button_is_not_denied(
+    front: Front, waits: tuple[PromptKind, tuple[Option, ...]], command: str
+) -> None:
+    await ask(front, *waits)
+    assert told(await front.says(OWNER_ACCOUNT, command)) == (
+        "What waits here has answers of its own: press one of its buttons."
+    )
+
+
+async def test_where_several_cards_wait_a_command_has_to_say_which(front: Front) -> None:
+    await ask(front, *APPROVAL, count=2)
+    assert told(await front.says(OWNER_ACCOUNT, "/approve")).startswith("Several cards wait here")
+
+
+async def test_where_nothing_waits_that_is_said(front: Front) -> None:
+    assert told(await front.says(OWNER_ACCOUNT, "/approve")) == "Nothing is waiting for an answer here."

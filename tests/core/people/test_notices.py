@@ -1,0 +1,179 @@
+"""Telling people something: which places are tried, and in which order."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.errors import NobodyToTell
+from core.messages import Address, InboundMessage, Message, Sender, plain
+from core.people.access import Access, ChannelAccess, DirectMode
+from core.people.notices import Notices, ToAddress, ToPerson, ToThread
+from core.ports import OutboxRow
+from core.store.sqlite.store import SqliteStore
+from core.users import Principal, Role, Via
+from tests.contracts.store.world import CountingIds, Rules, StoppedClock, World, admit
+from tests.databases import lay_database
+
+OWNER = Principal("olivia", Role.OWNER, "Olivia")
+SAM = Principal("sam", Role.MEMBER, "Sam")
+REPORT = plain("The report is ready.")
+
+
+class Town:
+    """Channels where everybody can be spoken to, and who is told of rows."""
+
+    def __init__(self, *channels: str) -> None:
+        self.channels = set(channels)
+        self.rows: list[OutboxRow] = []
+
+    def speaks(self, channel: str) -> bool:
+        return channel in self.channels
+
+    def direct(self, channel: str, platform_user_id: str) -> Address | None:
+        known = channel in self.channels and platform_user_id != "not an id"
+        return Address(f"private of {platform_user_id}") if known else None
+
+    def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
+        self.rows += rows
+
+    def may_send_now(self, channel: str, address: Address) -> bool:
+        return False
+
+    def coming(self, channel: str, message: Message) -> None:
+        pass
+
+
+class Place:
+    """A store, people who write, and notices; `access`: the rules of the channels."""
+
+    def __init__(self, store: SqliteStore, clock: StoppedClock, ids: CountingIds) -> None:
+        self.world = World(store, clock, ids)
+        self.town = Town("phone", "work", "console")
+        self.access = Access(OWNER)
+
+    async def writes(
+        self, by: Principal, channel: str, account: str, *, via: str = Via.PAIRED, direct: bool = True
+    ) -> str:
+        """Somebody writes and is answered; returns the thread."""
+        world = self.world
+        world.clock.advance(1)
+        number = world.ids.number()
+        event = InboundMessage(
+            key=f"{channel}:{number}",
+            order_key=f"{number:010}",
+            channel=channel,
+            address=Address(f"{channel} with {account}" if direct else "group"),
+            scope=f"{channel}{'' if direct else ' group'}",
+            sender=Sender(account, by.name),
+            text="hello",
+            sent_at=0,
+            direct=direct,
+        )
+        rules = Rules(admit(by, via), world.queueing().verdict)
+        start = (await world.store.accept_event(event, rules, send_now=False)).started
+        assert start is not None
+        await world.finish(start)
+        return start.thread.id
+
+    async def tell(self, to: ToPerson | ToThread | ToAddress, key: str = "a", text: Message = REPORT) -> bool:
+        notices = Notices(self.world.store, self.town, self.town, self.access, in_threads=["console"])
+        return await notices.send(key, to, text)
+
+    async def goes_to(self, to: ToPerson | ToThread | ToAddress) -> list[tuple[str, str]]:
+        """All places that are tried, as each refuses."""
+        assert await self.tell(to, key=f"key {self.world.ids.number()}")
+        tried: list[tuple[str, str]] = []
+        rows: Sequence[OutboxRow] = self.town.rows[-1:]
+        while rows:
+            (row,) = rows
+            tried.append((row.channel, row.address))
+            rows = await self.world.store.fail_outbox(row.id, "refused")
+        return tried
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    clock, ids = StoppedClock(), CountingIds()
+    store = await SqliteStore.open(lay_database(tmp_path / "hub.db"), clock, ids)
+    yield Place(store, clock, ids)
+    await store.close()
+
+
+async def test_a_person_is_told_where_they_were_active_last_then_elsewhere(place: Place) -> None:
+    await place.writes(SAM, "phone", "7")
+    await place.writes(SAM, "work", "U7")
+    assert await place.goes_to(ToPerson("sam")) == [("work", "work with U7"), ("phone", "phone with 7")]
+    await place.writes(SAM, "phone", "7")
+    assert await place.goes_to(ToPerson("sam")) == [("phone", "phone with 7"), ("work", "work with U7")]
+    assert await place.goes_to(ToPerson("sam", "work")) == [("work", "work with U7")]
+
+
+async def test_the_same_key_is_told_once(place: Place) -> None:
+    await place.writes(SAM, "phone", "7")
+    assert await place.tell(ToPerson("sam"))
+    assert not await place.tell(ToPerson("sam"))
+    assert [row.message for row in place.town.rows] == [REPORT]
+
+
+async def test_who_was_never_heard_in_private_is_spoken_to_first(place: Place) -> None:
+    place.access = Access(OWNER, frozenset({("phone", "1"), ("phone", "not an id"), ("gone", "2")}))
+    assert await place.goes_to(ToPerson("olivia")) == [("phone", "private of 1")]
+    await place.writes(SAM, "work", "U7", direct=False)
+    assert await place.goes_to(ToPerson("sam")) == [("work", "private of U7")]
+
+
+async def test_a_console_comes_last_and_only_with_a_thread_to_be_seen_in(place: Place) -> None:
+    place.access = Access(OWNER, frozenset({("phone", "1")}), proven=frozenset({("console", "olivia")}))
+    assert await place.goes_to(ToPerson("olivia")) == [("phone", "private of 1")]
+    await place.writes(OWNER, "console", "olivia", via=Via.CONFIG)
+    assert await place.goes_to(ToPerson("olivia")) == [
+        ("phone", "private of 1"),
+        ("console", "console with olivia"),
+    ]
+
+
+async def test_a_thread_is_told_where_it_is_then_its_owner(place: Place) -> None:
+    thread = await place.writes(SAM, "work", "U7", direct=False)
+    await place.writes(SAM, "phone", "7")
+    private = [("phone", "phone with 7"), ("work", "private of U7")]
+    assert await place.goes_to(ToThread(thread)) == [("work", "group"), *private]
+    place.town.channels.discard("work")
+    assert await place.goes_to(ToThread(thread)) == [("phone", "phone with 7")]
+
+
+async def test_a_place_is_told_and_nobody_else(place: Place) -> None:
+    assert await place.goes_to(ToAddress("work", Address("C1"))) == [("work", "C1")]
+
+
+async def test_accounts_that_are_let_in_no_more_are_told_nothing(place: Place) -> None:
+    await place.writes(SAM, "phone", "7")
+    await place.world.store.revoke_account("phone", "7")
+    with pytest.raises(NobodyToTell, match="hubbub users link"):
+        await place.tell(ToPerson("sam"))
+    await place.writes(SAM, "work", "U7", via=Via.ALLOWLIST)
+    with pytest.raises(NobodyToTell):
+        await place.tell(ToPerson("sam"))
+    listed = ChannelAccess(DirectMode.ALLOWLIST, allow=frozenset({"U7"}))
+    place.access = Access(OWNER, channels={"work": listed})
+    assert await place.goes_to(ToPerson("sam")) == [("work", "work with U7")]
+
+
+@pytest.mark.parametrize(
+    "to",
+    [ToPerson("nobody"), ToThread("no thread"), ToAddress("gone", Address("C1")), ToPerson("sam", "gone")],
+)
+async def test_where_there_is_nobody_that_is_said_and_nothing_kept(
+    place: Place, to: ToPerson | ToThread | ToAddress
+) -> None:
+    await place.writes(SAM, "phone", "7")
+    with pytest.raises(NobodyToTell):
+        await place.tell(to)
+    assert await place.tell(ToPerson("sam")), "the key was not used up"
+
+
+async def test_no_credential_is_told(place: Place) -> None:
+    await place.writes(SAM, "phone", "sam")
+    token = "ghp_" + "q7Rm2XvK9bTz4NcW8dLs6HfJ3gPy5aUe1oQi"
+    await place.tell(ToPerson("sam"), text=plain(f"The key is {token}."))
+    assert [row.message for row in place.town.rows][-1:] == [plain("The key is [REDACTED].")]

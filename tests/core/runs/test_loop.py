@@ -1,0 +1,181 @@
+"""The loop's own rules, with a delegate that plays a script and keeps a journal."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from core.errors import ModelUnavailable, StaleTurn, StoreUnavailable
+from core.model.base import CallRequest, ModelReply, Usage
+from core.runs.budget import Exhausted, Limit
+from core.runs.loop import Answered, LoopOutcome, Paused, run_agentic_loop
+from core.transcript import Entry, Origin
+
+ORIGIN = Origin("script", "script")
+
+
+def said(text: str) -> ModelReply:
+    return ModelReply(text, (), Usage(), ORIGIN)
+
+
+def calls(*requests: tuple[str, Mapping[str, object]], truncated: bool = False) -> ModelReply:
+    made = tuple(
+        CallRequest(f"c{n}", tool, json.dumps(arguments)) for n, (tool, arguments) in enumerate(requests)
+    )
+    return ModelReply("", made, Usage(), ORIGIN, truncated)
+
+
+class Script:
+    """Replies in order; every call is settled as `fails` says, `asks` pauses before that tool."""
+
+    def __init__(
+        self,
+        replies: Sequence[ModelReply],
+        *,
+        fails: bool = False,
+        asks: str | None = None,
+        limit_after: int | None = None,
+        limit_pauses: bool = True,
+        raises: Exception | None = None,
+    ) -> None:
+        self._raises = raises
+        self._replies = list(replies)
+        self._fails = fails
+        self._asks = asks
+        self._limit_after = limit_after
+        self._limit_pauses = limit_pauses
+        self._open: list[CallRequest] = []
+        self._settled_now = False
+        self.journal: list[str] = []
+        self.offered_tools: list[bool] = []
+        self.ends: list[object] = []
+
+    async def settle_calls(self) -> Paused | None:
+        self._settled_now = bool(self._open)
+        while self._open:
+            call = self._open[0]
+            if call.tool == self._asks:
+                self.journal.append(f"ask {call.tool}")
+                return Paused()
+            self.journal.append(f"run {call.tool}")
+            self._open.pop(0)
+        return None
+
+    def transcript(self) -> Sequence[Entry]:
+        return ()
+
+    def last_batch_failed(self) -> bool:
+        return self._settled_now and self._fails
+
+    def limit_reached(self) -> Exhausted | None:
+        if self._limit_after is None or len(self.offered_tools) < self._limit_after:
+            return None
+        return Exhausted(Limit.ROUNDS, "enough")
+
+    def ended(self, outcome: LoopOutcome | None) -> None:
+        self.ends.append(outcome)
+
+    def failed(self) -> None:
+        self.ends.append("failed")
+
+    async def at_limit(self, limit: Exhausted) -> Paused | None:
+        self.journal.append(f"limit {limit.said}")
+        return Paused() if self._limit_pauses else None
+
+    async def call_model(self, *, with_tools: bool) -> ModelReply:
+        self.offered_tools.append(with_tools)
+        if self._raises is not None:
+            raise self._raises
+        return self._replies.pop(0)
+
+    async def record_calls(self, reply: ModelReply) -> None:
+        self._open = list(reply.calls)
+        self.journal.append(f"calls {' '.join(call.tool for call in reply.calls)}")
+
+    async def record_note(self, reply: ModelReply | None, note: str) -> None:
+        self.journal.append(f"note {note}")
+
+
+async def play(script: Script) -> LoopOutcome:
+    return await run_agentic_loop(script)
+
+
+async def test_words_end_the_turn() -> None:
+    script = Script([said("Hello")])
+    assert await play(script) == Answered(said("Hello"))
+    assert script.journal == []
+
+
+async def test_calls_are_journalled_before_they_run_and_in_order() -> None:
+    script = Script([calls(("a", {}), ("b", {})), said("done")])
+    await play(script)
+    assert script.journal == ["calls a b", "run a", "run b"]
+
+
+async def test_a_question_stops_everything_behind_it() -> None:
+    script = Script([calls(("a", {}), ("b", {}), ("c", {}))], asks="b")
+    assert await play(script) == Paused()
+    assert script.journal == ["calls a b c", "run a", "ask b"]
+
+
+async def test_a_cut_off_call_is_never_run_and_words_only_follow_the_third() -> None:
+    cut = calls(("a", {"x": 1}), truncated=True)
+    script = Script([cut] * 3 + [said("in words")])
+    await play(script)
+    assert not any(line.startswith("run") for line in script.journal)
+    assert script.offered_tools == [True] * 3 + [False]
+
+
+@pytest.mark.parametrize("reordered", [False, True])
+async def test_the_same_failing_calls_are_warned_about_then_refused(*, reordered: bool) -> None:
+    forms = [{"x": 1, "y": 2}, {"y": 2, "x": 1}] if reordered else [{"x": 1, "y": 2}] * 2
+    replies = [calls(("a", forms[n % 2])) for n in range(5)]
+    script = Script([*replies, said("I give up")], fails=True)
+    await play(script)
+    warned = [line for line in script.journal if line.startswith("note")]
+    assert len(warned) == 3, "after the third, the fourth and the fifth time"
+    assert script.offered_tools == [True] * 5 + [False]
+
+
+async def test_other_arguments_or_a_success_restart_the_count() -> None:
+    replies = [calls(("a", {"x": n})) for n in range(6)]
+    script = Script([*replies, said("done")], fails=True)
+    await play(script)
+    assert not any(line.startswith("note") for line in script.journal)
+    succeeding = Script([calls(("a", {}))] * 6 + [said("done")])
+    await play(succeeding)
+    assert not any(line.startswith("note") for line in succeeding.journal)
+
+
+async def test_at_the_limit_a_person_is_asked() -> None:
+    script = Script([calls(("a", {}))], limit_after=1)
+    assert await play(script) == Paused()
+    assert script.journal[-1] == "limit enough"
+
+
+async def test_who_may_not_go_on_still_says_final_words_without_tools() -> None:
+    script = Script([calls(("a", {})), said("this far")], limit_after=1, limit_pauses=False)
+    assert await play(script) == Answered(said("this far"))
+    assert script.offered_tools == [True, False]
+
+
+async def test_how_a_run_ends_is_told_once() -> None:
+    for script in (Script([said("Hello")]), Script([calls(("a", {}))], asks="a")):
+        outcome = await play(script)
+        assert script.ends == [outcome]
+    ends: list[tuple[Exception, list[object]]] = [
+        (StaleTurn("stopped"), [None]),
+        (ModelUnavailable("down"), ["failed"]),
+        (StoreUnavailable("it is tried again"), []),
+    ]
+    for error, end in ends:
+        script = Script([], raises=error)
+        with pytest.raises(type(error)):
+            await play(script)
+        assert script.ends == end
+
+
+async def test_calls_asked_for_where_no_tools_are_offered_are_not_run() -> None:
+    script = Script([calls(("a", {})), calls(("b", {}))], limit_after=1, limit_pauses=False)
+    await play(script)
+    assert "run b" not in script.journal
