@@ -23,7 +23,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 timed = @echo '$(2)'; begun=$$(date +%s); $(2); code=$$?; \
 	echo "-- $(1): $$(($$(date +%s) - begun)) s"; exit $$code
 
-.PHONY: help run test proof controls slice lint lock wheels image clean install install-dev
+.PHONY: help run test proof controls slice lint walk lock wheels image clean install install-dev
 .DEFAULT_GOAL := help
 
 help:
@@ -50,11 +50,12 @@ install-dev: $(DEV) $(PROJECT)
 run: install  ## the hub, on hubbub.toml or embedded defaults
 	@exec $(BIN)/hubbub run
 
-lint: install-dev  ## ruff, pyright, import-linter
+lint: install-dev  ## ruff, pyright, import-linter, the house in figures
 	$(call timed,ruff check,$(BIN)/ruff check .)
 	$(call timed,ruff format,$(BIN)/ruff format --check .)
 	$(call timed,pyright,$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python)
 	$(call timed,import-linter,PYTHONPATH=. $(BIN)/lint-imports --no-cache)
+	$(call timed,house,$(BIN)/python -m tests.architecture.house)
 
 test: lint  ## lint, then the tests of profile "test" (five minutes at most)
 	$(call timed,pytest,HUBBUB_PROFILE=test $(PYTEST) $(BY_FILE))
@@ -67,6 +68,9 @@ slice: install-dev  ## a slice of the long suites (HUBBUB_SEED, HUBBUB_SHARD=i/n
 
 controls: install-dev  ## planted faults: the named tests must turn red
 	$(BIN)/python -m tests.controls.run --workers $(WORKERS)
+
+walk: install-dev  ## how many product files one hello and one approved shell call pass
+	$(BIN)/python -m tests.architecture.walk
 
 UV := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"

@@ -29,7 +29,7 @@ from benchmarks.platforms import OnTelegram, Platform
 from bot.__main__ import FEW_COLLECTIONS
 from bot.app import USUAL_COLLECTIONS
 from bot.config.load import load
-from bot.routines import build_desk
+from bot.routines.desks import build_desk
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.model.demo import DemoModel

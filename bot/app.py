@@ -22,13 +22,13 @@ from bot.ops.logs import log_file
 from bot.ops.metrics import Gauges, MeteredInbox, MeteredModel
 from bot.parts import Ground, open_models, open_store
 from bot.platforms import ChannelBuilder
-from bot.runtime import Certificates, StartError, needed_to_start, with_advice
+from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
 from bot.web.auth import Gate
 from bot.web.console import Console
 from bot.web.file_links import FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
 from bot.web.login import LoginDesk, login_routes, login_url
-from bot.web.server import OnDemand, WebServer, channel_routes, listen, url_of
+from bot.web.server import OnDemand, WebServer, channel_routes
 from channels.manager import ChannelManager
 from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable

@@ -17,7 +17,7 @@ from bot.parts import (
     build_rules,
 )
 from bot.platforms import ChannelBuilder
-from bot.routines import build_routines
+from bot.routines.service import build_routines
 from bot.tools import build_approvals, build_tools
 from bot.web.uploads import UPLOADS_NAME, FileUploads
 from channels.manager import ChannelManager
@@ -104,7 +104,7 @@ class Calling:
         return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
 
     def _in_words(self) -> "RoutinesInWords":
-        from bot.routines import build_words  # the first such tool that is used needs it
+        from bot.routines.desks import build_words  # the first such tool that is used needs it
 
         ground = self._ground
         return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids, ground.leaks)

@@ -10,7 +10,7 @@ from bot.operator.decisions import HubDesk
 from bot.operator.reload import ChannelReloading
 from bot.operator.settings import HubKeeping
 from bot.parts import Ground
-from bot.routines import desks
+from bot.routines.desks import desks
 from bot.runtime import StartError, version
 from bot.tools import build_tools, path_guard
 from bot.views import ChannelView, ServerView, StatusView

@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from bot.config.load import Loaded
 from bot.config.policy import policy_source
@@ -12,6 +12,7 @@ from core.approvals import LoopLimits, Preset
 from core.clock import Clock
 from core.consent.facts import Policy, RolePolicy
 from core.consent.rules import ApprovalRule, ApprovalRules, ConsentLaws
+from core.lazy_module import LazyModule
 from core.prompts import VoteRule
 from core.safety.network import Exemption, Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
@@ -36,6 +37,13 @@ from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import INTERACTIVE
 from core.tools.registry import ToolRegistry
 from core.users import Principal, Role
+
+if TYPE_CHECKING:
+    from bot.mcp import build
+    from core.model import http
+else:
+    build = LazyModule("bot.mcp.build")
+    http = LazyModule("core.model.http")
 
 
 class ToolStore(Notes, Documents, Conversations, Secrets, Protocol):
@@ -95,9 +103,7 @@ def build_tools(
         ]
     )
     if config.mcp:
-        from bot.mcp.build import name_known_tools  # of no use where no server is configured
-
-        name_known_tools(configured, registry)
+        build.name_known_tools(configured, registry)
     return registry
 
 
@@ -178,6 +184,4 @@ def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:
 
 def authorities() -> ssl.SSLContext:
     """Whom to trust on the web. Called in a thread, when something is first fetched."""
-    from core.model.http import tls_context
-
-    return tls_context()
+    return http.tls_context()

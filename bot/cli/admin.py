@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -20,9 +20,16 @@ from bot.ops.api_access import ApiAccess, read_access
 from bot.runtime import DeskRefused, needed_to_start
 from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView
 from core.errors import StoreLocked
+from core.lazy_module import LazyModule
 from core.people.pairing import PairAs
 from core.prompts import Option, ToolSetting
 from core.store.lock import DataDirectoryLock
+
+if TYPE_CHECKING:
+    from bot.cli import offline, remote
+else:
+    offline = LazyModule("bot.cli.offline")
+    remote = LazyModule("bot.cli.remote")
 
 T = TypeVar("T")
 
@@ -33,15 +40,11 @@ def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
     existing_database(loaded.database)
 
     async def here() -> T:
-        from bot.cli.offline import offline_desk
-
-        async with offline_desk(loaded) as desk:
+        async with offline.offline_desk(loaded) as desk:
             return await action(desk)
 
     async def there(access: ApiAccess) -> T:
-        from bot.cli.remote import RemoteDesk
-
-        return await action(RemoteDesk(access))
+        return await action(remote.RemoteDesk(access))
 
     return in_place(loaded, here, there)
 
@@ -51,15 +54,11 @@ def at_keeping(path: Path | None, action: Callable[[Keeping], Awaitable[T]]) -> 
     loaded = load(path, secrets=False)
 
     async def here() -> T:
-        from bot.cli.offline import offline_keeping
-
-        async with offline_keeping(loaded) as keeping:
+        async with offline.offline_keeping(loaded) as keeping:
             return await action(keeping)
 
     async def there(access: ApiAccess) -> T:
-        from bot.cli.remote import RemoteKeeping
-
-        return await action(RemoteKeeping(access))
+        return await action(remote.RemoteKeeping(access))
 
     return in_place(loaded, here, there)
 

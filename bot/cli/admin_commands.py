@@ -1,11 +1,21 @@
 """The groups `users` and `pair`, parsed; see bot.cli.commands."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption
+from bot.cli.parameters import AccountArgument, CodeArgument, ConfigOption, JsonOption, UserOption, finish
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.cli import admin, audit, database, show
+else:
+    admin = LazyModule("bot.cli.admin")
+    audit = LazyModule("bot.cli.audit")
+    database = LazyModule("bot.cli.database")
+    show = LazyModule("bot.cli.show")
+
 
 users_commands = typer.Typer(help="The people who may speak to the hub.", no_args_is_help=True)
 pair_commands = typer.Typer(help="Let people in who ask.", no_args_is_help=True)
@@ -14,19 +24,13 @@ pair_commands = typer.Typer(help="Let people in who ask.", no_args_is_help=True)
 @users_commands.command("list")
 def users_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Everybody who was ever let in, and how."""
-    from bot.cli import show
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: show.list_users(config, as_json=as_json)))
+    finish(lambda: show.list_users(config, as_json=as_json))
 
 
 @pair_commands.command("list")
 def pair_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Who asks and has a good code, the oldest first."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.list_pairing(config, as_json=as_json)))
+    finish(lambda: admin.list_pairing(config, as_json=as_json))
 
 
 @pair_commands.command("approve")
@@ -44,28 +48,19 @@ def pair_approve(
     as_json: JsonOption = False,
 ) -> None:
     """Let somebody in."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.let_in(config, code, pair_as, as_json=as_json)))
+    finish(lambda: admin.let_in(config, code, pair_as, as_json=as_json))
 
 
 @pair_commands.command("reject")
 def pair_reject(code: CodeArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Turn somebody down."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.turn_down(config, code, as_json=as_json)))
+    finish(lambda: admin.turn_down(config, code, as_json=as_json))
 
 
 @pair_commands.command("revoke")
 def pair_revoke(account: AccountArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let a paired or linked account in no more."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.revoke(config, account, as_json=as_json)))
+    finish(lambda: admin.revoke(config, account, as_json=as_json))
 
 
 @users_commands.command("add")
@@ -78,10 +73,7 @@ def users_add(
     as_json: JsonOption = False,
 ) -> None:
     """Make somebody a member without any code."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.add_user(config, name, account, as_json=as_json)))
+    finish(lambda: admin.add_user(config, name, account, as_json=as_json))
 
 
 @users_commands.command("link")
@@ -92,10 +84,7 @@ def users_link(
     as_json: JsonOption = False,
 ) -> None:
     """Give a person another account, without any code."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.link(config, user, account, as_json=as_json)))
+    finish(lambda: admin.link(config, user, account, as_json=as_json))
 
 
 # The groups `audit` and `policy`, parsed; see bot.cli.commands.
@@ -127,12 +116,9 @@ def audit_export(
     with what is wrong with which record. KEY may also be that of what fired a routine, such as
     slot:1767225600000000.
     """
-    from bot.cli import audit
-    from bot.cli.exit_codes import ended
-
     if message is not None:
-        raise typer.Exit(ended(lambda: audit.export_message(config, message, as_json=as_json)))
-    raise typer.Exit(ended(lambda: audit.export(config, after, as_json=as_json)))
+        finish(lambda: audit.export_message(config, message, as_json=as_json))
+    finish(lambda: audit.export(config, after, as_json=as_json))
 
 
 @audit_commands.command("verify")
@@ -151,10 +137,7 @@ def audit_verify(
     Finds what was changed, deleted, inserted, moved or cut off. The head it prints, kept where nobody who can
     write to the data directory can write, shows a later cut even if the file of heads was cut, too.
     """
-    from bot.cli import audit
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: audit.verify(config, head, as_json=as_json)))
+    finish(lambda: audit.verify(config, head, as_json=as_json))
 
 
 @policy_commands.command("test")
@@ -177,10 +160,7 @@ def policy_test(
     The rules are those of the configuration (also another one: --config) with the policy given; people's
     grants, settings and roles are those of today. Nothing is changed.
     """
-    from bot.cli import audit
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: audit.test(config, policy, limit, as_json=as_json)))
+    finish(lambda: audit.test(config, policy, limit, as_json=as_json))
 
 
 # The group `db`, parsed; see bot.cli.commands.
@@ -191,10 +171,7 @@ db_commands = typer.Typer(help="Look after the database.", no_args_is_help=True)
 @db_commands.command("check")
 def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Read all of it and say whether it is sound. Works beside a running hub or without one."""
-    from bot.cli import database
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: database.check(config, as_json=as_json)))
+    finish(lambda: database.check(config, as_json=as_json))
 
 
 @db_commands.command("backup")
@@ -204,10 +181,7 @@ def db_backup(
     as_json: JsonOption = False,
 ) -> None:
     """Copy it as it is at one moment. Works beside a running hub or without one."""
-    from bot.cli import database
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: database.backup(config, target, as_json=as_json)))
+    finish(lambda: database.backup(config, target, as_json=as_json))
 
 
 @db_commands.command("restore")
@@ -218,19 +192,13 @@ def db_restore(
 ) -> None:
     """Put a copy in its place, while no hub runs. What was there is kept, under another name; tools are
     paused."""
-    from bot.cli import database
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: database.restore(config, backup, as_json=as_json)))
+    finish(lambda: database.restore(config, backup, as_json=as_json))
 
 
 @db_commands.command("upgrade")
 def db_upgrade(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Bring it up to date, after making a copy. The next start of the hub would do so as well."""
-    from bot.cli import database
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: database.upgrade(config, as_json=as_json)))
+    finish(lambda: database.upgrade(config, as_json=as_json))
 
 
 # The groups `grants`, `permissions`, `secrets`, `tools`, parsed; see bot.cli.commands.
@@ -248,10 +216,7 @@ SecretArgument = Annotated[
 @grants_commands.command("list")
 def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """What runs unasked because somebody said "always"."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.list_grants(config, user, as_json=as_json)))
+    finish(lambda: admin.list_grants(config, user, as_json=as_json))
 
 
 @grants_commands.command("revoke")
@@ -261,10 +226,7 @@ def grants_revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Ask again from now on."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.revoke_grant(config, grant, as_json=as_json)))
+    finish(lambda: admin.revoke_grant(config, grant, as_json=as_json))
 
 
 @permissions_commands.command("list")
@@ -272,10 +234,7 @@ def permissions_list(
     user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
     """The settings people have made."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.list_permissions(config, user, as_json=as_json)))
+    finish(lambda: admin.list_permissions(config, user, as_json=as_json))
 
 
 @permissions_commands.command("set")
@@ -296,61 +255,40 @@ def permissions_set(
     A disabled tool is hidden from the model and refused if it is called all the same. A tool that always asks
     does so also when it is allowed.
     """
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.set_permission(config, tool, setting, user, as_json=as_json)))
+    finish(lambda: admin.set_permission(config, tool, setting, user, as_json=as_json))
 
 
 @secrets_commands.command("list")
 def secrets_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """The names of what is kept; values are never shown."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.list_secrets(config, as_json=as_json)))
+    finish(lambda: admin.list_secrets(config, as_json=as_json))
 
 
 @secrets_commands.command("set")
 def secrets_set(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Keep a secret, typed at the prompt or given by standard input."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.set_secret(config, name, as_json=as_json)))
+    finish(lambda: admin.set_secret(config, name, as_json=as_json))
 
 
 @secrets_commands.command("delete")
 def secrets_delete(name: SecretArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Forget a secret."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.delete_secret(config, name, as_json=as_json)))
+    finish(lambda: admin.delete_secret(config, name, as_json=as_json))
 
 
 @secrets_commands.command("rotate")
 def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Change the vault's key. Every secret is sealed anew, and the old key opens nothing any more."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.rotate(config, as_json=as_json)))
+    finish(lambda: admin.rotate(config, as_json=as_json))
 
 
 @tools_commands.command("pause")
 def tools_pause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Stop all tools of everybody at once; what runs is ended. It holds until `tools resume`."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.halt_tools(config, halted=True, as_json=as_json)))
+    finish(lambda: admin.halt_tools(config, halted=True, as_json=as_json))
 
 
 @tools_commands.command("resume")
 def tools_resume(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let tools run again."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.halt_tools(config, halted=False, as_json=as_json)))
+    finish(lambda: admin.halt_tools(config, halted=False, as_json=as_json))

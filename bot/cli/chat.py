@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, assert_never, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, assert_never, cast
 
 import typer
 
@@ -45,6 +45,15 @@ from channels.terminal import painted, render
 from channels.text.blocks import Block
 from core.errors import StoreLocked
 from core.ids import RandomIds
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.ops import logs
+    from bot.terminal import history, terminal
+else:
+    logs = LazyModule("bot.ops.logs")
+    history = LazyModule("bot.terminal.history")
+    terminal = LazyModule("bot.terminal.terminal")
 
 logger = logging.getLogger(__name__)
 
@@ -92,14 +101,12 @@ class _Ended:
 @contextlib.contextmanager
 def _log_aside(loaded: Loaded) -> Iterator[None]:
     """The log of the last chat lies in the data directory: the terminal is for the conversation."""
-    from bot.ops.logs import configure
-
     config = loaded.config
     with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):
         config.hub.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(config.hub.data_dir / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as stream:
-        configure(config.log.level, config.log.format, secrets=secret_values(config), stream=stream)
+        logs.configure(config.log.level, config.log.format, secrets=secret_values(config), stream=stream)
         yield
 
 
@@ -136,12 +143,11 @@ async def _lines(held: "Conversation") -> bool:
 
 
 async def _at_terminal(held: "Conversation", loaded: Loaded) -> bool:
-    from bot.terminal.history import kept_history
-    from bot.terminal.terminal import ChatTerminal
-
     colours = _colours(loaded.environment)
     where = models_in_words(loaded) if held.own_hub else "the hub that runs"
-    await ChatTerminal(held.talk, kept_history(loaded.config.hub.data_dir), where, colours=colours).run()
+    await terminal.ChatTerminal(
+        held.talk, history.kept_history(loaded.config.hub.data_dir), where, colours=colours
+    ).run()
     return True
 
 

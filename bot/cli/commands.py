@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.models import CommandInfo
@@ -19,8 +19,23 @@ from bot.cli.admin_commands import (
     tools_commands,
     users_commands,
 )
-from bot.cli.parameters import ConfigOption, JsonOption, LimitOption
+from bot.cli.parameters import ConfigOption, JsonOption, LimitOption, finish
 from bot.cli.routine_commands import routines_commands
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.cli import admin, ops, show
+    from bot.cli import chat as conversation
+    from bot.cli import init as setup
+    from bot.cli import running as hub_process
+else:
+    admin = LazyModule("bot.cli.admin")
+    conversation = LazyModule("bot.cli.chat")
+    setup = LazyModule("bot.cli.init")
+    ops = LazyModule("bot.cli.ops")
+    hub_process = LazyModule("bot.cli.running")
+    show = LazyModule("bot.cli.show")
+
 
 # `init`, `login`, `logs` and the groups `config` and `models`, parsed; see bot.cli.commands.
 
@@ -63,11 +78,7 @@ def init(
     Tokens and keys are asked for, or taken from TELEGRAM_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN,
     DISCORD_TOKEN and OPENAI_API_KEY; never from the command line.
     """
-    from bot.cli.exit_codes import ended
-    from bot.cli.init import Given
-    from bot.cli.init import init as make
-
-    given = Given(
+    given = setup.Given(
         platforms=tuple(platform) if platform else None,
         owner=tuple(owner or ()),
         provider=provider,
@@ -78,15 +89,12 @@ def init(
         check=check,
         force=force,
     )
-    raise typer.Exit(ended(lambda: make(config, given)))
+    finish(lambda: setup.init(config, given))
 
 
 def login(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """A fresh link to the running hub's console. It is good once, for 15 minutes."""
-    from bot.cli.exit_codes import ended
-    from bot.cli.ops import login as link
-
-    raise typer.Exit(ended(lambda: link(config, as_json=as_json)))
+    finish(lambda: ops.login(config, as_json=as_json))
 
 
 def logs(
@@ -104,37 +112,25 @@ def logs(
     as_json: JsonOption = False,
 ) -> None:
     """What the hub has written down, also while none runs."""
-    from bot.cli.exit_codes import ended
-    from bot.cli.ops import show
-
-    raise typer.Exit(ended(lambda: show(config, level, since, limit, follow=follow, as_json=as_json)))
+    finish(lambda: ops.show(config, level, since, limit, follow=follow, as_json=as_json))
 
 
 @models_commands.command("test")
 def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """One short call to each configured model. Says whether it answers, how fast, for how many tokens."""
-    from bot.cli.exit_codes import ended
-    from bot.cli.ops import try_each
-
-    raise typer.Exit(ended(lambda: try_each(config, as_json=as_json)))
+    finish(lambda: ops.try_each(config, as_json=as_json))
 
 
 @config_commands.command("check")
 def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Read the configuration and say whether it is right. With --json also what is in force."""
-    from bot.cli.exit_codes import ended
-    from bot.cli.ops import check
-
-    raise typer.Exit(ended(lambda: check(config, as_json=as_json)))
+    finish(lambda: ops.check(config, as_json=as_json))
 
 
 @config_commands.command("reload")
 def config_reload(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Have the running hub read it again. Channels take up tokens, the rest holds from the next start."""
-    from bot.cli.exit_codes import ended
-    from bot.cli.ops import reload
-
-    raise typer.Exit(ended(lambda: reload(config, as_json=as_json)))
+    finish(lambda: ops.reload(config, as_json=as_json))
 
 
 app = typer.Typer(
@@ -188,9 +184,7 @@ app.add_typer(db_commands, name="db")
 @app.command()
 def run(config: ConfigOption = None) -> None:
     """Run the hub until it is interrupted."""
-    from bot.cli.running import run_hub
-
-    raise typer.Exit(run_hub(config))
+    raise typer.Exit(hub_process.run_hub(config))
 
 
 @app.command()
@@ -207,9 +201,7 @@ def chat(
     Enter sends, Alt-Enter begins a new line, Tab completes commands. What waits for a decision is answered by
     the key it names. Ctrl-C stops what runs, a second Ctrl-C or Ctrl-D leaves.
     """
-    from bot.cli.chat import chat as talk
-
-    raise typer.Exit(talk(config, as_json=as_json))
+    raise typer.Exit(conversation.chat(config, as_json=as_json))
 
 
 for command in (init, login, logs):
@@ -226,28 +218,19 @@ def why(
     as_json: JsonOption = False,
 ) -> None:
     """Say what became of a message, and why. Without a key also what was only counted."""
-    from bot.cli import show
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: show.why(config, key, limit, as_json=as_json)))
+    finish(lambda: show.why(config, key, limit, as_json=as_json))
 
 
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Look at everything the hub needs. Each finding says what to do about it."""
-    from bot.cli.exit_codes import ended
-    from bot.cli.ops import doctor as examine
-
-    raise typer.Exit(ended(lambda: examine(config, as_json=as_json)))
+    finish(lambda: ops.doctor(config, as_json=as_json))
 
 
 @threads_commands.command("list")
 def threads_list(limit: LimitOption = 20, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """The conversations, the latest active first."""
-    from bot.cli import show
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: show.list_threads(config, limit, as_json=as_json)))
+    finish(lambda: show.list_threads(config, limit, as_json=as_json))
 
 
 @threads_commands.command("show")
@@ -261,15 +244,9 @@ def threads_show(
     as_json: JsonOption = False,
 ) -> None:
     """What was said in a conversation. Tool calls and their results are included."""
-    from bot.cli.exit_codes import ended
-
     if prompt:
-        from bot.cli.ops import show_prompt
-
-        raise typer.Exit(ended(lambda: show_prompt(config, thread, as_json=as_json)))
-    from bot.cli import show
-
-    raise typer.Exit(ended(lambda: show.show_thread(config, thread, limit, as_json=as_json)))
+        finish(lambda: ops.show_prompt(config, thread, as_json=as_json))
+    finish(lambda: show.show_thread(config, thread, limit, as_json=as_json))
 
 
 @threads_commands.command("export")
@@ -279,19 +256,13 @@ def threads_export(
     as_json: JsonOption = False,
 ) -> None:
     """The whole conversation as Markdown, or as JSON."""
-    from bot.cli import show
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: show.export_thread(config, thread, as_json=as_json)))
+    finish(lambda: show.export_thread(config, thread, as_json=as_json))
 
 
 @approvals_commands.command("list")
 def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """What is open now, the oldest first."""
-    from bot.cli import show
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: show.list_approvals(config, as_json=as_json)))
+    finish(lambda: show.list_approvals(config, as_json=as_json))
 
 
 @approvals_commands.command("decide")
@@ -304,10 +275,7 @@ def approvals_decide(
     as_json: JsonOption = False,
 ) -> None:
     """Answer as the owner."""
-    from bot.cli import admin
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: admin.decide(config, prompt, answer, as_json=as_json)))
+    finish(lambda: admin.decide(config, prompt, answer, as_json=as_json))
 
 
 # Builds only what was asked for.

@@ -10,7 +10,8 @@ from bot.operator.decisions import Desk, HubDesk
 from bot.operator.routines import RoutineActions
 from bot.operator.settings import HubKeeping, Keeping
 from bot.parts import build_rules, open_store
-from bot.routines import desks, resting_routines
+from bot.routines.desks import desks
+from bot.routines.service import resting_routines
 from bot.tools import build_laws, build_tools
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable

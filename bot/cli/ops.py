@@ -34,12 +34,23 @@ from bot.runtime import ConfigError, DeskRefused
 from bot.tools import build_laws, build_tools
 from bot.views import StatusView
 from core.clock import SystemClock
+from core.lazy_module import LazyModule
 from core.prompts import ToolSetting
 from core.runs.chat import PromptFacts, system_prompt
 from core.tools.pipeline import INTERACTIVE
 
 if TYPE_CHECKING:
     from core.store.sqlite.queries import SqliteReader
+
+if TYPE_CHECKING:
+    from bot import parts, runtime
+    from bot.cli import remote
+    from bot.ops import api_access
+else:
+    remote = LazyModule("bot.cli.remote")
+    api_access = LazyModule("bot.ops.api_access")
+    parts = LazyModule("bot.parts")
+    runtime = LazyModule("bot.runtime")
 
 
 def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
@@ -102,14 +113,11 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 def reload(path: Path | None, *, as_json: bool) -> None:
     """Have the running hub read the configuration again."""
-    from bot.cli.remote import RemoteHub
-    from bot.ops.api_access import read_access
-
-    access = read_access(load(path, secrets=False).config.hub.data_dir)
+    access = api_access.read_access(load(path, secrets=False).config.hub.data_dir)
     if access is None:
         raise CommandFailed("no hub runs here; the next one reads what is written: hubbub run")
     try:
-        done = asyncio.run(RemoteHub(access).reload())
+        done = asyncio.run(remote.RemoteHub(access).reload())
     except DeskRefused as refused:
         raise CommandFailed(printable(str(refused))) from refused
     if as_json:
@@ -320,11 +328,8 @@ def try_each(path: Path | None, *, as_json: bool) -> None:
 
 
 async def _trials(loaded: Loaded) -> Sequence[Trial]:
-    from bot.parts import open_each_model
-    from bot.runtime import Certificates
-
     clock = SystemClock()
-    async with open_each_model(loaded.config, clock, Certificates()) as models:
+    async with parts.open_each_model(loaded.config, clock, runtime.Certificates()) as models:
         return [await try_model(model, clock) for model in models]
 
 

@@ -1,9 +1,17 @@
-"""Options and arguments that several commands take."""
+"""Options and arguments that several commands take, and how all of them end."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.cli import exit_codes
+else:
+    exit_codes = LazyModule("bot.cli.exit_codes")
 
 ConfigOption = Annotated[
     Path | None,
@@ -22,3 +30,8 @@ LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Ho
 UserOption = Annotated[
     str | None, typer.Option("--user", metavar="USER", help="The user's id, see `users list`.")
 ]
+
+
+def finish(command: Callable[[], None]) -> NoReturn:
+    """Run a command, and end the process with its exit code."""
+    raise typer.Exit(exit_codes.ended(command))

@@ -1,11 +1,18 @@
 """The group `routines`, parsed; see bot.cli.commands."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.cli.parameters import ConfigOption, JsonOption
+from bot.cli.parameters import ConfigOption, JsonOption, finish
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.cli import routines
+else:
+    routines = LazyModule("bot.cli.routines")
+
 
 routines_commands = typer.Typer(
     help="What is done by itself, by the clock, a message or an event.", no_args_is_help=True
@@ -44,10 +51,7 @@ Description = Annotated[str | None, typer.Option(metavar="TEXT", help="What it i
 @routines_commands.command("list")
 def routines_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """All of them, with the next time of each."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.list_routines(config, as_json=as_json)))
+    finish(lambda: routines.list_routines(config, as_json=as_json))
 
 
 @routines_commands.command("add")
@@ -69,8 +73,6 @@ def routines_add(
     as_json: JsonOption = False,
 ) -> None:
     """Make a routine. Say what fires it, and what the model is asked then; without a trigger only you do."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
 
     def make() -> None:
         given = _given(prompt, cooldown, description) | {"name": name}
@@ -80,7 +82,7 @@ def routines_add(
         page["action"] = {"type": "lightweight"} | page.get("action", {})
         routines.add(config, page, as_json=as_json)
 
-    raise typer.Exit(ended(make))
+    finish(make)
 
 
 @routines_commands.command("edit")
@@ -98,8 +100,6 @@ def routines_edit(
     as_json: JsonOption = False,
 ) -> None:
     """Change what is given, and nothing else. A routine stays of the kind it is."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
 
     def change() -> None:
         given = _given(prompt, cooldown, description) | ({"name": rename} if rename is not None else {})
@@ -108,43 +108,31 @@ def routines_edit(
             given["trigger"] = kept
         routines.edit(config, name, routines.page_of(file, given), as_json=as_json)
 
-    raise typer.Exit(ended(change))
+    finish(change)
 
 
 @routines_commands.command("show")
 def routines_show(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """All that one says."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.show(config, name, as_json=as_json)))
+    finish(lambda: routines.show(config, name, as_json=as_json))
 
 
 @routines_commands.command("enable")
 def routines_enable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let one go on, with its next time."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.switch(config, name, enabled=True, as_json=as_json)))
+    finish(lambda: routines.switch(config, name, enabled=True, as_json=as_json))
 
 
 @routines_commands.command("disable")
 def routines_disable(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Pause one."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.switch(config, name, enabled=False, as_json=as_json)))
+    finish(lambda: routines.switch(config, name, enabled=False, as_json=as_json))
 
 
 @routines_commands.command("fire")
 def routines_fire(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Run one once, whatever its cooldown."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.fire(config, name, as_json=as_json)))
+    finish(lambda: routines.fire(config, name, as_json=as_json))
 
 
 @routines_commands.command("test")
@@ -155,10 +143,7 @@ def routines_test(
     as_json: JsonOption = False,
 ) -> None:
     """Whether and why a message would fire one. Says what the model would get; nothing is run."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.test(config, name, text, as_json=as_json)))
+    finish(lambda: routines.test(config, name, text, as_json=as_json))
 
 
 @routines_commands.command("history")
@@ -169,19 +154,13 @@ def routines_history(
     as_json: JsonOption = False,
 ) -> None:
     """The newest runs of one, newest first."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.history(config, name, limit, as_json=as_json)))
+    finish(lambda: routines.history(config, name, limit, as_json=as_json))
 
 
 @routines_commands.command("delete")
 def routines_delete(name: Name, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Forget one and its runs."""
-    from bot.cli import routines
-    from bot.cli.exit_codes import ended
-
-    raise typer.Exit(ended(lambda: routines.delete(config, name, as_json=as_json)))
+    finish(lambda: routines.delete(config, name, as_json=as_json))
 
 
 _MANUAL = {"type": "manual"}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 
@@ -15,6 +15,13 @@ from bot.config.load import load
 from bot.operator.routine_views import RoutineView
 from bot.operator.routines import RoutineActions
 from bot.ops.api_access import ApiAccess
+from core.lazy_module import LazyModule
+
+if TYPE_CHECKING:
+    from bot.cli import offline, remote
+else:
+    offline = LazyModule("bot.cli.offline")
+    remote = LazyModule("bot.cli.remote")
 
 T = TypeVar("T")
 
@@ -33,15 +40,11 @@ def at_routines(
         existing_database(loaded.database)
 
     async def here() -> T:
-        from bot.cli.offline import offline_routines
-
-        async with offline_routines(loaded) as desk:
+        async with offline.offline_routines(loaded) as desk:
             return await action(desk)
 
     async def there(access: ApiAccess) -> T:
-        from bot.cli.remote import RemoteRoutines
-
-        return await action(RemoteRoutines(access))
+        return await action(remote.RemoteRoutines(access))
 
     return in_place(loaded, here, there)
 

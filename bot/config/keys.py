@@ -9,10 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.runtime import StartError, needed_to_start
+from core.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from core.audit_chain import ChainKey
     from core.vault import VaultKeys
+
+if TYPE_CHECKING:
+    from core import audit_chain, vault
+else:
+    audit_chain = LazyModule("core.audit_chain")
+    vault = LazyModule("core.vault")
 
 
 KEY_NAME = "hub.key"
@@ -90,10 +97,8 @@ class VaultKeyRing:
 
     def keys(self) -> "VaultKeys | None":
         """The keys as they are; None if there is none yet."""
-        from core.vault import VaultKeys
-
         keys = self._read()
-        return VaultKeys(keys) if keys else None
+        return vault.VaultKeys(keys) if keys else None
 
     def keys_to_seal(self) -> "VaultKeys":
         """The keys; the first one is made if there is none. Whoever asks holds the directory's lock."""
@@ -105,22 +110,18 @@ class VaultKeyRing:
 
     def newest(self) -> "ChainKey":
         """See core.audit_chain.ChainKeys. Read once, until the key is changed; made like `keys_to_seal`."""
-        from core.audit_chain import ChainKey, master_of
-
         if self._chain is None:
             try:
                 if not self._read():
                     self._write([secrets.token_bytes(KEY_BYTES)])
-                self._chain = ChainKey.of(master_of(self._read()[0]))
+                self._chain = audit_chain.ChainKey.of(audit_chain.master_of(self._read()[0]))
             except StartError as error:
                 raise ValueError(str(error)) from error
         return self._chain
 
     def audit_masters(self) -> Sequence[bytes]:
         """What the audit's keys are derived from, of each of the vault's keys, the newest first."""
-        from core.audit_chain import master_of
-
-        return [master_of(key) for key in self._read()]
+        return [audit_chain.master_of(key) for key in self._read()]
 
     def add_newest(self) -> None:
         """Put a new key before the others, in the file."""

@@ -1,11 +1,12 @@
 """Reads the configuration: file, environment, defaults. The only module that reads the environment.
 
 Which file: the path given (`--config`), else HUBBUB_CONFIG, else ./hubbub.toml if it exists, else none: the
-embedded defaults of bot.config.schema (a demo model, no channel). Over it go variables HUBBUB__SECTION__KEY, their
-values in TOML syntax (text needs no quotes; a number steps into a list: HUBBUB__MODELS__0__API_KEY). Any text
-"env:NAME" stands for the environment variable NAME, a secret "vault:NAME" for what `hubbub secrets set NAME`
-kept. Variables may also stand in a file beside the configuration file (hubbub.env beside hubbub.toml); the
-process's own environment goes first. Relative paths start at the file's directory.
+embedded defaults of bot.config.schema (a demo model, no channel). Over it go variables
+HUBBUB__SECTION__KEY, their values in TOML syntax (text needs no quotes; a number steps into a list:
+HUBBUB__MODELS__0__API_KEY). Any text "env:NAME" stands for the environment variable NAME, a secret
+"vault:NAME" for what `hubbub secrets set NAME` kept. Variables may also stand in a file beside the
+configuration file (hubbub.env beside hubbub.toml); the process's own environment goes first. Relative paths
+start at the file's directory.
 
 Every refusal is a ConfigError whose lines read `FILE:LINE: KEY: problem; what to do` (the variable's name in
 place of FILE:LINE where a variable said it). Values of secrets and of references never appear in it.

@@ -15,8 +15,8 @@ from core.store.routines import RoutineRow, RoutineRunRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutineView:
-    """A routine. `fires_on`: what fires it, in words; `status`: see core.routines.definitions; `definition`: as
-    one writes it; `problem`: why this version cannot read it."""
+    """A routine. `fires_on`: what fires it, in words; `status`: see core.routines.definitions; `definition`:
+    as one writes it; `problem`: why this version cannot read it."""
 
     id: str
     name: str

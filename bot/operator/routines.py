@@ -1,4 +1,4 @@
-"""Routines for commands and the API: what core.routines.manage does, as views, with refusals they can show."""
+"""Routines for commands and the API: core.routines.manage as views, with refusals they can show."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

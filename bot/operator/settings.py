@@ -5,7 +5,7 @@ The same in a running hub (behind its API) and in a command, where no hub runs; 
 
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bot.config.keys import VaultKeyRing
 from bot.operator.reload import Reloading
@@ -13,10 +13,16 @@ from bot.runtime import DeskRefused, StartError
 from bot.views import DecisionView
 from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
+from core.lazy_module import LazyModule
 from core.prompts import ToolSetting
 from core.store.port import Store
 from core.store.units import committed
 from core.tools.execution import ToolHalt
+
+if TYPE_CHECKING:
+    from core import vault as vault_module
+else:
+    vault_module = LazyModule("core.vault")
 
 
 class Keeping(Protocol):
@@ -71,10 +77,8 @@ class HubKeeping:
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """See Keeping."""
-        from core.vault import Vault
-
         try:
-            await Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
+            await vault_module.Vault(self._store, self._ring.keys_to_seal(), self._clock).keep(
                 name, value, by=self._owner_id
             )
         except VaultError as error:
@@ -107,13 +111,11 @@ class HubKeeping:
     async def change_vault_key(self) -> DecisionView:
         """See Keeping. Cut short anywhere, every secret can still be read: both keys stay until all are
         sealed anew. A key given by the environment is changed there, with the old one behind it."""
-        from core.vault import Vault
-
         try:
             if not self._ring.from_environment:
                 self._ring.keys_to_seal()
                 self._ring.add_newest()
-            vault = Vault(self._store, self._ring.keys_to_seal(), self._clock)
+            vault = vault_module.Vault(self._store, self._ring.keys_to_seal(), self._clock)
             await vault.keep_audit_keys(self._ring.audit_masters()[1:])
             sealed = await vault.reseal()
             if not self._ring.from_environment:

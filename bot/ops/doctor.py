@@ -21,9 +21,8 @@ from bot.config.types import DATABASE_NAME
 from bot.ops.api_access import ACCESS_NAME
 from bot.ops.logs import LOG_NAME
 from bot.ops.probes import Finding, broken, fine, probed, warning
-from bot.runtime import DeskRefused, StartError
+from bot.runtime import DeskRefused, StartError, listen
 from bot.views import ServerView, StatusView
-from bot.web.server import listen
 from core.errors import StoreError, VaultError
 from core.store.lock import LOCK_NAME
 from core.store.sqlite.memory import sealed_in

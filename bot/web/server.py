@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.routing import Route as WebRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bot.runtime import UVICORN_COMMAND_LINE, StartError, put_off
+from bot.runtime import CHANNELS_PATH, UVICORN_COMMAND_LINE, put_off, url_of
 from bot.web.console import SECURITY_HEADERS
 from bot.web.errors import on_http_error
 from channels.channel import HttpRequest, HttpResponse, Route
@@ -23,34 +23,9 @@ with put_off(*UVICORN_COMMAND_LINE):
     from uvicorn.config import Config
     from uvicorn.server import Server
 
-LISTEN_BACKLOG = 128
 KEEP_ALIVE_S = 75
 """How long an idle connection is kept: longer than clients and proxies keep theirs (aiohttp 15 s, nginx and
 AWS 60 s). Who sends must be the one who closes, else now and then a request meets a closed connection."""
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A bound, listening socket; raises StartError with what to do if the address is taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named, the protocol makes asyncio send small answers at once instead of 40 ms later.
-    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind((host, port))
-    except OSError as error:
-        sock.close()
-        raise StartError(
-            f"cannot listen on {host}:{port}: {error.strerror}; "
-            "end the program that uses the port, or set another [http] port"
-        ) from error
-    sock.listen(LISTEN_BACKLOG)
-    return sock
-
-
-def url_of(sock: socket.socket) -> str:
-    """Where a listening socket is reached."""
-    host, port = sock.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class _Server(Server):
@@ -114,7 +89,6 @@ class WebServer:
 
 # The endpoints platforms call, mounted below `/channels/{name}`; channels know no web framework.
 
-CHANNELS_PATH = "/channels"
 
 BODY_LIMIT_BYTES = 1024 * 1024
 """Platforms' events are far smaller; more is refused before it is read."""

@@ -2,15 +2,21 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.forms import filled_in
 from core.ids import Ids
+from core.lazy_module import LazyModule
 from core.messages import Block, Choice, Code, EditForm, Message, Plain, plain
 from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies, VoteRule
 from core.store.rows import CallRow
+
+if TYPE_CHECKING:
+    from core.safety import confusables
+else:
+    confusables = LazyModule("core.safety.confusables")
 
 DETAIL_LIMIT_CHARS = 2_000
 """Of longer details the middle is left out: the card must fit one message of every platform with its
@@ -136,9 +142,8 @@ def _body(prompt: Prompt) -> tuple[Block, ...]:
 def _in_plain_sight(pattern: str | None) -> str | None:
     if pattern is None or len(pattern) > DETAIL_LIMIT_CHARS // 10:
         return pattern and card_texts.EXACTLY_THIS
-    from core.safety.confusables import in_plain_sight  # most turns ask nobody
 
-    return in_plain_sight(pattern)
+    return confusables.in_plain_sight(pattern)
 
 
 def _shortened(detail: str) -> tuple[Block, ...]:

@@ -11,10 +11,10 @@ from core.consent.cards import form_message, open_card, settled_card
 from core.consent.decide import Wanted, granted
 from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, expired, judge_vote, may_decide
 from core.ids import Ids
-from core.inbound.judge import outcome_line
 from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
 from core.prompts import (
     Answer,
+    Chose,
     Grant,
     GrantScope,
     Option,
@@ -139,7 +139,7 @@ class Decisions:
         self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, asked: str | None = None
     ) -> Verdict:
         prompt = on.prompt
-        text = outcome_line(outcome, view.principal.name)
+        text = _outcome_line(outcome, view.principal.name)
         text = card_texts.edited_line(text) if asked is not None else text
         close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text, asked))
         effects: tuple[Effect, ...] = (close,)
@@ -169,7 +169,7 @@ class Decisions:
     ) -> Iterator[ClosePrompt]:
         """The other open cards of the conversation that nobody would have been asked with, had the grants
         been there."""
-        text = outcome_line(outcome, view.principal.name)
+        text = _outcome_line(outcome, view.principal.name)
         for other in view.open_prompts:
             prompt = other.prompt
             if prompt.id == settled.id or not _always_offered(prompt) or prompt.tool is None:
@@ -244,3 +244,16 @@ def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
     if event.form is not None and isinstance(prompt.offer, Replies):
         return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
     return prompt.answer_at(event.choice)
+
+
+def _outcome_line(answer: Answer, name: str) -> str:
+    """How a prompt ended, as its cards and late answers tell."""
+    match answer:
+        case Option():
+            return card_texts.outcome_line(answer, name)
+        case Chose(_, label):
+            return card_texts.chosen_line(label, name)
+        case Wrote(text):
+            return card_texts.written_line(text, name)
+        case _:
+            assert_never(answer)

@@ -31,6 +31,7 @@ from core.inbound.submission import (
     UserInput,
     parse_submission,
 )
+from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, EditForm, InboundEvent, InboundMessage, Moved, Unreadable, plain
 from core.people.access import Access
 from core.people.strangers import TOO_MANY_MESSAGES, StrangerRules
@@ -43,6 +44,11 @@ from core.users import Identity
 
 if TYPE_CHECKING:
     from core.routine import Match
+
+if TYPE_CHECKING:
+    from core.inbound import routine_menu
+else:
+    routine_menu = LazyModule("core.inbound.routine_menu")
 
 
 # Texts that answer a prompt: which of them do, and what they say.
@@ -111,19 +117,6 @@ def why_undecided(view: AcceptView) -> str:
     if any(prompt.takes(Option.APPROVE) for prompt in waiting):
         return card_texts.SAY_WHICH
     return card_texts.PRESS_A_BUTTON
-
-
-def outcome_line(answer: Answer, name: str) -> str:
-    """How a prompt ended, as its cards and late answers tell."""
-    match answer:
-        case Option():
-            return card_texts.outcome_line(answer, name)
-        case Chose(_, label):
-            return card_texts.chosen_line(label, name)
-        case Wrote(text):
-            return card_texts.written_line(text, name)
-        case _:
-            assert_never(answer)
 
 
 def _asked_before(event: InboundMessage, view: AcceptView) -> PromptView | None:
@@ -249,9 +242,8 @@ class EventJudge:
                 return confided
         if view.menu is None:
             return self._decisions.press(event, view)
-        from core.inbound.routine_menu import pressed  # most presses are on prompts
 
-        return pressed(event, view.menu, view.principal, self._rules.ids, self._now)
+        return routine_menu.pressed(event, view.menu, view.principal, self._rules.ids, self._now)
 
     def _text(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict:
         match submission:
@@ -285,9 +277,7 @@ class EventJudge:
             return refused("too many messages waiting", texts.too_many_waiting(self._rules.max_waiting))
         fired: tuple[Effect, ...] = ()
         if view.routines:
-            from core.inbound.routine_menu import fired_by  # most messages fire none
-
-            found = fired_by(self._matches, view, event.direct, self._rules.ids, self._now)
+            found = routine_menu.fired_by(self._matches, view, event.direct, self._rules.ids, self._now)
             if found.consumed_by:
                 return found.alone()
             fired = found.effects

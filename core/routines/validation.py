@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from functools import lru_cache
-from typing import Any, assert_never, cast
+from typing import TYPE_CHECKING, Any, assert_never, cast
 from zoneinfo import ZoneInfo
 
+from core.lazy_module import LazyModule
 from core.routine import (
     Action,
     Cron,
@@ -26,6 +27,15 @@ from core.routine import (
     Webhook,
 )
 from core.routine_json import Problem, definition_to_json, read_definition
+
+if TYPE_CHECKING:
+    from core.routines import schedule
+    from core.routines.matching import nodes
+    from core.routines.matching import pattern as pattern_module
+else:
+    nodes = LazyModule("core.routines.matching.nodes")
+    pattern_module = LazyModule("core.routines.matching.pattern")
+    schedule = LazyModule("core.routines.schedule")
 
 DAY_S = 86_400
 MAX_NAME = 100
@@ -126,12 +136,10 @@ def _pattern(trigger: Event) -> Iterator[Problem]:
         yield Problem("trigger.pattern", "must not be empty")
         return
     # RE2 is loaded where somebody saves a pattern, and where there are some.
-    from core.routines.matching.nodes import PatternRefused
-    from core.routines.matching.pattern import Pattern
 
     try:
-        Pattern(trigger.pattern, ignore_case=trigger.ignore_case)
-    except PatternRefused as refused:
+        pattern_module.Pattern(trigger.pattern, ignore_case=trigger.ignore_case)
+    except nodes.PatternRefused as refused:
         yield Problem("trigger.pattern", str(refused))
 
 
@@ -146,11 +154,10 @@ def _cron(trigger: Cron) -> Iterator[Problem]:
 
 def _schedule(trigger: Cron) -> Iterator[Problem]:
     # Loaded where somebody saves a schedule, and where there are some.
-    from core.routines.schedule import Schedule, ScheduleRefused
 
     try:
-        Schedule(trigger.schedule, zone(trigger.timezone) or UTC)
-    except ScheduleRefused as refused:
+        schedule.Schedule(trigger.schedule, zone(trigger.timezone) or UTC)
+    except schedule.ScheduleRefused as refused:
         yield Problem("trigger.schedule", str(refused))
 
 

@@ -137,8 +137,8 @@ class ChatTurnRunner:
         return await run_agentic_loop(delegate), delegate.transcript()
 
     async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
-        """See core.runs.actors.TurnRunner. The stop was already answered when it was accepted; what it could not
-        end is said now."""
+        """See core.runs.actors.TurnRunner. The stop was already answered when it was accepted; what it could
+        not end is said now."""
         if start.turn_id in self._ended_while_stopped:
             return self._ended_while_stopped.pop(start.turn_id)
         try:

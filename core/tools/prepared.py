@@ -2,14 +2,21 @@
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from core.consent.facts import Ask, Autonomous, DenyReason, Mode
 from core.errors import InvalidArguments, ToolNotFound
+from core.lazy_module import LazyModule
 from core.safety.fencing import read_arguments
 from core.store.rows import CallRow
 from core.tool import Arguments, CallPlan, Question, Tool
 from core.tools.registry import ToolRegistry
 from core.transcript import ToolResult
+
+if TYPE_CHECKING:
+    from core.safety import confusables
+else:
+    confusables = LazyModule("core.safety.confusables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +88,8 @@ def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
 
 def as_seen(text: str) -> str:
     """What is asked about with nothing in it hidden; what may be taken for something else is named below."""
-    from core.safety.confusables import (
-        in_plain_sight,
-        look_alikes,  # most turns ask nobody
-    )
-
-    others = look_alikes(text)
-    shown = in_plain_sight(text)
+    others = confusables.look_alikes(text)
+    shown = confusables.in_plain_sight(text)
     return f"{shown}\n[look-alikes: {'; '.join(others)}]" if others else shown
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.config.load import load
-from bot.routines import build_desk
+from bot.routines.desks import build_desk
 from core.ids import RandomIds
 from core.routines.manage import RoutineDesk
 from core.store.routines import RoutineRow, RoutineRunRow

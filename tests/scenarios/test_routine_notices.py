@@ -8,7 +8,7 @@ import pytest
 
 from bot.app import App
 from bot.config.load import load
-from bot.routines import build_desk
+from bot.routines.desks import build_desk
 from core.clock import SystemClock
 from core.ids import RandomIds
 from core.routines.manage import RoutineDesk

@@ -1,8 +1,8 @@
 """Which routines a message fires, at a cost that hardly grows with their number.
 
-Every pattern is filed under the texts of which a message must contain one (`core.routines.matching.matcher`); the few
-whose texts are there are asked themselves, by RE2. Patterns that need no text are asked every time. A change
-is one entry more or less: it holds at once, and nothing has to be built anew.
+Every pattern is filed under the texts of which a message must contain one; the few whose texts are there
+are asked themselves, by RE2. Patterns that need no text are asked every time. A change is one entry more or
+less: it holds at once, and nothing has to be built anew.
 """
 
 import asyncio

@@ -153,7 +153,7 @@ def _judge_ends(node: Node, *, last: bool) -> None:
 
 
 class _EdgeCounter:
-    """How many `\\b` ask about one place: each needs a mark of its own there (`core.routines.matching.pattern`)."""
+    """How many `\\b` ask about one place: each needs a mark of its own there (matching.pattern)."""
 
     def __init__(self) -> None:
         self.most = 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message, Moved, Unreadable, plain
 from core.ports import OutboxRow
 from core.prompts import PromptState
@@ -43,6 +44,12 @@ from core.users import Identity, Principal, ThreadKey, scope_of
 
 if TYPE_CHECKING:
     from core.store.routines import MenuView, RoutineStanding
+
+if TYPE_CHECKING:
+    from core.store.sqlite import routine_views, routines
+else:
+    routine_views = LazyModule("core.store.sqlite.routine_views")
+    routines = LazyModule("core.store.sqlite.routines")
 
 
 # The state an event is judged on, read in the transaction that accepts it.
@@ -87,14 +94,10 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
 
 
 def _routines(tx: Transaction, routine_ids: tuple[str, ...]) -> "Sequence[RoutineStanding]":
-    from core.store.sqlite import routines  # most events match none
-
     return routines.standing(tx, routine_ids)
 
 
 def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
-    from core.store.sqlite import routine_views  # most presses are on prompts
-
     return routine_views.menu(tx, menu_id)
 
 

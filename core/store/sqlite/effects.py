@@ -1,7 +1,8 @@
 """What a verdict asks for, done in order within the transaction that accepts its event."""
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
+from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundMessage
 from core.ports import OutboxRow
 from core.store.accept import WAITING
@@ -37,6 +38,13 @@ from core.store.sqlite.inbox import begin, input_of, lead_there, title_of
 from core.store.sqlite.outbox import take_away_received
 from core.store.sqlite.turns import end_turn, outcome_of, start_turn, thread
 from core.users import Principal
+
+if TYPE_CHECKING:
+    from core.store.sqlite import routine_runs, routines
+else:
+    routine_runs = LazyModule("core.store.sqlite.routine_runs")
+    routines = LazyModule("core.store.sqlite.routines")
+
 
 STOPPED = "stopped"
 
@@ -110,8 +118,6 @@ class Effects:
                 self._routine(effect)
 
     def _routine(self, effect: FireRoutine | PauseRoutine | GrantToRoutine) -> None:
-        from core.store.sqlite import routine_runs, routines  # most events have nothing to do with them
-
         match effect:
             case FireRoutine(run):
                 if routine_runs.claim(self._tx, run).run_id is not None:

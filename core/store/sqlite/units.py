@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.approvals import ApprovalSettings
+from core.lazy_module import LazyModule
 from core.messages import Address, MessageRef, Sender
 from core.ports import OutboxRow, Posted, Surroundings
 from core.prompts import Grant, Prompt, Standing, ToolSetting
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     from core.routine import Spent
     from core.store.routines import RunSteps
     from core.store.rows import AuditRow
+
+if TYPE_CHECKING:
+    from core.store.sqlite import run_journal
+else:
+    run_journal = LazyModule("core.store.sqlite.run_journal")
 
 
 class TurnUnits(Onlooking):
@@ -372,20 +378,14 @@ class RunJournalUnits:
 
     async def run_steps(self, run_id: str) -> "RunSteps":
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         return await self._reader.run(lambda tx: run_journal.steps(tx, run_id))
 
     async def run_standing(self, owner_id: str, thread_id: str | None) -> Standing:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         return await self._reader.run(lambda tx: run_journal.standing(tx, owner_id, thread_id))
 
     async def open_run_journal(self, run_id: str, scope: str, asked: Said) -> None:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         await self._writer.run(lambda tx: run_journal.begin(tx, run_id, scope, asked))
 
     async def record_run_reply(
@@ -398,32 +398,22 @@ class RunJournalUnits:
         refused: Sequence[ToolResult] = (),
     ) -> None:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         await self._writer.run(lambda tx: run_journal.record_reply(tx, run_id, reply, calls, spent, refused))
 
     async def record_run_note(self, run_id: str, note: Note) -> None:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         await self._writer.run(lambda tx: run_journal.record_note(tx, run_id, note))
 
     async def mark_run_call(
         self, run_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         return await self._writer.run(lambda tx: run_journal.mark_call(tx, run_id, call_id, check, limits))
 
     async def record_run_process(self, call_id: str, process: ProcessInfo) -> None:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         await self._writer.run(lambda tx: run_journal.record_process(tx, call_id, process))
 
     async def finish_run_call(self, run_id: str, result: ToolResult) -> None:
         """See RunJournal."""
-        from core.store.sqlite import run_journal
-
         await self._writer.run(lambda tx: run_journal.finish_call(tx, run_id, result))

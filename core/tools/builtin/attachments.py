@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from pydantic import Field
 
 from core.errors import AttachmentTooLarge, ChannelError, NobodyToTell, ToolDenied, ToolFailed
+from core.lazy_module import LazyModule
 from core.messages import Attachment, File, Markdown, Message
 from core.names import folded, quoted
 from core.safety.paths import PathGuard, Place
@@ -27,6 +28,11 @@ from core.transcript import UserSaid
 if TYPE_CHECKING:
     from core.store.rows import ThreadRow
     from core.transcript import Entry
+
+if TYPE_CHECKING:
+    from core.people import notices
+else:
+    notices = LazyModule("core.people.notices")
 
 FOLDER = "attachments"
 """Of the workspace. A model chooses neither place nor name, and nothing there is replaced."""
@@ -112,14 +118,12 @@ def _send_tool(guard: PathGuard, telling: Callable[[], Telling] | None) -> Tool:
         text: Annotated[str, "said with it, in Markdown", Field(max_length=TEXT_LIMIT_CHARS)] = "",
     ) -> str:
         """Send a file of the workspace to the person you are talking to, in this conversation."""
-        from core.people.notices import ToThread  # a hub that only answers does not need it
-
         if telling is None:
             raise ToolFailed("Nothing can be sent now.")
         file = await asyncio.to_thread(_sendable, guard, path)
         message = Message((Markdown(text),) if text.strip() else (), files=(file,))
         try:
-            await telling().send(f"call:{call.idempotency_key}", ToThread(call.thread_id), message)
+            await telling().send(f"call:{call.idempotency_key}", notices.ToThread(call.thread_id), message)
         except NobodyToTell as error:
             raise ToolFailed(f"No file can be sent from here: {error}") from error
         return "It goes out."

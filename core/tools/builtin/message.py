@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from pydantic import Field
 
 from core.errors import InvalidArguments, NobodyToTell, ToolFailed
+from core.lazy_module import LazyModule
 from core.messages import Markdown, Message
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
 
 if TYPE_CHECKING:
     from core.people.notices import Recipient
+
+if TYPE_CHECKING:
+    from core.people import notices
+else:
+    notices = LazyModule("core.people.notices")
 
 TEXT_LIMIT_CHARS = 10_000
 
@@ -68,11 +74,9 @@ def message_tool(threads: Threads, telling: Callable[[], Telling] | None) -> Too
 
 
 async def _recipient(threads: Threads, user_id: str, channel: str | None, thread: str | None) -> "Recipient":
-    from core.people.notices import ToPerson, ToThread  # a hub that only answers does not need it
-
     if thread is None:
-        return ToPerson(user_id, channel)
+        return notices.ToPerson(user_id, channel)
     found = await threads.thread(thread)
     if found is None or found.owner_id != user_id:
         raise ToolFailed("They have no conversation of that id.")
-    return ToThread(thread)
+    return notices.ToThread(thread)

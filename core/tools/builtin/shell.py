@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from core.errors import InvalidArguments, OutcomeUnknown, ToolFailed, ToolTimeout
+from core.lazy_module import LazyModule
 from core.safety.fencing import HeadAndTail
 from core.safety.paths import PathGuard, file_digest
 from core.safety.shell.lexer import Plan
@@ -36,6 +37,13 @@ from core.tools.processes import IDEMPOTENCY_VARIABLE, MARKER, Orphans, process_
 if TYPE_CHECKING:
     from core.safety.paths import PathGuard
     from core.safety.shell.lexer import Plan
+
+if TYPE_CHECKING:
+    from core.safety import paths
+    from core.safety.shell import rating as rating_module
+else:
+    paths = LazyModule("core.safety.paths")
+    rating_module = LazyModule("core.safety.shell.rating")
 
 
 OUTPUT_LIMIT_BYTES = 64 * 1024
@@ -120,20 +128,15 @@ class _Runner:
 
         Raises InvalidArguments for a line that can't be carried out.
         """
-        from core.safety.shell.rating import (  # its patterns: 1 MB, of no use before there is a command
-            Level,
-            judge,
-        )
-
         line, guard = str(arguments["command"]), self._guard()
         try:
-            rating = judge(line, guard, self._environment.get("HOME", ""))
+            rating = rating_module.judge(line, guard, self._environment.get("HOME", ""))
         except ToolFailed as failed:
             there = self._workspace.is_dir()
             raise InvalidArguments(
                 str(failed) if there else f"The workspace {self._workspace} is not a directory."
             ) from failed
-        known = rating.level is Level.LOW
+        known = rating.level is rating_module.Level.LOW
         digests = rating.digests if known else {**named_files(line, rating.plan, guard), **rating.digests}
         plan = one_program(self._shell, "-c", line) if rating.plan is None else rating.plan
         return CallPlan(
@@ -150,16 +153,12 @@ class _Runner:
         )
 
     def _guard(self) -> "PathGuard":
-        from core.safety.paths import PathGuard
-
-        return PathGuard(self._workspace, self._closed)
+        return paths.PathGuard(self._workspace, self._closed)
 
     async def _run(self, plan: "Plan", timeout_s: float, call: CallContext) -> str:
-        from core.safety.paths import outside_path
-
         environment = {
             **self._environment,
-            "PATH": outside_path(self._environment["PATH"], self._guard()) or os.defpath,
+            "PATH": paths.outside_path(self._environment["PATH"], self._guard()) or os.defpath,
             MARKER: call.idempotency_key,
             IDEMPOTENCY_VARIABLE: call.idempotency_key,
         }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import plainly_to_run
+from bot.__main__ import plainly_to_run
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def test_a_plain_line() -> None:
     logging.getLogger("core.inbound.hub").warning("idle")
     first, second = stream.getvalue().splitlines()
     at = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "
-    expected = r'INFO    core\.hub: turn 7\\nstarted \[channel=telegram thread="a b"\]'
+    expected = r'INFO    core\.inbound\.hub: turn 7\\nstarted \[channel=telegram thread="a b"\]'
     assert re.fullmatch(at + expected, first)
-    assert re.fullmatch(at + r"WARNING core\.hub: idle", second)
+    assert re.fullmatch(at + r"WARNING core\.inbound\.hub: idle", second)
 
 
 def test_a_json_line() -> None:

@@ -23,7 +23,7 @@ ABSENT: Mapping[str, str] = {
     "limits": "a line of a thread holds whatever is said",
     "rates": "nothing is sent: people read what the hub keeps",
     "refs": "what is said is not shown in a second place, where it would have to be changed",
-    "connection": "people connect to the hub; how a cut stream goes on is shown in tests/bot/web/test_streams.py",
+    "connection": "people connect to the hub; how a cut stream goes on: tests/bot/web/test_streams.py",
     "token": "the hub proves nothing to anybody: people prove to it who they are",
 }
 LOOK_AGAIN_S = 0.02

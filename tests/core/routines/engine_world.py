@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from bot.config.load import load
 from bot.config.schema import Config
-from bot.routines import build_desk, build_routines
+from bot.routines.desks import build_desk
+from bot.routines.service import build_routines
 from core.clock import SECOND_US, Clock
 from core.errors import ModelRejected
 from core.ids import Ids, RandomIds

@@ -1,0 +1,1 @@
+"""Puts together what carries routines out, and what people do with them."""

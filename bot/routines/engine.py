@@ -1,0 +1,62 @@
+"""The engine that carries routines out, made of its parts."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bot.config.schema import Config
+from bot.platforms import readable_files
+from core.clock import Clock
+from core.ids import Ids
+from core.messages import Message
+from core.model.base import Model
+from core.people.notices import Notices, Recipient
+from core.routine_json import read_hours
+from core.routines.engine import EngineParts, RoutineEngine
+from core.routines.events import HubEvents, SystemEvents
+from core.routines.heartbeat import Heartbeat
+from core.routines.notices import OwnThreads, Telling, ThreadOpener
+from core.routines.pattern_registry import Doors, Listening
+from core.routines.run import LightweightRuns
+from core.routines.service import RoutineSignals
+from core.routines.tool_run import ActingRuns, ActingServices
+from core.runs.redacted_reply import UnseenModel
+from core.runs.services import ReplyHook
+from core.safety.leaks import LeakDetector
+from core.safety.paths import PathGuard
+from core.store.port import Store
+from core.tools.pipeline import CallPipeline
+from core.tools.processes import end_process
+
+
+def build_engine(
+    signals: RoutineSignals,
+    config: Config,
+    store: Store,
+    model: Model,
+    pipeline: CallPipeline,
+    notices: Callable[[], Notices],
+    open_thread: ThreadOpener,
+    clock: Clock,
+    ids: Ids,
+    leaks: LeakDetector,
+    hook: ReplyHook | None,
+    closed: Sequence[Path],
+) -> RoutineEngine:
+    """Build the engine. `closed`: files and directories of which routines read nothing."""
+
+    async def send(key: str, to: "Recipient", message: Message) -> bool:
+        return await notices().send(key, to, message)
+
+    zone = config.hub.timezone
+    unseen = UnseenModel(model, leaks, hook)
+    read_file = readable_files(PathGuard(config.workspace.dir, closed))
+    acting = ActingRuns(ActingServices(store, unseen, pipeline, clock, ids))
+    runs = LightweightRuns(unseen, read_file, store.user, clock, zone, acting)
+    own_threads = OwnThreads(store, lambda to: notices().places(to), open_thread)
+    telling = Telling(store, send, own_threads, clock)
+    heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), zone, clock)
+    events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
+    parts = EngineParts(
+        store, runs, telling, Listening(), Doors(), heartbeat, events, signals, clock, ids, end_process
+    )
+    return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)

@@ -1,0 +1,22 @@
+"""Modules that are imported when something of them is first needed."""
+
+from importlib import import_module
+from typing import Any
+
+
+class LazyModule:
+    """Stands for a module until it is used, so that what a process never does costs its start nothing.
+
+    A name is declared twice, so that linters and readers see the import:
+
+        if TYPE_CHECKING:
+            from core.store.sqlite import routines
+        else:
+            routines = LazyModule("core.store.sqlite.routines")
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)

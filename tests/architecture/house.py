@@ -1,0 +1,169 @@
+"""The house in figures, held at their limits by `make lint`: python -m tests.architecture.house
+
+A figure without a limit is printed only: what is counted there is still being mended.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.tree import ROOT
+
+PACKAGES = ("bot", "channels", "core")
+FEW_LINES = 15
+"""An `__init__.py` shorter than this is no module to read."""
+GERUNDS_OF_THE_FIELD = frozenset(
+    [
+        "rendering",
+        "polling",
+        "pairing",
+        "chunking",
+        "matching",
+        "routing",
+        "logging",
+        "settings",
+        "streaming",
+        "planning",
+        "scheduling",
+        "fencing",
+        "binding",
+    ]
+)
+LIMITS = {
+    "modules": 330,
+    "largest_module_lines": 450,
+    "imported_by_one_percent": 20,
+    "imports_inside_functions": 40,
+    "gerund_modules": 8,
+    "modules_at_the_top_of_bot": 12,
+}
+_OPENS_RELATIVE = re.compile(
+    r"\W*(what|who|whom|whose|whether|where|why|how|when|whoever|which)\b", re.IGNORECASE
+)
+_STOCK_PHRASES = re.compile(
+    r"\bso (?:many|much|long|few)\b|\bwhoever\b|\bwhat (?:is|was|are|were|has|had)\b"
+    r"|\bthose (?:who|that|whom)\b|\bof its own\b|\b(?:is|are|was|were) told\b|\bgoes? (?:on|out)\b"
+    r"|\blooked at\b|\bnobody\b|\banybody\b|\banew\b|\bcomes? to\b|\bbeside\b|\bmeanwhile\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A file of the product. `name`: dotted; `path`: from the root of the tree."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`module` imports `of`, both by their dotted names, in line `line`."""
+
+    module: str
+    of: str
+    line: int
+    in_function: bool
+
+
+def modules_of(root: Path = ROOT) -> Mapping[str, Module]:
+    """Return the modules by name."""
+    found: dict[str, Module] = {}
+    for path in sorted(file for package in PACKAGES for file in (root / package).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        inside = path.relative_to(root)
+        parts = inside.with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        if not is_package or text.count("\n") >= FEW_LINES:
+            found[name] = Module(name, inside, ast.parse(text), text.count("\n"))
+    return found
+
+
+def imports_of(modules: Mapping[str, Module]) -> Iterator[Import]:
+    """Yield every import of one of the modules by another one, also those that only types need."""
+    for module in modules.values():
+        for node, in_function in _statements(module.tree, in_function=False):
+            base = node.module or ""
+            for alias in node.names:
+                of = next((name for name in (f"{base}.{alias.name}", base) if name in modules), None)
+                if of is not None and of != module.name:
+                    yield Import(module.name, of, node.lineno, in_function)
+
+
+def _statements(node: ast.AST, *, in_function: bool) -> Iterator[tuple[ast.ImportFrom, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ImportFrom):
+            yield child, in_function
+        else:
+            within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from _statements(child, in_function=in_function or within)
+
+
+def figures(root: Path = ROOT) -> Mapping[str, float]:
+    """Return all figures by name."""
+    modules = modules_of(root)
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    inside: set[tuple[str, int]] = set()
+    for found in imports_of(modules):
+        importers[found.of].add(found.module)
+        if found.in_function:
+            inside.add((found.module, found.line))
+    prose = [doc for module in modules.values() for doc in _docstrings(module.tree)]
+    words = sum(len(doc.split()) for doc in prose)
+    sizes = sorted(module.lines for module in modules.values())
+    return {
+        "modules": len(modules),
+        "lines": sum(sizes),
+        "median_module_lines": sizes[len(sizes) // 2],
+        "largest_module_lines": sizes[-1],
+        "imported_by_one_percent": 100 * sum(len(those) == 1 for those in importers.values()) / len(modules),
+        "imports_inside_functions": len(inside),
+        "gerund_modules": len(gerunds(modules)),
+        "modules_at_the_top_of_bot": sum(module.path.parent == Path("bot") for module in modules.values()),
+        "docstrings_that_open_relative_percent": 100
+        * sum(_OPENS_RELATIVE.match(doc) is not None for doc in prose)
+        / len(prose),
+        "stock_phrases_per_10k_words": 10_000
+        * sum(len(_STOCK_PHRASES.findall(doc.lower())) for doc in prose)
+        / words,
+    }
+
+
+def gerunds(modules: Mapping[str, Module]) -> Sequence[str]:
+    """Return the modules whose name is a gerund that the field does not use."""
+    last = {name: name.rpartition(".")[2] for name in modules}
+    return sorted(
+        name
+        for name, word in last.items()
+        if word.endswith("ing") and word.rpartition("_")[2] not in GERUNDS_OF_THE_FIELD
+    )
+
+
+def _docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            doc = ast.get_docstring(node)
+            if doc and not doc.startswith("See "):
+                yield doc
+
+
+def main() -> int:
+    """Print the figures; return 1 where one is over its limit."""
+    over = False
+    for name, value in figures().items():
+        limit = LIMITS.get(name)
+        missed = limit is not None and value > limit
+        over |= missed
+    if over:
+        pass
+    return int(over)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""What `make lint` counts, on a house of four modules."""
+
+from pathlib import Path
+
+from tests.architecture.house import LIMITS, figures
+
+FILES = {
+    "core/values.py": '"""Values."""\n',
+    "core/store.py": '"""The store."""\n\nfrom core.values import One\n',
+    "core/keeping.py": '"""What is kept, so many of them."""\n\nfrom core import values\n',
+    "bot/app.py": '"""The hub."""\n\n\ndef run():\n    from core import store\n',
+    "core/__init__.py": "",
+    "bot/__init__.py": '"""The program."""\n',
+}
+
+
+def test_a_house_is_counted(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert figures(tmp_path) == {
+        "modules": 4,
+        "lines": 12,
+        "median_module_lines": 3,
+        "largest_module_lines": 5,
+        "imported_by_one_percent": 25.0,
+        "imports_inside_functions": 1,
+        "gerund_modules": 1,
+        "modules_at_the_top_of_bot": 1,
+        "docstrings_that_open_relative_percent": 25.0,
+        "stock_phrases_per_10k_words": 10_000 * 2 / 12,
+    }
+
+
+def test_the_limits_are_those_of_the_house() -> None:
+    assert LIMITS == {
+        "modules": 330,
+        "largest_module_lines": 450,
+        "imported_by_one_percent": 20,
+        "imports_inside_functions": 40,
+        "gerund_modules": 8,
+        "modules_at_the_top_of_bot": 12,
+    }
