@@ -410,9 +410,12 @@ class BotClient:
             raise Unanswered("Telegram's answer could not be read") from error
 
 
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _written(params: Mapping[str, object]) -> dict[str, object]:
     """With nested values as the JSON they travel as: the library would look for files in all their parts."""
     return {
-        name: json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, tuple)) else value
+        name: _json(value) if isinstance(value, (dict, list, tuple)) else value
         for name, value in params.items()
     }

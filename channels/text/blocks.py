@@ -15,6 +15,8 @@ from core.off_loop import ON_LOOP_CHARS
 _COSTLY = "[]!*_~`<&|#>\n"
 """Signs that make Markdown slow to read."""
 _SIGNS_WEIGH = 8
+_FEW_CHARS = 256
+"""Texts up to this length are not searched for such signs: each character counts as one."""
 
 
 class Mark(Enum):
@@ -198,5 +200,6 @@ def weight(said: Iterable[messages.Block]) -> int:
         text = part.text
         chars += len(text)
         if isinstance(part, messages.Markdown) and len(text) <= ON_LOOP_CHARS:
-            chars += _SIGNS_WEIGH * sum(map(text.count, _COSTLY))
+            signs = len(text) if len(text) <= _FEW_CHARS else sum(map(text.count, _COSTLY))
+            chars += _SIGNS_WEIGH * signs
     return chars

@@ -29,6 +29,8 @@ LISTS_KEPT = 32
 CONVERSATIONS_LIMIT_CHARS = 4_000_000
 """Of JSON kept altogether, as much as core.runs.runner keeps of transcripts."""
 
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 class RequestTexts:
     """Writes the requests to one model at one host."""
@@ -45,14 +47,13 @@ class RequestTexts:
         messages = self._conversations.of(
             request.conversation, MessageWriter(self._model, self._host, dialect)
         )
-        if request.system:
-            system = _json({"role": "system", "content": request.system})
-            messages = f"{system},{messages}" if messages else system
+        system = _json({"role": "system", "content": request.system}) if request.system else ""
+        comma = "," if system and messages else ""
         begun = _json(options(request, dialect, model=self._model, stream=stream))[:-1]
-        text = f'{begun},"messages":[{messages}]'
-        if request.tools:
-            text = f'{text},"tools":{self._tools.of(request.tools)}'
-        return f"{text}}}".encode("utf-8", "replace")
+        body = f'{begun},"messages":[{system}{comma}{messages}]'.encode("utf-8", "replace")
+        if not request.tools:
+            return body + b"}"
+        return b"".join((body, b',"tools":', self._tools.of(request.tools), b"}"))
 
 
 class Writer(Protocol):
@@ -167,21 +168,17 @@ class ToolTexts:
     """Tools as the JSON they are sent as."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Sequence[ToolSpec], str]] = {}
+        self._kept: dict[int, tuple[Sequence[ToolSpec], bytes]] = {}
 
-    def of(self, tools: Sequence[ToolSpec]) -> str:
-        """A JSON array. The same object is taken to hold the same tools."""
-        _, text = self._kept.get(id(tools), ((), ""))
+    def of(self, tools: Sequence[ToolSpec]) -> bytes:
+        """A JSON array, UTF-8. The same object is taken to hold the same tools."""
+        _, text = self._kept.get(id(tools), ((), b""))
         if not text:
             if len(self._kept) >= LISTS_KEPT:
                 self._kept.clear()
-            text = _json([tool_object(tool) for tool in tools])
+            text = _json([tool_object(tool) for tool in tools]).encode("utf-8", "replace")
             self._kept[id(tools)] = (tools, text)
         return text
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 ERROR_LIMIT_BYTES = 64 * 1024

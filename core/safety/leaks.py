@@ -148,6 +148,7 @@ class LeakDetector:
         self._shortest_encoded = min(map(len, self._encoded), default=0)
         self._odd = tuple(one for one in self._known if not _IN_A_WORD.issuperset(one))
         self._anchors = (*_ANCHORS, *self._known)
+        self._anchors_and_encoded = (*self._anchors, *self._encoded)
 
     def find(self, text: str) -> tuple[Leak, ...]:
         """All of them, in order, none overlapping; () for nearly every text."""
@@ -171,10 +172,10 @@ class LeakDetector:
         return min([end, *(_begins_at_end(one, text) for one in self._odd)])
 
     def _may_contain(self, text: str) -> bool:
-        if any(map(text.__contains__, self._anchors)):
-            return True
-        if len(text) >= self._shortest_encoded and any(map(text.__contains__, self._encoded)):
-            return True
+        wanted = self._anchors if len(text) < self._shortest_encoded else self._anchors_and_encoded
+        for one in wanted:  # in a loop, which is the quickest: nearly every text holds none of them
+            if one in text:
+                return True
         if "://" in text and "@" in text:  # most addresses have nobody's login in them
             return True
         if len(text) < _SHORTEST_DOTTED or text.count(".") < 2:

@@ -9,7 +9,7 @@ from core.audit_chain import AuditKind
 from core.errors import StaleTurn
 from core.messages import Address, MessageRef
 from core.ports import OutboxRow
-from core.store.codecs import said_to_columns
+from core.store.codecs import encode, said_to_columns
 from core.store.rows import CallState, Draft, ThreadRow, TurnFinished, TurnStart, TurnState
 from core.store.sqlite.audit import record
 from core.store.sqlite.connection import Row, Transaction
@@ -171,7 +171,7 @@ def start_turn(
         now,
         now,
         reply_to,
-        json.dumps(events),
+        encode(events),
     )
     entries = write(tx, on.id, turn_id, first_seq, inputs)
     return TurnStart(

@@ -32,8 +32,8 @@ def test_the_text_of_tools_is_kept_for_those_very_tools_alone() -> None:
     texts = ToolTexts()
     other = ToolSpec(SHELL.name, "Something else under this name.", SHELL.parameters)
     assert texts.of([SHELL]) == texts.of((SHELL,))
-    assert "Something else" in texts.of([other])
-    assert "Something else" not in texts.of([SHELL])
+    assert b"Something else" in texts.of([other])
+    assert b"Something else" not in texts.of([SHELL])
 
 
 def test_a_streamed_request() -> None:
