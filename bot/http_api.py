@@ -1,4 +1,4 @@
-"""Puts the API together. Imported when somebody first asks the hub for it (see bot.web.server)."""
+"""Puts the API and the webhooks of routines together, when the first request for them comes."""
 
 from collections.abc import Awaitable, Callable, Collection
 

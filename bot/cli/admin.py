@@ -1,4 +1,4 @@
-"""Commands that change something: in this process when no hub runs, else through the running hub's API."""
+"""Commands of administration: in this process when no hub runs, else through the running hub's API."""
 
 import asyncio
 import getpass

@@ -1,4 +1,4 @@
-"""The groups `users` and `pair`, parsed; see bot.cli.commands."""
+"""The command groups of administration, parsed: people, grants, secrets, tools, audit, policy, database."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`hubbub audit`: the records of who decided and did what, exported and verified."""
+"""`hubbub audit` and `hubbub policy test`: export, verify and replay the records of decisions."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`hubbub chat`."""
+"""`hubbub chat`: in a terminal or through a pipe, with the running hub or one of its own."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""`hubbub doctor`."""
+"""Commands of operation: doctor, config, models, login, logs and the prompt of a thread."""
 
 import asyncio
 import contextlib

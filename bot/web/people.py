@@ -1,4 +1,4 @@
-"""Who is who: the caller, people and their accounts, requests to be let in, keys to the API."""
+"""People, their accounts and keys, requests for pairing, and the state of channels, for the API."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated

@@ -1,4 +1,7 @@
-"""Events, presses and commands that Slack brings by HTTP, each signed; 200 once what they hold is durable."""
+"""Events, presses and commands of Slack: by HTTP, by Socket Mode, and what was missed, by the history.
+
+HTTP requests are signed, and answered with 200 once what they hold is durable.
+"""
 
 import asyncio
 import hashlib

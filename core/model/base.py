@@ -1,4 +1,7 @@
-"""The port to language models: one request, one stream of deltas that ends with the whole reply."""
+"""The port to language models, and what wraps any model: prices, retries, failover.
+
+One request brings one stream of deltas that ends with the whole reply.
+"""
 
 import logging
 import random

@@ -1,4 +1,4 @@
-"""Picking up, at boot, what a dead hub left unfinished."""
+"""Runs that a dead hub left unfinished, taken up at boot, and prompts whose time is over."""
 
 import logging
 from collections.abc import Awaitable, Callable

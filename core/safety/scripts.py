@@ -1,4 +1,4 @@
-"""Which files of the workspace a command runs, where that can be told with certainty."""
+"""Files and repositories of the workspace that a command runs or obeys, where they are certain."""
 
 import ast
 import contextlib

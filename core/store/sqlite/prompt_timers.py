@@ -1,4 +1,4 @@
-"""Prompts that nobody answers: implements core.store.facets.Tending."""
+"""Reminders of prompts and notices to people: implements core.store.facets."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
