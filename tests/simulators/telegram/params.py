@@ -106,7 +106,7 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in {"{", "["}:
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):  # text that begins like JSON
             return value
     return value
 
