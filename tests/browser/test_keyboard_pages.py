@@ -95,8 +95,10 @@ async def test_what_waits_is_decided_among_all_approvals(
     console: Console, hub: Hub, complaints: Complaints
 ) -> None:
     page = console.page
-    for name in ("one", "two"):
+    sent = [
         await hub.api("POST", "/chat/send", {"text": f"run: touch {name}", "new": True})
+        for name in ("one", "two")
+    ]
     await console.open("approvals")
     await expect(page.locator("article.approval")).to_have_count(2)
     for left in (1, 0):
@@ -112,6 +114,9 @@ async def test_what_waits_is_decided_among_all_approvals(
     await expect(
         page.locator("article.approval .outcome").filter(has_text="Approved by owner")
     ).to_have_count(2)
+    for one in sent:
+        await console.open(f"chat/{one['thread_id']}")
+        await console.sees("I ran")
     assert {"one", "two"} <= {path.name for path in made.iterdir()}
     assert complaints.lines == []
 

@@ -93,7 +93,7 @@ async def test_a_routine_is_paused_changed_and_forgotten(
     await console.open("routines")
     await expect(page.locator(".calendar")).to_contain_text("morning")
     await page.locator(".row a").click()
-    await page.get_by_role("button", name="Pause").click()
+    await page.get_by_role("button", name="Pause", exact=True).click()
     await expect(page.locator(".pane-head .badge")).to_have_text("disabled")
     await expect(page.get_by_role("button", name="Run now")).to_be_disabled()
     await page.get_by_role("button", name="Resume").click()
