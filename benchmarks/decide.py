@@ -25,7 +25,7 @@ from core.consent.facts import (
     ScopeGrant,
     ToolFacts,
 )
-from core.prompts import Grant, GrantScope
+from core.gates import Grant, GrantScope
 from core.tool import Data, Requirement, Risk
 from core.users import Principal, Role
 

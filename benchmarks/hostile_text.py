@@ -33,7 +33,7 @@ OWNER = 1
 PEOPLE = 120
 """Of each platform: more than a door has attacks in all sizes."""
 MCP_SERVER = "benchmarks.bots.mcp_file"
-MOST_MS = 100.0
+MAX_MS = 100.0
 NOTED_MS = 20.0
 SIZES = (4_000, 64_000, 250_000, 1_000_000, 10_000_000)
 ANSWERED_CHARS = 80_000
@@ -360,8 +360,8 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps({"python": sys.version, "held_ms": found}, indent=2) + "\n")
     longest = max((ms for row in found.values() for ms in row.values()), default=0.0)
-    print(f"longest hold: {longest:.1f} ms; at most {MOST_MS:g} ms")
-    return 1 if longest > MOST_MS else 0
+    print(f"longest hold: {longest:.1f} ms; at most {MAX_MS:g} ms")
+    return 1 if longest > MAX_MS else 0
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Figures:
 class QueueingJudge:
     """Lets everybody in; everything is input of its thread."""
 
-    prompt_id = None
+    gate_id = None
     routine_ids = ()
 
     def __init__(self, ids: RandomIds) -> None:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from bot.assembly import Answering, Calling, Speaking
+from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.config.load import Loaded
 from bot.live import Live
 from bot.ops.api_access import ApiAccess, published
 from bot.ops.logs import log_file
 from bot.ops.metrics import Gauges, MeteredInbox, MeteredModel
-from bot.parts import Ground, open_models, open_store
+from bot.parts import Dependencies, open_models, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
-from bot.web.auth import Gate
+from bot.web.auth import AccessRules
 from bot.web.console import Console
 from bot.web.file_links import FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
@@ -63,10 +63,10 @@ class Serving:
 
     def __init__(
         self,
-        ground: Ground,
-        speaking: Speaking,
-        calling: Calling,
-        answering: Answering,
+        ground: Dependencies,
+        speaking: Channels,
+        calling: Tools,
+        answering: Turns,
         sock: socket.socket,
     ) -> None:
         self._ground = ground
@@ -76,7 +76,7 @@ class Serving:
         self.access = ApiAccess.new(url_of(sock))
         self.inbox = MeteredInbox(answering.hub, ground.metrics)
         self.login = LoginDesk(ground.store, ground.owner, ground.clock)
-        self.gate = Gate(
+        self.gate = AccessRules(
             self.access.token,
             ground.owner,
             ground.store,
@@ -244,19 +244,19 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         halt = ToolHalt(halted=await store.tools_halted())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
-        ground = Ground(loaded, store, owner, ring, clock, ids)
+        ground = Dependencies(loaded, store, owner, ring, clock, ids)
         metered = MeteredModel(models, ground.metrics)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
-        speaking = Speaking(ground, builder, seams.turns)
-        calling = Calling(ground, speaking, metered, halt, seams.lookup)
-        answering = Answering(ground, speaking, calling, metered)
+        speaking = Channels(ground, builder, seams.turns)
+        calling = Tools(ground, speaking, metered, halt, seams.lookup)
+        answering = Turns(ground, speaking, calling, metered)
         await opened.enter_async_context(_releasing(answering.actors, store))
         serving = Serving(ground, speaking, calling, answering, sock)
         opened.enter_context(published(config.hub.data_dir, serving.access))
         yield _app(ground, speaking, calling, answering, serving)
 
 
-def _app(ground: Ground, speaking: Speaking, calling: Calling, answering: Answering, serving: Serving) -> App:
+def _app(ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns, serving: Serving) -> App:
     runs = {
         "channels": lambda: speaking.manager.run(serving.inbox),
         "prompt expiry": answering.expiry.run,

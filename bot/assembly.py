@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.parts import (
     ChangeListeners,
-    Ground,
+    Dependencies,
     build_audit,
     build_chat,
     build_credentials,
@@ -26,14 +26,14 @@ from core.events import TurnListener, TurnListeners
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.hub import Hub, nothing_held
 from core.model.base import Model
-from core.people.notices import Elsewhere
+from core.people.notices import ApproverCopies
 from core.people.pairing import ClaimRules, PairingDesk
 from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumGathering
+from core.runs.albums import AlbumCollector
 from core.runs.previews import TurnPreviews
-from core.runs.recovery import BootRecovery, PromptExpiry
+from core.runs.recovery import BootRecovery, GateExpiry
 from core.runs.runner import ChatTurnRunner
-from core.tools.editing import CallEditing
+from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolHalt
 from core.tools.processes import end_process
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 MAX_CONCURRENT_TURNS = 256
 
 
-class Speaking:
+class Channels:
     """The channels, and who is told of turns: previews, streams, metrics and `listener`."""
 
-    def __init__(self, ground: Ground, builder: ChannelBuilder, listener: TurnListener) -> None:
+    def __init__(self, ground: Dependencies, builder: ChannelBuilder, listener: TurnListener) -> None:
         config, clock, hooks = ground.config, ground.clock, ground.hooks
         self.builder = builder
         self.uploads = FileUploads(config.hub.data_dir / UPLOADS_NAME, clock, ground.ids)
@@ -66,11 +66,11 @@ class Speaking:
         self.turns = TurnListeners(listener, self.previews, ground.live, ground.metrics)
 
 
-class Calling:
+class Tools:
     """Tools and the one path of their calls, the rules they are judged by, and what calls them unasked."""
 
     def __init__(
-        self, ground: Ground, speaking: Speaking, models: Model, halt: ToolHalt, lookup: "Lookup | None"
+        self, ground: Dependencies, speaking: Channels, models: Model, halt: ToolHalt, lookup: "Lookup | None"
     ) -> None:
         loaded, config, store, clock = ground.loaded, ground.config, ground.store, ground.clock
         self._ground = ground
@@ -79,7 +79,7 @@ class Calling:
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
         self.pipeline = build_pipeline(config, tools, clock, ground.leaks, halt, ground.hooks)
-        self.editing = CallEditing(store, self.pipeline, build_approvals(config))
+        self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws)
         self.audit = build_audit(loaded, store, self.pipeline.laws, clock)
         store.watch(ChangeListeners(ground.live, self.audit))
@@ -110,19 +110,19 @@ class Calling:
         return build_words(ground.config, ground.store, self.routines, ground.clock, ground.ids, ground.leaks)
 
 
-class Answering:
+class Turns:
     """The hub, the turns it gives to actors, and what those wait for or are picked up by.
 
     `beside`: what hooks need to have run as long as the hub does, by name.
     """
 
-    def __init__(self, ground: Ground, speaking: Speaking, calling: Calling, models: Model) -> None:
+    def __init__(self, ground: Dependencies, speaking: Channels, calling: Tools, models: Model) -> None:
         store, manager, clock, ids = ground.store, speaking.manager, ground.clock, ground.ids
-        elsewhere = Elsewhere(store, calling.rules.access, manager, ids)
+        elsewhere = ApproverCopies(store, calling.rules.access, manager, ids)
         delegates = build_chat(ground, models, calling.pipeline, manager, speaking.turns, elsewhere)
         runner = ChatTurnRunner(store, delegates, manager, speaking.turns, clock, ids)
         self.actors = ThreadActors(runner, MAX_CONCURRENT_TURNS)
-        self.gathering = AlbumGathering(store, self.actors, clock, ids)
+        self.gathering = AlbumCollector(store, self.actors, clock, ids)
         self.acknowledgements = Acknowledgements(store, manager, clock)
         inbound = ground.hooks.inbound(self.gathering, manager) if ground.hooks is not None else None
         self.hub = Hub(
@@ -144,7 +144,7 @@ class Answering:
         )
         self.pairing = PairingDesk(store, ClaimRules(calling.rules.access, ids), manager)
         editable = calling.editing.editable
-        self.expiry = PromptExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
+        self.expiry = GateExpiry(store, self.actors, manager, clock, elsewhere, ids, editable)
         self.recovery = BootRecovery(
             store, self.actors, manager, end_process, clock, ids, self.gathering, calling.pipeline.shown
         )

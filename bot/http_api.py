@@ -4,18 +4,18 @@ from collections.abc import Awaitable, Callable, Collection
 
 from starlette.types import ASGIApp
 
-from bot.assembly import Answering, Calling, Speaking
+from bot.assembly import Channels, Tools, Turns
 from bot.config.keys import VaultKeyRing
 from bot.operator.decisions import HubDesk
-from bot.operator.reload import ChannelReloading
+from bot.operator.reload import ChannelReloader
 from bot.operator.settings import HubKeeping
-from bot.parts import Ground
+from bot.parts import Dependencies
 from bot.routines.desks import desks
 from bot.runtime import StartError, version
 from bot.tools import build_tools, path_guard
 from bot.views import ChannelView, ServerView, StatusView
 from bot.web.api import ApiParts, api
-from bot.web.auth import Gate
+from bot.web.auth import AccessRules
 from bot.web.health import Readiness
 from bot.web.login import LoginDesk
 from bot.web.webhooks import WebhookEndpoint
@@ -55,17 +55,17 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) ->
             )
             for name, server in state.mcp.items()
         },
-        approvals=len(await store.open_prompts()),
+        approvals=len(await store.open_gates()),
         pairing_requests=len(await store.pairing_requests()),
     )
 
 
 def build_api(
-    ground: Ground,
-    speaking: Speaking,
-    calling: Calling,
-    answering: Answering,
-    gate: Gate,
+    ground: Dependencies,
+    speaking: Channels,
+    calling: Tools,
+    answering: Turns,
+    gate: AccessRules,
     login: LoginDesk,
     inbox: Inbox,
     readiness: Callable[[], Awaitable[Readiness]],
@@ -73,7 +73,7 @@ def build_api(
 ) -> ASGIApp:
     """The application below `/api` of a hub that runs. `url`: where people reach it."""
     loaded, store, clock, ids = ground.loaded, ground.store, ground.clock, ground.ids
-    reloading = ChannelReloading(loaded, speaking.manager, speaking.builder, ground.leaks.learn)
+    reloading = ChannelReloader(loaded, speaking.manager, speaking.builder, ground.leaks.learn)
 
     def tools() -> Collection[str]:
         return build_tools(loaded, store, clock).names

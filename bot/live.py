@@ -14,9 +14,9 @@ from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, StepSta
 from core.store.feed import Changes
 from core.users import Principal, Role
 
-MOST_SUBSCRIBERS = 256
+MAX_SUBSCRIBERS = 256
 """At the same time, of all members together: however many they have, the owner's are not among them."""
-MOST_OF_ONE = 32
+MAX_OF_ONE = 32
 """At the same time, of one person."""
 EVENTS_LIMIT = 256
 """Small events that may wait for one subscriber; one that lets more wait is cut and comes back."""
@@ -64,7 +64,7 @@ class Subscription:
         self.person = person
         self.changed = True
         self.threads: set[str] = set()
-        self.prompts: dict[str, str] = {}
+        self.gates: dict[str, str] = {}
         self.people = False
         self.tools = False
         self.routines: set[str] = set()
@@ -128,8 +128,8 @@ class Live:
         if self._closed:
             raise InboxUnavailable("the hub is stopping")
         is_member = person.role is not Role.OWNER
-        full = self._of_person[person.user_id] >= MOST_OF_ONE
-        if full or (is_member and self._members >= MOST_SUBSCRIBERS):
+        full = self._of_person[person.user_id] >= MAX_OF_ONE
+        if full or (is_member and self._members >= MAX_SUBSCRIBERS):
             raise TooManySubscribers
         one = Subscription(thread_id, person)
         group = self._of_lists if thread_id is None else self._of_thread.setdefault(thread_id, set())
@@ -199,13 +199,13 @@ class Live:
             for one in self._of_thread.get(thread_id, ()):
                 one.changed = True
                 one.wake()
-        for prompt_id, thread_id in changes.prompts.items():
+        for gate_id, thread_id in changes.gates.items():
             for one in self._of_thread.get(thread_id, ()):
-                one.prompts[prompt_id] = thread_id
+                one.gates[gate_id] = thread_id
                 one.wake()
         for one in self._of_lists:
             one.threads |= changes.threads
-            one.prompts.update(changes.prompts)
+            one.gates.update(changes.gates)
             one.people = one.people or changes.people
             one.tools = one.tools or changes.tools
             one.routines |= changes.routines

@@ -21,17 +21,17 @@ from channels.webchat import WEB
 from core.approvals import ApprovalSettings
 from core.audit.linker import HEADS_NAME, AuditLinker, HeadFile
 from core.clock import Clock
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
 from core.errors import VaultError
 from core.events import TurnListener
 from core.ids import Ids
 from core.inbound.credentials import InboundCredentials
-from core.inbound.judge import HouseRules
+from core.inbound.judge import InboundRules
 from core.inbound.sessions import SessionManager
 from core.model.base import FailoverModel, Model, RetryingModel
 from core.model.demo import DemoModel
 from core.people.access import Access, ChannelAccess, DirectMode, GroupMode
-from core.people.notices import Elsewhere, Notices
+from core.people.notices import ApproverCopies, Notices
 from core.ports import OutboxListener
 from core.runs.chat import ChatDelegate
 from core.runs.runner import DelegateFactory
@@ -97,7 +97,7 @@ def configured_hooks(
 # What every part of a running hub stands on.
 
 
-class Ground:
+class Dependencies:
     """The configuration, the open store, its owner, time, ids and keys; who watches; what must not get out.
 
     Raises StartError for a hook that is not there, or must not be asked.
@@ -185,7 +185,7 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
     return PricedModel(retrying, Price(settings.input_usd_per_million, settings.output_usd_per_million))
 
 
-def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -> HouseRules:
+def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy) -> InboundRules:
     """Who may speak where, how fast, and how much may wait."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
@@ -200,7 +200,7 @@ def build_rules(config: Config, owner: Principal, ids: Ids, laws: ConsentLaws) -
         },
         sender_per_minute=config.access.sender_per_minute,
     )
-    return HouseRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws)
+    return InboundRules(access, SessionManager(ids), ids, config.agent.max_waiting, laws)
 
 
 def build_pipeline(
@@ -226,12 +226,12 @@ def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServ
 
 
 def build_chat(
-    ground: Ground,
+    ground: Dependencies,
     model: Model,
     pipeline: CallPipeline,
     outbox: OutboxListener,
     turns: TurnListener,
-    elsewhere: Elsewhere,
+    elsewhere: ApproverCopies,
 ) -> DelegateFactory:
     """What makes the delegate of every chat turn."""
     config, hooks = ground.config, ground.hooks
@@ -286,7 +286,7 @@ def _chat_settings(config: Config) -> ChatSettings:
         timezone=config.hub.timezone,
         context_tokens=config.agent.context_tokens,
         reserve_tokens=config.agent.reserve_tokens,
-        prompt_expires_after_s=int(approvals.expires_after_s),
+        gate_expires_after_s=int(approvals.expires_after_s),
         rule=vote_rule(config),
         approvals=build_approvals(config),
     )
@@ -295,7 +295,7 @@ def _chat_settings(config: Config) -> ChatSettings:
 # Builds what chains the audit of a running hub, and says what is recorded of the operator's rules.
 
 
-def build_audit(loaded: Loaded, store: Store, laws: ConsentLaws, clock: Clock) -> AuditLinker:
+def build_audit(loaded: Loaded, store: Store, laws: EffectivePolicy, clock: Clock) -> AuditLinker:
     """The linker of this hub. A policy file that changes is recorded once a call was judged by it."""
     config = loaded.config
     linker = AuditLinker(
@@ -322,7 +322,7 @@ class ChangeListeners:
             listener.changed(changes)
 
 
-def laid_down(config: Config, laws: ConsentLaws) -> dict[str, Any]:
+def laid_down(config: Config, laws: EffectivePolicy) -> dict[str, Any]:
     """What the operator laid down about tools and consent, as plain JSON values."""
     admin = laws.policy().admin
     return {
@@ -348,6 +348,6 @@ def _bounds(settings: ApprovalSettings) -> dict[str, Any]:
 # What tells people something of the hub's own accord; loaded by the first who has something to tell.
 
 
-def build_notices(store: Store, manager: ChannelManager, rules: HouseRules, leaks: LeakDetector) -> Notices:
+def build_notices(store: Store, manager: ChannelManager, rules: InboundRules, leaks: LeakDetector) -> Notices:
     """Notices through all channels that are there."""
     return Notices(store, manager, manager, rules.access, in_threads=[WEB], leaks=leaks)

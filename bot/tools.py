@@ -11,13 +11,13 @@ from bot.config.sections import Rule
 from core.approvals import LoopLimits, Preset
 from core.clock import Clock
 from core.consent.facts import Policy, RolePolicy
-from core.consent.rules import ApprovalRule, ApprovalRules, ConsentLaws
+from core.consent.rules import ApprovalRule, ApprovalRules, EffectivePolicy
+from core.gates import VoteRule
 from core.lazy_module import LazyModule
-from core.prompts import VoteRule
 from core.safety.network import Exemption, Lookup, NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.tool import Requirement, Tool, use_limits
-from core.tools.builtin.attachments import Conversations, Fetching, attachment_tools
+from core.tools.builtin.attachments import AttachmentSource, Conversations, attachment_tools
 from core.tools.builtin.basics import (
     Secrets,
     ask_user_tool,
@@ -27,10 +27,10 @@ from core.tools.builtin.basics import (
     time_tool,
     tool_name_tools,
 )
-from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools, searching_tools
 from core.tools.builtin.http import http_tool
-from core.tools.builtin.message import Telling, message_tool
+from core.tools.builtin.message import Notifier, message_tool
 from core.tools.builtin.notes import Documents, Notes, document_tools, memory_tools
 from core.tools.builtin.routines import Told, routine_tools
 from core.tools.builtin.shell import shell_tool
@@ -59,10 +59,10 @@ def build_tools(
     configured: Loaded,
     store: ToolStore | None,
     clock: Clock,
-    telling: Callable[[], Telling] | None = None,
+    telling: Callable[[], Notifier] | None = None,
     routines: Callable[[], Told] = no_routines,
     lookup: Lookup | None = None,
-    fetching: Callable[[], Fetching] | None = None,
+    fetching: Callable[[], AttachmentSource] | None = None,
 ) -> ToolRegistry:
     """All of them, in the order models are told. `store` None: they are named here, not run; `lookup`: what
     names of hosts stand for, if it is not the system that is to be asked; `fetching`: what has the files that
@@ -124,11 +124,11 @@ def build_policy(config: Config) -> Policy:
     )
 
 
-def build_laws(config: Config) -> ConsentLaws:
+def build_laws(config: Config) -> EffectivePolicy:
     """That, with the operator's policy and the limits of turns."""
     approvals = config.approvals
     limits = LoopLimits(approvals.max_rounds, approvals.max_tools, int(approvals.loop_timeout_s))
-    return ConsentLaws(build_policy(config), limits, policy_source(config.policy.file))
+    return EffectivePolicy(build_policy(config), limits, policy_source(config.policy.file))
 
 
 def build_approvals(config: Config) -> ApprovalRules:

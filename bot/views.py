@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol, Self, assert_never
 
 from core.consent.cards import in_full
-from core.prompts import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
+from core.gates import Answer, Chose, Grant, Offer, Option, Options, Replies, Wrote
 from core.store.facets import SealedSecret, ToolSettingRow
 from core.store.pairing import PairingRequest
-from core.store.rows import PromptView, ThreadRow
+from core.store.rows import GateView, ThreadRow
 from core.transcript import (
     AssistantSaid,
     Entry,
@@ -59,27 +59,27 @@ class ApprovalView:
     expires_at: int
 
     @classmethod
-    def of(cls, view: PromptView) -> Self:
+    def of(cls, view: GateView) -> Self:
         """The prompt with its votes."""
-        prompt, (options, free_text) = view.prompt, _offered(view.prompt.offer)
+        gate, (options, free_text) = view.gate, _offered(view.gate.offer)
         votes = (
             VoteView(user_id=v.user_id, name=v.name, option=_in_words(v.answer), at=v.at) for v in view.votes
         )
         return cls(
-            id=prompt.id,
-            kind=prompt.kind.value,
-            thread_id=prompt.thread_id,
+            id=gate.id,
+            kind=gate.kind.value,
+            thread_id=gate.thread_id,
             channel=view.thread.channel,
-            requester_id=prompt.requester_id,
-            title=prompt.title,
-            detail=in_full(prompt),
+            requester_id=gate.requester_id,
+            title=gate.title,
+            detail=in_full(gate),
             options=options,
             free_text=free_text,
-            approvers=prompt.rule.approvers,
-            quorum=prompt.rule.quorum,
+            approvers=gate.rule.approvers,
+            quorum=gate.rule.quorum,
             votes=tuple(votes),
-            created_at=prompt.created_at,
-            expires_at=prompt.expires_at,
+            created_at=gate.created_at,
+            expires_at=gate.expires_at,
         )
 
 

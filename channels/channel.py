@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted, Surroundings
+from core.ports import Inbox, PostContext, Posted
 
 Payload = Mapping[str, object]
 """What one request to the platform carries: made by a channel's `render`, read by the same channel only."""
@@ -44,7 +44,7 @@ class Route:
     handle: Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
-Look = Callable[[], Awaitable[Surroundings]]
+Look = Callable[[], Awaitable[PostContext]]
 """What is known around the unanswered request by now."""
 
 
@@ -112,7 +112,7 @@ class Channel(Protocol):
         nothing. The sign stays when the message is answered: seen it was. Raises ChannelError."""
         ...
 
-    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
+    async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """Find the message that an unanswered `post` with this nonce may have made, and make it say
         `payload`. No message of another row is changed.
 
@@ -145,11 +145,11 @@ class Threaded(Protocol):
 
 
 @runtime_checkable
-class Growing(Protocol):
+class LiveMessages(Protocol):
     """What a channel also is if its platform has messages that grow while they are written.
 
     What such a message says is for the time being: `Channel.edit` of it ends the growing and shows what is
-    rendered instead; `Channel.retract` takes it away; `Channel.find_lost` finds one that went unanswered.
+    rendered instead; `Channel.retract` takes it away; `Channel.recover_post` finds one that went unanswered.
     """
 
     async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
@@ -164,9 +164,9 @@ class Growing(Protocol):
 
 
 @runtime_checkable
-class Seeking(Protocol):
+class PostRecovery(Protocol):
     """What a channel also is if its platform neither knows nonces nor tells what it shows: before an
-    unanswered `post` of any message is repeated, `find_lost` looks for it."""
+    unanswered `post` of any message is repeated, `recover_post` looks for it."""
 
     @property
     def taken_within_s(self) -> float:

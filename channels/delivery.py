@@ -16,14 +16,14 @@ from core.clock import Clock
 from core.errors import AddressGone, AuthRejected, MessageRejected, StoreUnavailable, Unanswered
 from core.messages import Address, Message, MessageRef
 from core.off_loop import ON_LOOP_CHARS, off_loop
-from core.ports import OutboundGate, Outbox, OutboxRow, Posted, SendState, Surroundings, Uncertain
+from core.ports import OutboundGate, Outbox, OutboxRow, PostContext, Posted, SendState, Uncertain
 
 # The door of one channel that everything sent goes through.
 
 logger = logging.getLogger(__name__)
 
-MOST_UNREACHABLE = 100
-MOST_DRAWINGS = 64
+MAX_UNREACHABLE = 100
+MAX_DRAWINGS = 64
 """Messages drawn while their commits are under way."""
 
 
@@ -35,7 +35,7 @@ class Unreachable:
     since: int
 
 
-class Outlet:
+class ChannelSession:
     """What senders send through. Closed while the platform refuses the token; then rows wait. `went`: told of
     each message how it went; `pass_on`: of rows that go out elsewhere, perhaps on other channels; `gate`: has
     a say in what goes out, if there is one."""
@@ -67,7 +67,7 @@ class Outlet:
         """The platform says that this address takes nothing from us."""
         before = self._unreachable.pop(address, None)
         self._unreachable[address] = Unreachable(reason, before.since if before is not None else now)
-        if len(self._unreachable) > MOST_UNREACHABLE:
+        if len(self._unreachable) > MAX_UNREACHABLE:
             self._unreachable.popitem(last=False)
 
     def reached(self, address: Address) -> None:
@@ -85,7 +85,7 @@ class Outlet:
         if weight(message.blocks) > ON_LOOP_CHARS:
             return
         self._drawings[message] = (self.channel, self._draw(self.channel, message))
-        if len(self._drawings) > MOST_DRAWINGS:
+        if len(self._drawings) > MAX_DRAWINGS:
             self._drawings.popitem(last=False)
 
     async def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
@@ -123,7 +123,7 @@ MAX_BEHIND = 8
 STORE_PAUSE_S = 1.0
 
 
-class Records:
+class SendReceipts:
     """Keeps records however long the database takes no writes; `changed` is called when one is kept.
 
     Only the record of a row's last part may be left to itself while the next row goes out.
@@ -201,7 +201,7 @@ class RowDelivery:
     """
 
     def __init__(
-        self, address: Address, outlet: Outlet, outbox: Outbox, records: Records, clock: Clock
+        self, address: Address, outlet: ChannelSession, outbox: Outbox, records: SendReceipts, clock: Clock
     ) -> None:
         self._address = address
         self._outlet = outlet
@@ -232,7 +232,9 @@ class RowDelivery:
         parts, index = await self._outlet.drawn(channel, row.message), len(row.refs)
         if index >= len(parts):
             return row if parts else None
-        posted = await channel.find_lost(self._address, parts[index], _nonce(row, index), self.look(row.id))
+        posted = await channel.recover_post(
+            self._address, parts[index], _nonce(row, index), self.look(row.id)
+        )
         logger.info("row %d to %s is %s", row.id, self._address, "found" if posted else "not found")
         if posted is None:
             return None
@@ -242,7 +244,7 @@ class RowDelivery:
     def look(self, row_id: int) -> Look:
         """Return what tells how things stand around this row, with messages as they may be sent."""
 
-        async def look() -> Surroundings:
+        async def look() -> PostContext:
             around = await self._records.durably(lambda: self._outbox.surroundings(row_id))
             uncertain = [await self._as_sent(other) for other in around.uncertain]
             return replace(around, uncertain=tuple(other for other in uncertain if other is not None))

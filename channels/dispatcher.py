@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from channels.channel import Channel
-from channels.delivery import Outlet, Unreachable
+from channels.delivery import ChannelSession, Unreachable
 from channels.sender import Sender
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, RateLimited, StoreUnavailable
@@ -72,7 +72,7 @@ logger = logging.getLogger(__name__)
 
 STORE_PAUSE_S = 1.0
 CRASH_PAUSE_S = 30.0
-MOST_ACKNOWLEDGING = 8
+MAX_ACKNOWLEDGING = 8
 
 _PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
 
@@ -96,7 +96,7 @@ class Dispatcher:
         gate: OutboundGate | None = None,
     ) -> None:
         self._name = channel.name
-        self._outlet = Outlet(channel, on_rejected, on_send, pass_on, gate)
+        self._outlet = ChannelSession(channel, on_rejected, on_send, pass_on, gate)
         self._outbox = outbox
         self._clock = clock
         self._grace_s = grace_s
@@ -113,7 +113,7 @@ class Dispatcher:
         """Take notice of ready rows; never blocks."""
         self._queue.put(rows)
 
-    def coming(self, message: Message) -> None:
+    def prerender(self, message: Message) -> None:
         """Draw a message that will be sent soon, unless its commit fails."""
         self._outlet.draw(message)
 
@@ -147,7 +147,7 @@ class Dispatcher:
         fewer requests."""
         if (
             self._tasks is not None
-            and self._acknowledging < MOST_ACKNOWLEDGING
+            and self._acknowledging < MAX_ACKNOWLEDGING
             and self._clock.now() >= self._no_signs_until_us
         ):
             self._acknowledging += 1

@@ -4,18 +4,18 @@ what was missed before what is live."""
 import asyncio
 
 
-class Lanes:
+class KeyedLocks:
     """Lets one at a time into each conversation, in the order they came."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
-    def lane(self, conversation: str) -> "Lane":
+    def lane(self, conversation: str) -> "KeyedLock":
         """`async with` it."""
-        return Lane(self._locks, conversation)
+        return KeyedLock(self._locks, conversation)
 
 
-class Lane:
+class KeyedLock:
     """The way into one conversation."""
 
     def __init__(self, locks: dict[str, tuple[asyncio.Lock, int]], key: str) -> None:
@@ -42,7 +42,7 @@ class Lane:
             self._locks[self._key] = (lock, users - 1)
 
 
-class Held:
+class HeldConversations:
     """Conversations whose live events wait."""
 
     def __init__(self) -> None:
@@ -74,16 +74,16 @@ class Held:
         self._changed = asyncio.Event()
 
 
-class Gate:
+class CatchUpBarrier:
     """Where live events wait until what was missed is in. The newest `hold` is the one that counts: an event
     that waited for an earlier one waits on."""
 
     def __init__(self) -> None:
-        self._held: Held | None = None
+        self._held: HeldConversations | None = None
 
-    def hold(self) -> Held:
+    def hold(self) -> HeldConversations:
         """Let live events of every conversation wait until it is released."""
-        before, self._held = self._held, Held()
+        before, self._held = self._held, HeldConversations()
         if before is not None:
             before.wake()
         return self._held

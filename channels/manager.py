@@ -23,7 +23,7 @@ TRIES = 3
 REMEMBERED = 1_000
 
 
-class Reception:
+class GuardedInbox:
     """An Inbox in front of the hub's.
 
     An event whose handling fails unexpectedly is asked for again by its platform; at its third failure it
@@ -136,7 +136,7 @@ class ChannelManager:
 
         To be started when the store has recovered: rows still `sending` are taken to be in hand.
         """
-        self._inbox = Reception(inbox, self._clock)
+        self._inbox = GuardedInbox(inbox, self._clock)
         try:
             async with asyncio.TaskGroup() as senders:
                 for name, slot in self._slots.items():
@@ -188,10 +188,10 @@ class ChannelManager:
             and slot.dispatcher.would_send_now(address)
         )
 
-    def coming(self, channel: str, message: Message) -> None:
+    def prerender(self, channel: str, message: Message) -> None:
         """See OutboxListener."""
         if (slot := self._slots.get(channel)) is not None:
-            slot.dispatcher.coming(message)
+            slot.dispatcher.prerender(message)
 
     def open_preview(self, preview: Preview) -> None:
         """See Previews."""
@@ -250,7 +250,7 @@ class ChannelManager:
     def routes(self, inbox: Inbox) -> Mapping[str, Sequence[Route]]:
         """The endpoints platforms call, by channel name; they hand what they get to `inbox`. They lead to
         the channel that has the name at that moment."""
-        reception = Reception(inbox, self._clock)
+        reception = GuardedInbox(inbox, self._clock)
         return {
             name: [_current(slot, route, reception) for route in slot.channel.routes(reception)]
             for name, slot in self._slots.items()

@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from channels.channel import Channel, Growing, Look, Payload
-from channels.delivery import Records
+from channels.channel import Channel, LiveMessages, Look, Payload
+from channels.delivery import SendReceipts
 from channels.text.blocks import weight
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, ChannelError, MessageRejected, StoreUnavailable, Unanswered
@@ -55,7 +55,7 @@ class ConversationPreviews:
         self,
         address: Address,
         outbox: Outbox,
-        records: Records,
+        records: SendReceipts,
         look: Callable[[int], Look],
         clock: Clock,
     ) -> None:
@@ -143,7 +143,7 @@ class ConversationPreviews:
             slot.said = said  # all that is new belongs to parts to come
             return False
         if slot.ref is not None:
-            if not (isinstance(channel, Growing) and await channel.grow(slot.ref, said)):
+            if not (isinstance(channel, LiveMessages) and await channel.grow(slot.ref, said)):
                 await channel.edit(slot.ref, parts[0])
         else:
             posted = await self._post(channel, row, said, parts[0])
@@ -176,7 +176,7 @@ class ConversationPreviews:
 
     async def _post(self, channel: Channel, row: OutboxRow, said: Message, payload: Payload) -> Posted | None:
         try:
-            if isinstance(channel, Growing):
+            if isinstance(channel, LiveMessages):
                 posted = await channel.begin(self._address, said, row.nonce)
                 if posted is not None:
                     return posted
@@ -215,7 +215,7 @@ class ConversationPreviews:
     async def _find(self, channel: Channel, row: OutboxRow) -> Posted | None:
         payload, look = channel.render(PLACEHOLDER)[0], self._look(row.id)
         try:
-            return await channel.find_lost(self._address, payload, row.nonce, look)
+            return await channel.recover_post(self._address, payload, row.nonce, look)
         except (MessageRejected, AddressGone) as error:
             logger.info("preview %d to %s cannot be looked for: %s", row.id, self._address, error)
         except ChannelError:

@@ -11,8 +11,8 @@ import logging
 import random
 from dataclasses import replace
 
-from channels.channel import Channel, Seeking
-from channels.delivery import Outlet, Records, RepeatableUnanswered, RowDelivery
+from channels.channel import Channel, PostRecovery
+from channels.delivery import ChannelSession, RepeatableUnanswered, RowDelivery, SendReceipts
 from channels.previews import ConversationPreviews
 from core.clock import SECOND_US, Clock
 from core.errors import (
@@ -80,7 +80,7 @@ class Sender:
     def __init__(
         self,
         address: Address,
-        outlet: Outlet,
+        outlet: ChannelSession,
         outbox: Outbox,
         clock: Clock,
         tasks: asyncio.TaskGroup,
@@ -93,7 +93,7 @@ class Sender:
         self._rows: list[tuple[int, OutboxRow]] = []
         self._held: set[int] = set()
         self._changed = asyncio.Event()
-        self._records = Records(address, outbox, clock, tasks, self._changed.set)
+        self._records = SendReceipts(address, outbox, clock, tasks, self._changed.set)
         self._delivery = RowDelivery(address, outlet, outbox, self._records, clock)
         self._previews = ConversationPreviews(address, outbox, self._records, self._delivery.look, clock)
         self._closing = False
@@ -194,7 +194,7 @@ class Sender:
         """Learn what became of a preview whose request went unanswered."""
         await self._pace.due(self._pace.quiet_until_us)
         channel = await self._outlet.opened()
-        if isinstance(channel, Seeking):  # which takes a while, and may be begun again
+        if isinstance(channel, PostRecovery):  # which takes a while, and may be begun again
             await self._pace.due(self._previews.missed_us + _us(channel.taken_within_s))
         else:
             self._in_request = True
@@ -224,7 +224,7 @@ class Sender:
         if row.replaces is not None and not row.refs:
             await self._pace.due(self._previews.replaceable_us)
         channel = await self._outlet.opened()
-        if row.state is SendState.AMBIGUOUS and isinstance(channel, Seeking):
+        if row.state is SendState.AMBIGUOUS and isinstance(channel, PostRecovery):
             try:
                 row = await self._find_out(channel, row)
             except ChannelError as error:
@@ -244,7 +244,7 @@ class Sender:
         found. May be cut off anywhere and begun again."""
         await self._records.settled()  # what is shown here is known by its record
         around = await self._delivery.look(row.id)()
-        if isinstance(channel, Seeking):
+        if isinstance(channel, PostRecovery):
             await self._pace.due(around.asked_by + _us(channel.taken_within_s))
         try:
             return await self._delivery.find(channel, row) or row

@@ -205,11 +205,11 @@ def _text(content: Text, style: str = "") -> Line:
     """Built piece by piece between the edges of spans, which nest: what is dropped would move positions."""
     line = Line(style=style)
     edges = {edge for span in content.spans for edge in (span.start, span.end)}
-    coming = list(reversed(content.spans))
+    prerender = list(reversed(content.spans))
     within: list[Span] = []
     for start, end in pairwise(sorted({0, *edges, len(content.text)})):
-        while coming and coming[-1].start == start:
-            within.append(coming.pop())
+        while prerender and prerender[-1].start == start:
+            within.append(prerender.pop())
         line.append(visible(content.text[start:end]), " ".join(_look(span.style) for span in within))
         while within and within[-1].end == end:
             line.append(_address(content.text, within.pop()))

@@ -111,7 +111,7 @@ class WebChannel:
         """See Channel: what waits is seen to wait."""
         del ref
 
-    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
+    async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """See Channel: no request of ours goes unanswered."""
         del to, payload, nonce, look
         return None

@@ -23,7 +23,7 @@ class Preset(StrEnum):
 
 _LOOSENESS = {preset: place for place, preset in enumerate(Preset)}
 
-MOST_ROUNDS, MOST_TOOLS, MOST_LOOP_S = 1_000, 10_000, 86_400
+MAX_ROUNDS, MAX_TOOLS, MAX_LOOP_S = 1_000, 10_000, 86_400
 """What a person may set a limit to, where no policy allows less: a slip of the finger is no wish."""
 
 

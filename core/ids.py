@@ -8,7 +8,7 @@ import time
 from typing import Protocol
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-PROMPT_ID_LENGTH = 10
+GATE_ID_LENGTH = 10
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 symbols; I, O, 0 and 1 are left out because people take them for one another."""
 CODE_LENGTH = 8
@@ -27,7 +27,7 @@ class Ids(Protocol):
         """A UUIDv7 that cannot be guessed from others: it leaves the hub as the call's idempotency key."""
         ...
 
-    def prompt_id(self) -> str:
+    def gate_id(self) -> str:
         """Ten lower-case Crockford base32 characters."""
         ...
 
@@ -58,9 +58,9 @@ class RandomIds:
         """Forty random bits; looks like `K3F9A7MZ`."""
         return "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
-    def prompt_id(self) -> str:
+    def gate_id(self) -> str:
         """Fifty random bits; looks like `k3f9a7mzq2`."""
-        return "".join(secrets.choice(CROCKFORD) for _ in range(PROMPT_ID_LENGTH))
+        return "".join(secrets.choice(CROCKFORD) for _ in range(GATE_ID_LENGTH))
 
 
 def _uuid7(bits: int) -> str:
@@ -69,7 +69,7 @@ def _uuid7(bits: int) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def normalise_prompt_id(typed: str) -> str:
+def normalise_gate_id(typed: str) -> str:
     """What a person typed, as Crockford reads it: case ignored, o→0, i and l→1, dashes dropped."""
     return typed.strip().lower().replace("-", "").translate(str.maketrans("oil", "011"))
 

@@ -125,7 +125,7 @@ class ChoiceAnswer:
     channel: str
     address: Address
     sender: Sender
-    prompt_id: str
+    gate_id: str
     choice: int
     sent_at: int
     direct: bool = True
@@ -216,7 +216,7 @@ class Message:
 
     `reply_to`: the message it answers, quoted where others write in between.
 
-    `choices` belong to `prompt_id`; `editable`: the arguments of the call they are about can be changed.
+    `choices` belong to `gate_id`; `editable`: the arguments of the call they are about can be changed.
     `first_choice`: the position of the first of them. What a prompt asks can change, and then its choices
     have positions that none had before: a press of what is no longer shown is known as such.
     `outcome` is set when a prompt is settled: the choices disappear and
@@ -225,7 +225,7 @@ class Message:
 
     blocks: tuple[Block, ...]
     choices: tuple[Choice, ...] = ()
-    prompt_id: str | None = None
+    gate_id: str | None = None
     outcome: str | None = None
     files: tuple[File, ...] = field(default=())
     reply_to: MessageRef | None = None

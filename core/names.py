@@ -12,7 +12,7 @@ from functools import lru_cache
 NAME_LIMIT_CHARS = 80
 UNNAMED = "unnamed"
 _LOOKED_AT_CHARS = 4 * NAME_LIMIT_CHARS
-_MOST_MARKS = 2
+_MAX_MARKS = 2
 """Combining marks behind one letter: as many as any script writes by rule."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """The few characters that are no separators and yet show nothing."""
@@ -42,16 +42,16 @@ def _folded(name: str, limit_chars: int) -> str:
 def _seen(text: str) -> list[str]:
     """The visible characters, those of notes, tags and quotations replaced by harmless ones."""
     seen: list[str] = []
-    marks = _MOST_MARKS
+    marks = _MAX_MARKS
     for one in text:
         category = unicodedata.category(one)
         if category[0] == "M":
             marks += 1
-            if marks <= _MOST_MARKS:
+            if marks <= _MAX_MARKS:
                 seen.append(one)
             continue
         shown = _shown(one, category)
-        marks = _MOST_MARKS if shown == " " or not shown else 0
+        marks = _MAX_MARKS if shown == " " or not shown else 0
         seen.append(shown)
     return seen
 

@@ -129,7 +129,7 @@ class Uncertain:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PostContext:
     """What is known of a channel's newest messages around a request that went unanswered, to find by it the
     message that the request may have made.
 
@@ -216,7 +216,7 @@ class Outbox(Protocol):
         """Where the preview is shown, as far as is known."""
         ...
 
-    async def surroundings(self, row_id: int) -> Surroundings:
+    async def surroundings(self, row_id: int) -> PostContext:
         """What is known around the unanswered request of this row. Raises StoreError if there is no such
         row."""
         ...
@@ -242,7 +242,7 @@ class OutboxListener(Protocol):
         """Whether a row committed as `sending` would really go out at once (no queue, no rate limit)."""
         ...
 
-    def coming(self, channel: str, message: Message) -> None:
+    def prerender(self, channel: str, message: Message) -> None:
         """This message is on its way to the disk, and a row with it will be ready if it arrives there: what
         can be made of it before may be made now. Never fails; takes no longer than drawing it once."""
         ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from core.prompts import Replies
+from core.gates import Replies
 from core.users import Principal
 
 TOOLS_PAUSED = "all tools are paused by the owner; only the owner can let them go on, with /resume"

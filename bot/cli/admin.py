@@ -20,9 +20,9 @@ from bot.ops.api_access import ApiAccess, read_access
 from bot.runtime import DeskRefused, needed_to_start
 from bot.views import DecisionView, GrantView, PairingRequestView, PermissionView, SecretView
 from core.errors import StoreLocked
+from core.gates import Option, ToolSetting
 from core.lazy_module import LazyModule
 from core.people.pairing import PairAs
-from core.prompts import Option, ToolSetting
 from core.store.lock import DataDirectoryLock
 
 if TYPE_CHECKING:
@@ -109,14 +109,14 @@ def tell(decision: DecisionView, *, as_json: bool) -> None:
 # --- approvals ------------------------------------------------------------------------------------------
 
 
-def decide(path: Path | None, prompt_id: str, answer: str, *, as_json: bool) -> None:
+def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> None:
     """Answer what waits, as the owner."""
     try:
         option = Option(answer.strip().lower().replace("-", "_"))
     except ValueError as error:
         known = ", ".join(Option)
         raise CommandFailed(f"{printable(answer)} is no answer; use one of {known}", USAGE) from error
-    tell(at_desk(path, lambda desk: desk.decide(prompt_id, option)), as_json=as_json)
+    tell(at_desk(path, lambda desk: desk.decide(gate_id, option)), as_json=as_json)
 
 
 # --- people ---------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ NOT_HERE = "cannot be judged"
 
 
 @dataclass(frozen=True, slots=True)
-class Otherwise:
+class ChangedDecision:
     """A call that would be decided otherwise. `was`, `now`: runs, asks or refused; `now` may be NOT_HERE."""
 
     at: int
@@ -268,12 +268,12 @@ def _pipeline(loaded: Loaded) -> CallPipeline:
     return CallPipeline(build_tools(loaded, None, clock), settings, clock)
 
 
-def _otherwise(pipeline: CallPipeline, past: PastCall) -> Otherwise | None:
+def _otherwise(pipeline: CallPipeline, past: PastCall) -> ChangedDecision | None:
     now, reason = _judged(pipeline, past)
     if now == past.was:
         return None
     call = past.call
-    return Otherwise(
+    return ChangedDecision(
         past.at, call.call_id, past.thread_id, past.principal.user_id, call.tool, past.was, now, reason
     )
 

@@ -16,7 +16,7 @@ import typer
 
 from bot.app import App, serve
 from bot.cli.exit_codes import FAILED, OK, USAGE
-from bot.cli.running import load_or_complain, models_in_words, run_to_the_end
+from bot.cli.serve import load_or_complain, models_in_words, run_to_the_end
 from bot.config.load import Loaded
 from bot.config.schema import secret_values
 from bot.ops.api_access import ApiAccess, read_access
@@ -260,7 +260,7 @@ INPUT_LIMIT_BYTES = 1024 * 1024
 WAITS = (
     "The conversation waits for you: answer with `hubbub approvals decide {id} approve`, or in `hubbub chat`."
 )
-BAD_LINE = 'write {"text": "…"} or {"prompt_id": "…", "choice": "approve"}, one object a line'
+BAD_LINE = 'write {"text": "…"} or {"gate_id": "…", "choice": "approve"}, one object a line'
 
 
 class PipeTalk:
@@ -279,7 +279,7 @@ class PipeTalk:
             await self._talk.say(text)
         standing = await self._until_rest(self._print)
         if standing is Standing.WAITING and self._view.card is not None:
-            self._write(WAITS.format(id=self._view.card.prompt_id) + "\n")
+            self._write(WAITS.format(id=self._view.card.gate_id) + "\n")
         return standing is Standing.IDLE
 
     async def lines(self, source: AsyncIterator[str]) -> bool:
@@ -315,7 +315,7 @@ class PipeTalk:
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, Asked):
-            self._asked[event.card.prompt_id] = event.card
+            self._asked[event.card.gate_id] = event.card
         self._view.take(event, None)
         self._write(json.dumps(as_json(event), ensure_ascii=False) + "\n")
 
@@ -335,18 +335,18 @@ class PipeTalk:
         match page:
             case {"text": str(text)}:
                 await self._talk.say(text)
-            case {"prompt_id": str(prompt_id), "arguments": dict(arguments)}:
+            case {"gate_id": str(gate_id), "arguments": dict(arguments)}:
                 changed = cast("Mapping[str, Any]", arguments)
-                await self._talk.approve_edited(prompt_id, changed, self._place(prompt_id, 0))
-            case {"prompt_id": str(prompt_id), "choice": int() | str() as choice}:
-                await self._talk.decide(prompt_id, self._place(prompt_id, choice))
+                await self._talk.approve_edited(gate_id, changed, self._place(gate_id, 0))
+            case {"gate_id": str(gate_id), "choice": int() | str() as choice}:
+                await self._talk.decide(gate_id, self._place(gate_id, choice))
             case _:
                 raise TalkFailed(BAD_LINE)
 
-    def _place(self, prompt_id: str, choice: int | str) -> int:
-        card = self._asked.get(prompt_id)
+    def _place(self, gate_id: str, choice: int | str) -> int:
+        card = self._asked.get(gate_id)
         if card is None:
-            raise TalkFailed(f"nothing that waits here has the id {prompt_id}")
+            raise TalkFailed(f"nothing that waits here has the id {gate_id}")
         offered = _answers(card)
         if isinstance(choice, int) and 0 <= choice < len(offered):
             return card.first_choice + choice
@@ -369,7 +369,7 @@ def as_json(event: Event) -> Mapping[str, object]:
             }
         case Asked(card):
             page = {
-                "prompt_id": card.prompt_id,
+                "gate_id": card.gate_id,
                 "text": _text(card.blocks),
                 "choices": _answers(card),
                 "arguments": None if card.arguments is None else dict(card.arguments),

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from bot.cli import admin, ops, show
     from bot.cli import chat as conversation
     from bot.cli import init as setup
-    from bot.cli import running as hub_process
+    from bot.cli import serve as hub_process
 else:
     admin = LazyModule("bot.cli.admin")
     conversation = LazyModule("bot.cli.chat")
     setup = LazyModule("bot.cli.init")
     ops = LazyModule("bot.cli.ops")
-    hub_process = LazyModule("bot.cli.running")
+    hub_process = LazyModule("bot.cli.serve")
     show = LazyModule("bot.cli.show")
 
 

@@ -16,7 +16,7 @@ from bot.tools import build_laws, build_tools
 from core.clock import Clock, SystemClock
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.ids import RandomIds
-from core.inbound.judge import EventJudge, HouseRules
+from core.inbound.judge import EventJudge, InboundRules
 from core.messages import Address, InboundEvent, Message
 from core.people.pairing import ClaimRules, PairingDesk
 from core.ports import Acceptance, OutboxRow, Seen
@@ -37,8 +37,8 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
     async with open_store(config, ring, clock, ids) as store:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
         rules = build_rules(config, owner, ids, build_laws(config))
-        pairing = PairingDesk(store, ClaimRules(rules.access, ids), NobodyListens())
-        yield HubDesk(store, RestingInbox(store, rules, clock), pairing, owner, clock, ids)
+        pairing = PairingDesk(store, ClaimRules(rules.access, ids), NoOutboxListener())
+        yield HubDesk(store, RecordingInbox(store, rules, clock), pairing, owner, clock, ids)
 
 
 @contextlib.asynccontextmanager
@@ -78,7 +78,7 @@ async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
         await store.close()
 
 
-class NobodyListens:
+class NoOutboxListener:
     """An OutboxListener: rows wait in the store for the next hub."""
 
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
@@ -89,14 +89,14 @@ class NobodyListens:
         del channel, address
         return False
 
-    def coming(self, channel: str, message: Message) -> None:
+    def prerender(self, channel: str, message: Message) -> None:
         """Nobody is there to draw it."""
 
 
-class RestingInbox:
+class RecordingInbox:
     """An Inbox that keeps and judges like the hub's, but starts nothing."""
 
-    def __init__(self, store: Store, rules: HouseRules, clock: Clock) -> None:
+    def __init__(self, store: Store, rules: InboundRules, clock: Clock) -> None:
         self._store = store
         self._rules = rules
         self._clock = clock

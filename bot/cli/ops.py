@@ -21,7 +21,7 @@ from pydantic import BaseModel, SecretStr
 from bot.cli.exit_codes import FAILED, USAGE, CommandFailed
 from bot.cli.output import print_json, print_table, printable, printable_lines, whole
 from bot.cli.remote import RemoteDesk
-from bot.cli.running import models_in_words
+from bot.cli.serve import models_in_words
 from bot.cli.show import asked, row_id
 from bot.config.load import Loaded, load
 from bot.config.schema import secret_values
@@ -34,8 +34,8 @@ from bot.runtime import ConfigError, DeskRefused
 from bot.tools import build_laws, build_tools
 from bot.views import StatusView
 from core.clock import SystemClock
+from core.gates import ToolSetting
 from core.lazy_module import LazyModule
-from core.prompts import ToolSetting
 from core.runs.chat import PromptFacts, system_prompt
 from core.tools.pipeline import INTERACTIVE
 

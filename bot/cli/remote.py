@@ -14,8 +14,8 @@ from bot.operator.routine_views import FiredView, RoutineView, RunView, TrialVie
 from bot.ops.api_access import ApiAccess
 from bot.runtime import DeskRefused
 from bot.views import DecisionView, PairingRequestView, StatusView, UserView
+from core.gates import Option, ToolSetting
 from core.people.pairing import PairAs
-from core.prompts import Option, ToolSetting
 
 ANSWER_LIMIT_S = 15.0
 OTHER_VERSION = "the hub that runs answers otherwise than this command expects; restart it with this version"
@@ -66,9 +66,9 @@ class RemoteDesk(HubClient):
         """A fresh link to the console, good once."""
         return read_page(LoginLink, await self._post("/api/login-links")).url
 
-    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+    async def decide(self, gate_id: str, option: Option) -> DecisionView:
         """See Desk."""
-        page = await self._post("/api/chat/gate/resolve", request_id=prompt_id, action=option.value)
+        page = await self._post("/api/chat/gate/resolve", request_id=gate_id, action=option.value)
         return read_page(DecisionView, page)
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:

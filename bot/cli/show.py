@@ -21,7 +21,7 @@ from core.store.rows import AuditRow, Explanation
 from core.store.sqlite.audit import audit_in
 
 if TYPE_CHECKING:
-    from core.store.rows import PromptView, ThreadRow
+    from core.store.rows import GateView, ThreadRow
     from core.store.sqlite.queries import SqliteReader
 
 
@@ -174,11 +174,11 @@ def _person(user: UserView) -> Sequence[str]:
 def list_approvals(path: Path | None, *, as_json: bool) -> None:
     """What waits for a person."""
 
-    async def waiting(reader: "SqliteReader") -> "tuple[Sequence[PromptView], Mapping[str, str]]":
-        return await reader.open_prompts(), await _names(reader)
+    async def waiting(reader: "SqliteReader") -> "tuple[Sequence[GateView], Mapping[str, str]]":
+        return await reader.open_gates(), await _names(reader)
 
-    prompts, names = asked(path, waiting)
-    found = [ApprovalView.of(view) for view in prompts]
+    gates, names = asked(path, waiting)
+    found = [ApprovalView.of(view) for view in gates]
     if as_json:
         print_json(found)
     elif found:

@@ -23,9 +23,9 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from bot.config.types import Section, User
 from core.approvals import (
-    MOST_LOOP_S,
-    MOST_ROUNDS,
-    MOST_TOOLS,
+    MAX_LOOP_S,
+    MAX_ROUNDS,
+    MAX_TOOLS,
     AdminPolicy,
     ApprovalSettings,
     NoPolicy,
@@ -36,7 +36,7 @@ from core.approvals import (
 logger = logging.getLogger(__name__)
 
 LIMIT_BYTES = 32 * 1024
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 _TOOL = re.compile(r"[a-z0-9_-]{1,128}")
 
 
@@ -47,7 +47,7 @@ def _tool_name(name: str) -> str:
 
 
 Tools = Annotated[
-    list[Annotated[str, AfterValidator(_tool_name)]], Field(max_length=MOST_ENTRIES, default_factory=list)
+    list[Annotated[str, AfterValidator(_tool_name)]], Field(max_length=MAX_ENTRIES, default_factory=list)
 ]
 PresetName = Annotated[str, StringConstraints(pattern=f"^({'|'.join(Preset)})$")]
 
@@ -57,9 +57,9 @@ class _Rules(Section):
 
     disabled_tools: Tools
     preset: PresetName | None = None
-    max_rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
-    max_tools: Annotated[int, Field(ge=1, le=MOST_TOOLS)] | None = None
-    loop_timeout_s: Annotated[int, Field(ge=1, le=MOST_LOOP_S)] | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = None
+    max_tools: Annotated[int, Field(ge=1, le=MAX_TOOLS)] | None = None
+    loop_timeout_s: Annotated[int, Field(ge=1, le=MAX_LOOP_S)] | None = None
 
     @property
     def ceiling(self) -> ApprovalSettings:
@@ -71,7 +71,7 @@ class _Rules(Section):
 class _Page(_Rules):
     """The whole file."""
 
-    users: Annotated[dict[User, _Rules], Field(max_length=MOST_ENTRIES, default_factory=dict)]
+    users: Annotated[dict[User, _Rules], Field(max_length=MAX_ENTRIES, default_factory=dict)]
 
 
 class PolicyFile:

@@ -23,8 +23,8 @@ from core.clock import Clock
 from core.errors import ToolFailed
 from core.tool import Arguments, CallContext, Effect, Requirement, Tool
 from core.tools.builtin.shell import safe_environment
+from core.tools.mcp.catalog import MAX_LISTED, Judge, Listed, Terms, ToolTerms, offer
 from core.tools.mcp.connection import Connection, Connector, ServerChild, ServerFailed
-from core.tools.mcp.listing import MOST_LISTED, Judge, Listed, Terms, ToolTerms, offer
 from core.tools.mcp.server import McpServer, McpServers
 from core.tools.processes import end_marked
 from core.tools.registry import ToolRegistry
@@ -274,8 +274,8 @@ async def _say(child: ServerChild, source: MemoryObjectReceiveStream[SessionMess
 def _shorter(read: dict[str, Any]) -> dict[str, Any]:
     """A list of tools without those that are too many to look at."""
     match read:
-        case {"result": {"tools": [*tools], **rest}} if len(tools) > MOST_LISTED:
-            return {**read, "result": {**rest, "tools": tools[:MOST_LISTED]}}
+        case {"result": {"tools": [*tools], **rest}} if len(tools) > MAX_LISTED:
+            return {**read, "result": {**rest, "tools": tools[:MAX_LISTED]}}
         case _:
             return read
 

@@ -18,10 +18,10 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSI
 from pydantic import ValidationError
 
 from core.tool import Arguments, ProcessInfo
+from core.tools.mcp.catalog import MAX_LISTED, Listed
 from core.tools.mcp.connection import IDEMPOTENCY_META, NotCalled, Reply, ServerFailed
-from core.tools.mcp.listing import MOST_LISTED, Listed
 
-MOST_PAGES = 100
+MAX_PAGES = 100
 NAME = "hubbub"
 ENDED = "it ended by itself"
 _STOPPED = "a call was stopped or ran out of time, and with it the connection"
@@ -90,13 +90,13 @@ class SdkConnection:
         listed: list[Listed] = []
         cursor: str | None = None
         async with self._in_time("list its tools"):
-            for _ in range(MOST_PAGES):
+            for _ in range(MAX_PAGES):
                 page = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
                 listed += [_listed(tool) for tool in page.tools]
                 cursor = page.next_cursor
-                if cursor is None or len(listed) >= MOST_LISTED:
+                if cursor is None or len(listed) >= MAX_LISTED:
                     break
-        return listed[:MOST_LISTED]
+        return listed[:MAX_LISTED]
 
     @contextlib.asynccontextmanager
     async def _in_time(self, what: str) -> AsyncIterator[None]:

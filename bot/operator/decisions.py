@@ -13,23 +13,23 @@ from channels.webchat import WEB
 from core.clock import Clock
 from core.consent import card_texts
 from core.errors import InboxUnavailable, StoreUnavailable
-from core.ids import Ids, normalise_prompt_id
+from core.gates import Gate, GateState, Option, Options
+from core.ids import Ids, normalise_gate_id
 from core.messages import Address, ChoiceAnswer, Sender
 from core.people.access import CONSOLE
 from core.people.pairing import PairAs, PairingDesk
 from core.ports import Inbox
-from core.prompts import Option, Options, Prompt, PromptState
 from core.store.effects import EditRefused
 from core.store.pairing import ClaimRefused, Decision, LetIn
 from core.store.port import Store
-from core.tools.editing import CallEditing
+from core.tools.call_edits import CallEditor
 from core.users import Person, Principal, Role
 
 
 class Desk(Protocol):
     """All methods raise DeskRefused, and then nothing has changed."""
 
-    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+    async def decide(self, gate_id: str, option: Option) -> DecisionView:
         """Answer an open prompt as the owner."""
         ...
 
@@ -69,7 +69,7 @@ class HubDesk:
         owner: Principal,
         clock: Clock,
         ids: Ids,
-        editing: CallEditing | None = None,
+        editing: CallEditor | None = None,
     ) -> None:
         self._store = store
         self._inbox = inbox
@@ -79,39 +79,39 @@ class HubDesk:
         self._ids = ids
         self._editing = editing
 
-    async def decide(self, prompt_id: str, option: Option) -> DecisionView:
+    async def decide(self, gate_id: str, option: Option) -> DecisionView:
         """See Desk."""
-        prompt = await self.open_prompt(prompt_id)
-        if not isinstance(prompt.offer, Options):
+        gate = await self.open_gate(gate_id)
+        if not isinstance(gate.offer, Options):
             raise DeskRefused("refused", "this is a question: who was asked answers it where it was asked")
-        options = prompt.offer.options
+        options = gate.offer.options
         if option not in options:
             raise DeskRefused("refused", f"{option} is no answer to this; it takes {', '.join(options)}")
-        return await self.answer(prompt, prompt.first_choice + options.index(option), self._owner)
+        return await self.answer(gate, gate.first_choice + options.index(option), self._owner)
 
-    async def open_prompt(self, prompt_id: str) -> Prompt:
+    async def open_gate(self, gate_id: str) -> Gate:
         """What waits under this id. Raises DeskRefused, also where it was settled already."""
-        found = await self._store.prompt_glance(normalise_prompt_id(prompt_id))
+        found = await self._store.gate_glance(normalise_gate_id(gate_id))
         if found is None:
-            raise DeskRefused("not_found", f"nothing that waits has the id {prompt_id}; list the approvals")
-        if found.prompt.state is PromptState.CLOSED:
-            raise DeskRefused("refused", f"already settled: {found.prompt.outcome_text}")
-        return found.prompt
+            raise DeskRefused("not_found", f"nothing that waits has the id {gate_id}; list the approvals")
+        if found.gate.state is GateState.CLOSED:
+            raise DeskRefused("refused", f"already settled: {found.gate.outcome_text}")
+        return found.gate
 
     async def answer(
-        self, prompt: Prompt, choice: int, person: Principal, form: str | None = None
+        self, gate: Gate, choice: int, person: Principal, form: str | None = None
     ) -> DecisionView:
         """Answer what waits, in a person's name; `choice` and `form` as in ChoiceAnswer. Raises
         DeskRefused."""
-        if form is not None and isinstance(prompt.offer, Options):
-            await self._check(prompt, form)
+        if form is not None and isinstance(gate.offer, Options):
+            await self._check(gate, form)
         channel = CONSOLE if person.role is Role.OWNER else WEB
         answer = ChoiceAnswer(
             key=f"api:{self._ids.row_id()}",
             channel=channel,
             address=Address(channel),
             sender=Sender(person.user_id, person.name),
-            prompt_id=prompt.id,
+            gate_id=gate.id,
             choice=choice,
             sent_at=self._clock.now(),
             form=form,
@@ -122,11 +122,11 @@ class HubDesk:
             raise DeskRefused("unavailable", f"nothing is accepted now: {error}") from error
         if not accepted.outcome.startswith("answer: "):
             raise DeskRefused("refused", accepted.answer or accepted.outcome)
-        return DecisionView(id=prompt.id, outcome=accepted.answer or accepted.outcome)
+        return DecisionView(id=gate.id, outcome=accepted.answer or accepted.outcome)
 
-    async def _check(self, prompt: Prompt, form: str) -> None:
+    async def _check(self, gate: Gate, form: str) -> None:
         """Refuse arguments that are none for the call, naming the one that is wrong."""
-        edit = None if self._editing is None else await self._editing.prepare(prompt.id, form)
+        edit = None if self._editing is None else await self._editing.prepare(gate.id, form)
         match edit:
             case EditRefused(reason, field):
                 where = "arguments" if field is None else f"arguments.{field}"

@@ -52,7 +52,7 @@ class ReloadView:
     next_start: tuple[str, ...]
 
 
-class Reloading(Protocol):
+class Reloader(Protocol):
     """How a running hub reads its configuration again."""
 
     async def reload(self) -> ReloadView:
@@ -63,7 +63,7 @@ class Reloading(Protocol):
 logger = logging.getLogger(__name__)
 
 
-class ChannelReloading:
+class ChannelReloader:
     """See Reloading. One at a time. `loaded`: what the hub started with; `learn`: told of every secret before
     it is used, besides the log."""
 

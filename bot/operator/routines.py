@@ -25,9 +25,9 @@ from core.store.port import Store
 from core.store.routines import RoutineRow
 from core.users import Principal
 
-MOST_IN_CALENDAR = 100
+MAX_IN_CALENDAR = 100
 VIEWED_AT_ONCE = 20
-MOST_WITH_STATUS = 200
+MAX_WITH_STATUS = 200
 """Of longer lists the newest runs are not looked at one by one."""
 
 
@@ -92,7 +92,7 @@ class DeskOfRoutines:
         """See RoutineActions."""
         with _Refusing():
             rows = await self._desk.listed(self._by, after=after, limit=limit, containing=containing)
-            if len(rows) > MOST_WITH_STATUS:
+            if len(rows) > MAX_WITH_STATUS:
                 return await _without_runs(rows)
             return [await self._view(row) for row in rows]
 
@@ -146,10 +146,10 @@ class DeskOfRoutines:
         if found is None:
             raise DeskRefused("unusable", "must be the name of a time zone", "timezone")
         with _Refusing():
-            rows = await self._store.routines_due_first(self._by.user_id, MOST_IN_CALENDAR + 1)
-        soonest, now = rows[:MOST_IN_CALENDAR], self._clock.now()
-        coming = await asyncio.to_thread(calendar, soonest, found, now, days)
-        return CalendarView.of(coming, timezone, more=len(rows) > MOST_IN_CALENDAR)
+            rows = await self._store.routines_due_first(self._by.user_id, MAX_IN_CALENDAR + 1)
+        soonest, now = rows[:MAX_IN_CALENDAR], self._clock.now()
+        prerender = await asyncio.to_thread(calendar, soonest, found, now, days)
+        return CalendarView.of(prerender, timezone, more=len(rows) > MAX_IN_CALENDAR)
 
     async def emit(
         self, source: str, event_type: str, payload: Mapping[str, Any], event_id: str | None

@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from bot.config.keys import VaultKeyRing
-from bot.operator.reload import Reloading
+from bot.operator.reload import Reloader
 from bot.runtime import DeskRefused, StartError
 from bot.views import DecisionView
 from core.clock import Clock
 from core.errors import StoreUnavailable, VaultError
+from core.gates import ToolSetting
 from core.lazy_module import LazyModule
-from core.prompts import ToolSetting
 from core.store.port import Store
 from core.store.units import committed
 from core.tools.execution import ToolHalt
@@ -65,7 +65,7 @@ class HubKeeping:
         clock: Clock,
         owner_id: str,
         halt: ToolHalt | None = None,
-        reloading: Reloading | None = None,
+        reloading: Reloader | None = None,
     ) -> None:
         self._store = store
         self._ring = ring

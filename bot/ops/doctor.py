@@ -259,7 +259,7 @@ async def _store(database: Path, *, there: bool) -> list[Finding]:
         return [fine("store", "there is no database yet; the first start makes it")]
     try:
         async with SqliteReader(database) as reader:
-            waiting, paused = len(await reader.open_prompts()), await reader.tools_paused()
+            waiting, paused = len(await reader.open_gates()), await reader.tools_paused()
     except StoreError as error:
         return [broken("store", str(error), "do what it says, or restore the database from a backup")]
     waits = "1 approval waits" if waiting == 1 else f"{waiting} approvals wait"

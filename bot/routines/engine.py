@@ -14,12 +14,12 @@ from core.routine_json import read_hours
 from core.routines.engine import EngineParts, RoutineEngine
 from core.routines.events import HubEvents, SystemEvents
 from core.routines.heartbeat import Heartbeat
-from core.routines.notices import OwnThreads, Telling, ThreadOpener
-from core.routines.pattern_registry import Doors, Listening
+from core.routines.notices import NoticeThreads, RoutineNotifier, ThreadOpener
+from core.routines.registry import PatternRegistry, WebhookRegistry
 from core.routines.run import LightweightRuns
 from core.routines.service import RoutineSignals
-from core.routines.tool_run import ActingRuns, ActingServices
-from core.runs.redacted_reply import UnseenModel
+from core.routines.tool_runs import ActingServices, ToolRuns
+from core.runs.redacted_model import RedactingModel
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
@@ -48,15 +48,25 @@ def build_engine(
         return await notices().send(key, to, message)
 
     zone = config.hub.timezone
-    unseen = UnseenModel(model, leaks, hook)
+    unseen = RedactingModel(model, leaks, hook)
     read_file = readable_files(PathGuard(config.workspace.dir, closed))
-    acting = ActingRuns(ActingServices(store, unseen, pipeline, clock, ids))
+    acting = ToolRuns(ActingServices(store, unseen, pipeline, clock, ids))
     runs = LightweightRuns(unseen, read_file, store.user, clock, zone, acting)
-    own_threads = OwnThreads(store, lambda to: notices().places(to), open_thread)
-    telling = Telling(store, send, own_threads, clock)
+    own_threads = NoticeThreads(store, lambda to: notices().places(to), open_thread)
+    telling = RoutineNotifier(store, send, own_threads, clock)
     heartbeat = Heartbeat(read_file, read_hours(config.heartbeat.active_hours), zone, clock)
     events = HubEvents(SystemEvents(store, lambda _: signals.wake(), clock, ids), config.hub.owner, ids)
     parts = EngineParts(
-        store, runs, telling, Listening(), Doors(), heartbeat, events, signals, clock, ids, end_process
+        store,
+        runs,
+        telling,
+        PatternRegistry(),
+        WebhookRegistry(),
+        heartbeat,
+        events,
+        signals,
+        clock,
+        ids,
+        end_process,
     )
     return RoutineEngine(parts, most=config.routines.max_concurrent, timezone=zone)

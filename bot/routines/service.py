@@ -60,7 +60,7 @@ async def _keep_heartbeat(config: Config, store: Store, clock: Clock) -> None:
     await heartbeat.keep_heartbeat(store, config.hub.owner, every_s, config.hub.timezone, clock)
 
 
-class Resting:
+class IdleEngine:
     """An Engine that does nothing: no hub runs, or `[routines] enabled = false`."""
 
     async def prepare(self) -> None:
@@ -87,4 +87,4 @@ class Resting:
 
 def resting_routines(store: Store) -> RoutineService:
     """Routines that can be changed and are not carried out."""
-    return RoutineService(store, lambda _: Resting())
+    return RoutineService(store, lambda _: IdleEngine())

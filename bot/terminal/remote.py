@@ -39,11 +39,11 @@ from bot.web.approvals import ApprovalPage
 from bot.web.items import (
     AssistantItem,
     CallItem,
+    GateItem,
     Item,
     NoticeItem,
     OperatorItem,
     OutcomeItem,
-    PromptItem,
     ResultItem,
     SummaryItem,
     UserItem,
@@ -53,7 +53,7 @@ from channels.text import blocks
 from channels.text.blocks import Mark, showable
 from channels.webchat import WEB
 from core.consent import card_texts
-from core.prompts import Option
+from core.gates import Option
 from core.store.accept import ASKED_FOR
 
 # The queue of events between a hub and a terminal.
@@ -119,8 +119,8 @@ def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event |
             tool, detail = ("a tool", "") if call is None else (call.tool, detail_of(call.arguments))
             return Stepped(item.call_id, tool, StepState.ENDED, detail, item.status)
         case OutcomeItem():
-            return Settled(item.prompt_id, item.text)
-        case AssistantItem() | ResultItem() | CallItem() | SummaryItem() | PromptItem():
+            return Settled(item.gate_id, item.text)
+        case AssistantItem() | ResultItem() | CallItem() | SummaryItem() | GateItem():
             return None
         case _:
             assert_never(item)
@@ -150,9 +150,9 @@ def card_in(approval: ApprovalPage) -> Card:
         parts += plain(agreed)
     mine = approval.may_decide
     if mine and any(choice.option == Option.APPROVE for choice in approval.choices):
-        parts += plain(f"/approve {approval.prompt_id}, /deny {approval.prompt_id}")
+        parts += plain(f"/approve {approval.gate_id}, /deny {approval.gate_id}")
     return Card(
-        prompt_id=approval.prompt_id,
+        gate_id=approval.gate_id,
         blocks=tuple(parts),
         choices=tuple(CardChoice(choice.label, choice.option) for choice in approval.choices if mine),
         arguments=approval.arguments if mine and approval.editable else None,
@@ -264,13 +264,13 @@ class RemoteTalk:
                 pass
         return not str(sent.get("outcome", "")).startswith(ASKED_FOR)
 
-    async def decide(self, prompt_id: str, choice: int) -> str:
+    async def decide(self, gate_id: str, choice: int) -> str:
         """See Talk."""
-        return await self._resolve(request_id=prompt_id, action=str(choice))
+        return await self._resolve(request_id=gate_id, action=str(choice))
 
-    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
+    async def approve_edited(self, gate_id: str, arguments: Mapping[str, Any], choice: int) -> str:
         """See Talk."""
-        return await self._resolve(request_id=prompt_id, action=str(choice), arguments=dict(arguments))
+        return await self._resolve(request_id=gate_id, action=str(choice), arguments=dict(arguments))
 
     async def _resolve(self, **body: object) -> str:
         return str((await self._api.post("/api/chat/gate/resolve", body)).get("outcome", ""))
@@ -286,7 +286,7 @@ class RemoteTalk:
         if self._thread_id is None:
             return Standing.IDLE if self._feed.empty else None
         found = await self._conversation(self._thread_id, 1)
-        asked = {approval.prompt_id for approval in found.approvals}
+        asked = {approval.gate_id for approval in found.approvals}
         if not self._feed.empty or self._seen < found.thread.last_seq or asked - self._asked:
             return None
         if found.thread.turn is None:
@@ -418,11 +418,11 @@ class RemoteTalk:
         if call is not None and approval.arguments is not None:  # they may have been changed on the card
             self._calls[call.call_id] = call.model_copy(update={"arguments": approval.arguments})
         if approval.state == "open":
-            self._asked.add(approval.prompt_id)
+            self._asked.add(approval.gate_id)
             self._feed.put(Asked(card_in(approval)))
         else:
-            self._asked.discard(approval.prompt_id)
-            self._feed.put(Settled(approval.prompt_id, approval.outcome.text if approval.outcome else ""))
+            self._asked.discard(approval.gate_id)
+            self._feed.put(Settled(approval.gate_id, approval.outcome.text if approval.outcome else ""))
 
 
 def _read(model: type[Model], page: Any) -> Model:

@@ -80,7 +80,7 @@ class Card:
     an answer, too; `secret`: that is a credential.
     """
 
-    prompt_id: str
+    gate_id: str
     blocks: tuple[Block, ...]
     choices: tuple[CardChoice, ...]
     arguments: Mapping[str, Any] | None = None
@@ -100,7 +100,7 @@ class Asked:
 class Settled:
     """A card is closed, and how."""
 
-    prompt_id: str
+    gate_id: str
     outcome: str
 
 
@@ -150,11 +150,11 @@ class Talk(Protocol):
         whether the hub keeps it as it is: it does not keep what may be a credential."""
         ...
 
-    async def decide(self, prompt_id: str, choice: int) -> str:
+    async def decide(self, gate_id: str, choice: int) -> str:
         """Answer a card; the word that the hub answers with."""
         ...
 
-    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
+    async def approve_edited(self, gate_id: str, arguments: Mapping[str, Any], choice: int) -> str:
         """Approve a call with other arguments than it had. `choice`: the first of its card."""
         ...
 

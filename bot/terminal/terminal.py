@@ -43,8 +43,8 @@ class CommandCompleter(Completer):
         for command in _TAKE_IDS:
             if text.startswith(command):
                 typed = text.removeprefix(command)
-                found = [prompt_id for prompt_id in self._waiting() if prompt_id.startswith(typed)]
-                yield from (Completion(prompt_id, -len(typed)) for prompt_id in found)
+                found = [gate_id for gate_id in self._waiting() if gate_id.startswith(typed)]
+                yield from (Completion(gate_id, -len(typed)) for gate_id in found)
         if text.startswith("/") and not any(character.isspace() for character in text):
             for name, told in (*COMMANDS, *OWN_COMMANDS):
                 if name.startswith(text[1:]):
@@ -107,12 +107,12 @@ class CardKeys:
             self._armed = True
         card = self._card()
         if card is not None and self._armed and _is_key(card, buffer.text):
-            prompt_id, key = card.prompt_id, buffer.text
-            self._settling = self._later(SETTLES_S, lambda: self._settled(prompt_id, key))
+            gate_id, key = card.gate_id, buffer.text
+            self._settling = self._later(SETTLES_S, lambda: self._settled(gate_id, key))
 
-    def _settled(self, prompt_id: str, key: str) -> None:
+    def _settled(self, gate_id: str, key: str) -> None:
         card = self._card()
-        if card is not None and card.prompt_id == prompt_id and self._buffer.text == key:
+        if card is not None and card.gate_id == gate_id and self._buffer.text == key:
             self._buffer.reset()
             self._count(card, key)
 
@@ -229,7 +229,7 @@ class ChatTerminal:
     def _pressed(self, card: Card, choice: int | None) -> None:
         """A card's key was pressed; None: its arguments are to be edited."""
         if choice is not None:
-            self._ask(self._talk.decide(card.prompt_id, card.first_choice + choice))
+            self._ask(self._talk.decide(card.gate_id, card.first_choice + choice))
         elif card.arguments is not None:
             self._editing = card
             self._write_on_the_line(json.dumps(dict(card.arguments), indent=2, ensure_ascii=False))
@@ -247,7 +247,7 @@ class ChatTerminal:
             self._draft = text
             return
         self._editing = None
-        self._ask(self._talk.approve_edited(card.prompt_id, arguments, card.first_choice))
+        self._ask(self._talk.approve_edited(card.gate_id, arguments, card.first_choice))
 
     def _ask(self, request: Awaitable[object]) -> None:
         """Ask the hub for something, beside what goes on; its refusal is shown."""

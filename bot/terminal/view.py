@@ -26,7 +26,7 @@ from bot.terminal.talk import (
 )
 from channels.terminal import DIM, marked, prefixed, render, styled, wrapped
 from channels.text.markdown import parse
-from core.prompts import Option
+from core.gates import Option
 
 WRITING_LIMIT_CHARS = 4_000
 """More is not shown of a reply before it is whole."""
@@ -159,9 +159,9 @@ class View:
                 assert_never(step.state)
 
     def _asked(self, card: Card, columns: int | None) -> list[Line]:
-        if self.cards.get(card.prompt_id) == card:
+        if self.cards.get(card.gate_id) == card:
             return []
-        self.cards[card.prompt_id] = card
+        self.cards[card.gate_id] = card
         lines = render(card.blocks, None if columns is None else columns - 2)
         return [*prefixed([*lines, self.choices(card)], _CARD_BAR), Line()]
 
@@ -178,7 +178,7 @@ class View:
         return line
 
     def _settled(self, settled: Settled) -> list[Line]:
-        if self.cards.pop(settled.prompt_id, None) is None:
+        if self.cards.pop(settled.gate_id, None) is None:
             return []
         return [marked("┗ ", "yellow") + styled(settled.outcome or "settled", "bold"), Line()]
 
@@ -190,7 +190,7 @@ class View:
         if not left:
             return []
         count = "1 question waits" if len(left) == 1 else f"{len(left)} questions wait"
-        ids = ", ".join(card.prompt_id for card in left)
+        ids = ", ".join(card.gate_id for card in left)
         text = (
             f"{count} in the conversation you left: answer in the console,"
             f" or with /approve or /deny and the ID ({ids})."

@@ -13,9 +13,9 @@ from bot.web.auth import Caller
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, ShortText, cursor_of, position_of
 from bot.web.items import Presenter
-from core.ids import normalise_prompt_id
-from core.prompts import Option, Replies
-from core.store.feed import PromptGlance, PromptsWanted
+from core.gates import Option, Replies
+from core.ids import normalise_gate_id
+from core.store.feed import GateGlance, GatesWanted
 from core.store.port import Store
 
 
@@ -45,7 +45,7 @@ class ApprovalsPage(Page):
     next: str | None
 
 
-class Deciding:
+class ApprovalsApi:
     """One method per endpoint."""
 
     def __init__(self, store: Store, desk: HubDesk, presenter: Presenter) -> None:
@@ -68,38 +68,38 @@ class Deciding:
         query: ApprovalsQuery = call.query
         person = call.caller.principal
         pending = query.state == "pending"
-        wanted = PromptsWanted(
+        wanted = GatesWanted(
             limit=query.limit + 1,
             open=pending,
             before=None if query.before is None else position_of(query.before),
             concerning=None if call.caller.is_owner else person.user_id,
         )
-        found = await self._store.prompt_glances(wanted)
+        found = await self._store.gate_glances(wanted)
         page = found[: query.limit]
         last = page[-1] if len(found) > query.limit else None
-        at = None if last is None else last.prompt.created_at if pending else last.closed_at or 0
+        at = None if last is None else last.gate.created_at if pending else last.closed_at or 0
         return ApprovalsPage(
             approvals=tuple(self._presenter.approval(glance, person) for glance in page),
-            next=None if last is None or at is None else cursor_of(at, last.prompt.id),
+            next=None if last is None or at is None else cursor_of(at, last.gate.id),
         )
 
     async def resolve(self, call: Call) -> DecisionView:
         """Answer what waits."""
         said: Resolve = call.body
-        await self._known_to(call.caller, normalise_prompt_id(said.request_id))
-        prompt = await self._desk.open_prompt(said.request_id)
+        await self._known_to(call.caller, normalise_gate_id(said.request_id))
+        gate = await self._desk.open_gate(said.request_id)
         form = None if said.arguments is None else json.dumps(said.arguments)
-        if isinstance(prompt.offer, Replies):
-            choice, form = _reply(said, prompt.offer), said.text
+        if isinstance(gate.offer, Replies):
+            choice, form = _reply(said, gate.offer), said.text
         else:
-            choice = _decision(said.action, prompt.offer.options, prompt.first_choice)
-        return await self._desk.answer(prompt, choice, call.caller.principal, form)
+            choice = _decision(said.action, gate.offer.options, gate.first_choice)
+        return await self._desk.answer(gate, choice, call.caller.principal, form)
 
-    async def _known_to(self, caller: Caller, prompt_id: str) -> PromptGlance:
-        glance = await self._store.prompt_glance(prompt_id)
+    async def _known_to(self, caller: Caller, gate_id: str) -> GateGlance:
+        glance = await self._store.gate_glance(gate_id)
         user_id = caller.principal.user_id
         if glance is None or not (
-            caller.is_owner or user_id == glance.prompt.requester_id or user_id in glance.prompt.rule.named
+            caller.is_owner or user_id == glance.gate.requester_id or user_id in glance.gate.rule.named
         ):
             raise DeskRefused("not_found", "nothing that waits has this id; list the approvals")
         return glance

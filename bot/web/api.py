@@ -18,19 +18,19 @@ from starlette.types import ASGIApp
 
 from bot.live import Live
 from bot.operator.decisions import HubDesk
-from bot.operator.reload import Reloading
+from bot.operator.reload import Reloader
 from bot.operator.routines import DeskOfRoutines
 from bot.operator.settings import Keeping
 from bot.runtime import version
 from bot.views import StatusView
-from bot.web.answers import Deciding
-from bot.web.auth import SESSION_HEADER, ApiGuard, Gate
+from bot.web.answers import ApprovalsApi
+from bot.web.auth import SESSION_HEADER, AccessRules, ApiGuard
 from bot.web.chat import Chat, SentFiles
 from bot.web.endpoints import Call, Endpoint, Given, Nothing, routes_of
 from bot.web.errors import HANDLERS, ErrorPage
 from bot.web.items import Presenter, SensitiveArguments
 from bot.web.login import LoginDesk
-from bot.web.people import Looking, People
+from bot.web.people import People, StatusApi
 from bot.web.routines import RoutinesApi
 from bot.web.settings import ApprovalPolicies, KeepingApi
 from bot.web.stream import ChannelStates
@@ -39,7 +39,7 @@ from bot.web.uploads import FileUploads
 from bot.web.webhooks import documented
 from channels.webchat import WebChannel
 from core.clock import Clock
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
 from core.ids import Ids
 from core.inbound.hub import Hub
 from core.safety.paths import PathGuard
@@ -190,7 +190,7 @@ class ApiParts:
     hub: Hub
     desk: HubDesk
     keeping: Keeping
-    reloading: Reloading
+    reloading: Reloader
     web: WebChannel
     live: Live
     login: LoginDesk
@@ -201,13 +201,13 @@ class ApiParts:
     status: Callable[[], Awaitable[StatusView]]
     routines: Callable[[Principal], DeskOfRoutines]
     sensitive: SensitiveArguments
-    laws: ConsentLaws
+    laws: EffectivePolicy
     url: str
     clock: Clock
     ids: Ids
 
 
-def endpoints(parts: ApiParts, gate: Gate) -> list[Endpoint]:
+def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
     """Everything there is."""
     presenter = Presenter(parts.sensitive)
     store, ids = parts.store, parts.ids
@@ -215,9 +215,9 @@ def endpoints(parts: ApiParts, gate: Gate) -> list[Endpoint]:
         store, parts.live, presenter, parts.web, parts.hub, parts.states, gate, parts.clock, ids
     )
     chat = Chat(store, parts.web, parts.uploads, ids)
-    deciding = Deciding(store, parts.desk, presenter)
+    deciding = ApprovalsApi(store, parts.desk, presenter)
     people = People(store, parts.desk, parts.login, parts.url, parts.status, parts.states)
-    looking = Looking(store, parts.states, dict(parts.platforms))
+    looking = StatusApi(store, parts.states, dict(parts.platforms))
     keeping = KeepingApi(store, parts.keeping, parts.reloading)
     found = [*people.endpoints(), *threads.endpoints(), *chat.endpoints(), *deciding.endpoints()]
     found += [*looking.endpoints(), *keeping.endpoints(), *ApprovalPolicies(store, parts.laws).endpoints()]
@@ -228,7 +228,7 @@ def endpoints(parts: ApiParts, gate: Gate) -> list[Endpoint]:
     return [*found, openapi_endpoint([*found, documented()])]
 
 
-def api(parts: ApiParts, gate: Gate) -> ASGIApp:
+def api(parts: ApiParts, gate: AccessRules) -> ASGIApp:
     """Everything below `/api`, for those who bring a key."""
     return Starlette(
         routes=routes_of(endpoints(parts, gate)),

@@ -7,9 +7,9 @@ from bot.web.blocks import Page
 from core.consent import card_texts
 from core.consent.cards import always_line, in_full, labels
 from core.consent.votes import may_decide
-from core.prompts import AskedCall, Options, Prompt, PromptState, Replies
-from core.store.feed import PromptGlance
-from core.store.rows import PromptView
+from core.gates import AskedCall, Gate, GateState, Options, Replies
+from core.store.feed import GateGlance
+from core.store.rows import GateView
 from core.tools.prepared import as_seen
 from core.users import Principal
 
@@ -60,7 +60,7 @@ class ApprovalPage(Page):
     what is asked about together instead of one call; `always`: what that answer would grant, where it is
     offered; `votes`: who has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
 
-    prompt_id: str
+    gate_id: str
     call_id: str | None
     calls: tuple[AskedCallPage, ...]
     kind: str
@@ -88,41 +88,41 @@ class ApprovalPage(Page):
 
 
 def approval_page(
-    glance: PromptGlance, reader: Principal, arguments: dict[str, Any] | None, *, editable: bool
+    glance: GateGlance, reader: Principal, arguments: dict[str, Any] | None, *, editable: bool
 ) -> ApprovalPage:
     """A prompt as this person sees it; `arguments`: of its call, without those that are never shown."""
-    prompt = glance.prompt
-    is_open = prompt.state is PromptState.OPEN
-    view = PromptView(prompt, glance.votes, glance.thread)
+    gate = glance.gate
+    is_open = gate.state is GateState.OPEN
+    view = GateView(gate, glance.votes, glance.thread)
     voted = any(vote.user_id == reader.user_id for vote in glance.votes)
-    secret = isinstance(prompt.offer, Replies) and prompt.offer.secret is not None
+    secret = isinstance(gate.offer, Replies) and gate.offer.secret is not None
     return ApprovalPage(
-        prompt_id=prompt.id,
-        call_id=prompt.call_id,
-        calls=tuple(map(_asked, prompt.calls)),
-        kind=prompt.kind.value,
-        thread_id=prompt.thread_id,
+        gate_id=gate.id,
+        call_id=gate.call_id,
+        calls=tuple(map(_asked, gate.calls)),
+        kind=gate.kind.value,
+        thread_id=gate.thread_id,
         channel=glance.thread.channel,
-        title=f"{prompt.title}\n{card_texts.SEND_CREDENTIAL}" if secret and is_open else prompt.title,
-        tool=prompt.tool,
+        title=f"{gate.title}\n{card_texts.SEND_CREDENTIAL}" if secret and is_open else gate.title,
+        tool=gate.tool,
         arguments=arguments,
         shown=tuple(_shown(name, value) for name, value in (arguments or {}).items()),
-        details=lines_of(prompt),
-        always=always_line(prompt) if is_open else None,
-        choices=_choices(prompt),
-        free_text=isinstance(prompt.offer, Replies) and prompt.offer.free_text,
+        details=lines_of(gate),
+        always=always_line(gate) if is_open else None,
+        choices=_choices(gate),
+        free_text=isinstance(gate.offer, Replies) and gate.offer.free_text,
         secret=secret,
         editable=editable,
-        requester=NamedPerson(id=prompt.requester_id, name=glance.requester),
-        opened_at=prompt.created_at,
-        expires_at=prompt.expires_at,
+        requester=NamedPerson(id=gate.requester_id, name=glance.requester),
+        opened_at=gate.created_at,
+        expires_at=gate.expires_at,
         state="open" if is_open else "closed",
         outcome=None
         if is_open
-        else OutcomeView(text=prompt.outcome_text or "", by=glance.closed_by, at=glance.closed_at or 0),
+        else OutcomeView(text=gate.outcome_text or "", by=glance.closed_by, at=glance.closed_at or 0),
         may_decide=is_open and not voted and may_decide(view, reader) is None,
         voted=voted,
-        quorum=prompt.rule.quorum,
+        quorum=gate.rule.quorum,
         votes=tuple(vote.name for vote in glance.votes),
     )
 
@@ -137,22 +137,22 @@ def _asked(call: AskedCall) -> AskedCallPage:
     return AskedCallPage(call_id=call.call_id, tool=call.tool, reason=call.reason, lines=lines)
 
 
-def lines_of(prompt: Prompt) -> tuple[str, ...]:
+def lines_of(gate: Gate) -> tuple[str, ...]:
     """What is asked below its title."""
-    whole = in_full(prompt)
+    whole = in_full(gate)
     return tuple(whole.split("\n")) if whole else ()
 
 
-def _choices(prompt: Prompt) -> tuple[ChoiceView, ...]:
-    match prompt.offer:
+def _choices(gate: Gate) -> tuple[ChoiceView, ...]:
+    match gate.offer:
         case Options(options):
             names = [option.value for option in options]
         case Replies(replies):
             names = [str(index) for index in range(len(replies))]
         case _:
-            assert_never(prompt.offer)
-    named = zip(labels(prompt), names, strict=True)
+            assert_never(gate.offer)
+    named = zip(labels(gate), names, strict=True)
     return tuple(
         ChoiceView(index=position, label=label, option=name)
-        for position, (label, name) in enumerate(named, prompt.first_choice)
+        for position, (label, name) in enumerate(named, gate.first_choice)
     )

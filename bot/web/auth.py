@@ -85,7 +85,7 @@ def caller_of(request: Request) -> Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AccessRules:
     """What callers are judged by. `token`: of `api.json`; `links`: of files; `public_url`: where the hub is
     reached from outside, empty for this machine only."""
 
@@ -158,7 +158,7 @@ class Gate:
 class ApiGuard:
     """Lets requests through whose caller is known; see Gate. Everything else is told no more than that."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: AccessRules) -> None:
         self._app = app
         self._gate = gate
 

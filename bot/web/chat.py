@@ -27,7 +27,7 @@ from core.store.port import Store
 from core.users import Principal
 
 UPLOAD_LIMIT_S = 120.0
-MOST_FILES = 10
+MAX_FILES = 10
 ThreadId = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$")]
 
 
@@ -54,7 +54,7 @@ class Send(Given):
     thread_id: ThreadId | None = None
     new: bool = False
     client_key: ClientKey | None = None
-    attachments: Annotated[tuple[ThreadId, ...], Field(max_length=MOST_FILES)] = ()
+    attachments: Annotated[tuple[ThreadId, ...], Field(max_length=MAX_FILES)] = ()
 
 
 class Sent(Page):

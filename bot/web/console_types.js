@@ -21,10 +21,10 @@
  * @typedef {{seq: number, at: number, kind: string, turn: string | null, text?: string, blocks?: Block[],
  *   sender?: {name: string, role: string | null}, by?: string, via?: string, attachments?: FileInfo[],
  *   files?: FileInfo[], call_id?: string, tool?: string, arguments?: Object<string, any>, state?: string,
- *   status?: string, prompt_id?: string, prompt_kind?: string, title?: string, lines?: string[], outcome?: string | null}} Item
+ *   status?: string, gate_id?: string, gate_kind?: string, title?: string, lines?: string[], outcome?: string | null}} Item
  *
  * @typedef {{index: number, label: string, option: string | null}} Choice
- * @typedef {{prompt_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
+ * @typedef {{gate_id: string, call_id: string | null, kind: string, thread_id: string, channel: string,
  *   title: string, tool: string | null, arguments: Object<string, any> | null,
  *   shown: {name: string, text: string}[], details: string[], always: string | null, choices: Choice[],
  *   free_text: boolean, secret: boolean, editable: boolean, requester: {id: string, name: string}, opened_at: number,

@@ -20,7 +20,7 @@ from bot.web.errors import ApiError, not_found
 BODY_LIMIT_BYTES = 512 * 1024
 """Room for the longest message with every character escaped twice over, as JSON may."""
 BODY_LIMIT_S = 10.0
-MOST_LIMIT = 1000
+MAX_LIMIT = 1000
 
 
 class Given(BaseModel):
@@ -34,7 +34,7 @@ class Nothing(Given):
 
 
 ShortText = Annotated[str, Field(min_length=1, max_length=200)]
-Limit = Annotated[int, Field(ge=1, le=MOST_LIMIT)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.ops.metrics import MEDIA_TYPE, Metrics
-from bot.web.auth import Gate
+from bot.web.auth import AccessRules
 from channels.manager import ChannelManager
 from core.clock import SECOND_US
 from core.inbound.hub import Hub
@@ -56,7 +56,7 @@ class Readiness:
     mcp: dict[str, ServerHealth]
 
 
-def metrics_routes(metrics: Metrics, gate: Gate) -> list[Route]:
+def metrics_routes(metrics: Metrics, gate: AccessRules) -> list[Route]:
     """`/metrics`, for Prometheus."""
 
     async def shown(request: Request) -> Response:
@@ -70,7 +70,7 @@ def metrics_routes(metrics: Metrics, gate: Gate) -> list[Route]:
     return [Route("/metrics", shown)]
 
 
-def health_routes(readiness: Callable[[], Awaitable[Readiness]], gate: Gate) -> list[Route]:
+def health_routes(readiness: Callable[[], Awaitable[Readiness]], gate: AccessRules) -> list[Route]:
     """The two health endpoints; `/readyz` answers 503 while not ready."""
 
     async def healthz(_: Request) -> Response:

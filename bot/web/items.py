@@ -13,18 +13,18 @@ from bot.web.approvals import ApprovalPage, approval_page, lines_of
 from bot.web.blocks import Block, Page, blocks_of
 from bot.web.file_links import file_target
 from channels.text.blocks import weight
+from core.gates import Gate, GateKind, GateState
 from core.messages import Attachment, File, Markdown
 from core.off_loop import off_loop
-from core.prompts import Prompt, PromptKind, PromptState
 from core.safety.fencing import unfence
 from core.store.feed import (
     CallShown,
     CardSettled,
     CardShown,
     FeedItem,
+    GateGlance,
     HubSaid,
     PersonSaid,
-    PromptGlance,
     ThreadGlance,
 )
 from core.store.rows import TurnState
@@ -137,12 +137,12 @@ class SummaryItem(Line):
     text: str
 
 
-class PromptItem(Line):
+class GateItem(Line):
     """A card where it was asked; `outcome` as it stands now."""
 
-    kind: Literal["prompt"] = "prompt"
-    prompt_id: str
-    prompt_kind: str
+    kind: Literal["gate"] = "gate"
+    gate_id: str
+    gate_kind: str
     title: str
     lines: tuple[str, ...]
     outcome: str | None
@@ -152,7 +152,7 @@ class OutcomeItem(Line):
     """A card shown before got its outcome. It belongs on that card: it is no message of its own."""
 
     kind: Literal["outcome"] = "outcome"
-    prompt_id: str
+    gate_id: str
     text: str
     by: str | None
 
@@ -165,7 +165,7 @@ Item = Annotated[
     | CallItem
     | ResultItem
     | SummaryItem
-    | PromptItem
+    | GateItem
     | OutcomeItem,
     Field(discriminator="kind"),
 ]
@@ -277,17 +277,17 @@ class Presenter:
                 return ResultItem(**at, call_id=call_id, status=status.value, text=_unfenced(text))
             case Summary(text):
                 return SummaryItem(**at, text=text)
-            case CardShown(prompt):
-                return PromptItem(
+            case CardShown(gate):
+                return GateItem(
                     **at,
-                    prompt_id=prompt.id,
-                    prompt_kind=prompt.kind.value,
-                    title=prompt.title,
-                    lines=lines_of(prompt),
-                    outcome=prompt.outcome_text,
+                    gate_id=gate.id,
+                    gate_kind=gate.kind.value,
+                    title=gate.title,
+                    lines=lines_of(gate),
+                    outcome=gate.outcome_text,
                 )
-            case CardSettled(prompt, by):
-                return OutcomeItem(**at, prompt_id=prompt.id, text=prompt.outcome_text or "", by=by)
+            case CardSettled(gate, by):
+                return OutcomeItem(**at, gate_id=gate.id, text=gate.outcome_text or "", by=by)
             case _:
                 assert_never(shown)
 
@@ -315,17 +315,17 @@ class Presenter:
             last_seq=glance.last_seq,
         )
 
-    def approval(self, glance: PromptGlance, reader: Principal) -> ApprovalPage:
+    def approval(self, glance: GateGlance, reader: Principal) -> ApprovalPage:
         """A prompt as this person sees it."""
-        prompt, arguments = glance.prompt, None
-        if prompt.tool is not None and glance.arguments is not None:
-            arguments = self._arguments(prompt.tool, glance.arguments)
-        return approval_page(glance, reader, arguments, editable=self._editable(prompt))
+        gate, arguments = glance.gate, None
+        if gate.tool is not None and glance.arguments is not None:
+            arguments = self._arguments(gate.tool, glance.arguments)
+        return approval_page(glance, reader, arguments, editable=self._editable(gate))
 
-    def _editable(self, prompt: Prompt) -> bool:
+    def _editable(self, gate: Gate) -> bool:
         """Whether its arguments may be changed: what is struck out could not be given back."""
-        wanted = prompt.kind is PromptKind.APPROVAL and prompt.state is PromptState.OPEN
-        return wanted and prompt.tool is not None and not self._sensitive(prompt.tool)
+        wanted = gate.kind is GateKind.APPROVAL and gate.state is GateState.OPEN
+        return wanted and gate.tool is not None and not self._sensitive(gate.tool)
 
     def _arguments(self, tool: str, text: str) -> dict[str, Any]:
         try:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.web.auth import LONGEST_KEY, SESSION_HEADER, Gate, hash_of, hash_of_session, new_key
+from bot.web.auth import LONGEST_KEY, SESSION_HEADER, AccessRules, hash_of, hash_of_session, new_key
 from bot.web.console import LOGIN_PATH
 from bot.web.endpoints import BODY_LIMIT_S, Given, body_of
 from bot.web.errors import error_response, on_invalid
@@ -26,9 +26,9 @@ from core.users import Principal
 
 CODE_LIFE_US = 15 * 60 * SECOND_US
 SESSION_LIFE_S = 14 * 86_400
-MOST_CODES = 20
+MAX_CODES = 20
 """Links that are good at the same time; the oldest make room."""
-MOST_WRONG = 10
+MAX_WRONG = 10
 WRONG_WINDOW_US = 60 * SECOND_US
 """After so many wrong codes in a minute others are told to wait. A good one is taken all the same: it cannot
 be guessed, and somebody else's guesses must not keep the owner out."""
@@ -48,8 +48,8 @@ class LoginDesk:
         self._keys = keys
         self._owner = owner
         self._clock = clock
-        self._codes: deque[_Code] = deque(maxlen=MOST_CODES)
-        self._wrong: deque[int] = deque(maxlen=MOST_WRONG)
+        self._codes: deque[_Code] = deque(maxlen=MAX_CODES)
+        self._wrong: deque[int] = deque(maxlen=MAX_WRONG)
 
     def new_code(self) -> str:
         """A code that logs the owner in, once, for a quarter of an hour."""
@@ -60,7 +60,7 @@ class LoginDesk:
     @property
     def overrun(self) -> bool:
         """Whether so many wrong codes came lately that who brings another is told to wait."""
-        if len(self._wrong) < MOST_WRONG:
+        if len(self._wrong) < MAX_WRONG:
             return False
         return self._clock.now() - self._wrong[0] < WRONG_WINDOW_US
 
@@ -98,7 +98,7 @@ def login_url(url: str, login: LoginDesk) -> str:
     return f"{url}{LOGIN_PATH}#code={login.new_code()}"
 
 
-def login_routes(desk: LoginDesk, gate: Gate) -> list[Route]:
+def login_routes(desk: LoginDesk, gate: AccessRules) -> list[Route]:
     """`POST /login`, by which the console's script hands in a code and gets a secret."""
 
     async def login(request: Request) -> Response:

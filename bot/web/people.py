@@ -316,7 +316,7 @@ class WhyPage(Page):
     noise: tuple[NoiseView, ...]
 
 
-class Looking:
+class StatusApi:
     """One method per endpoint."""
 
     def __init__(self, store: Store, states: ChannelStates, platforms: dict[str, str]) -> None:

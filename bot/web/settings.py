@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from bot.operator.reload import Reloading, ReloadView
+from bot.operator.reload import Reloader, ReloadView
 from bot.operator.settings import Keeping
 from bot.views import DecisionView, GrantView, PermissionView
 from bot.web.auth import Caller
@@ -13,10 +13,10 @@ from bot.web.blocks import Page
 from bot.web.endpoints import Call, Endpoint, Given, Limit, ShortText
 from bot.web.errors import ApiError, not_found
 from bot.web.threads import thread_seen_by
-from core.approvals import MOST_LOOP_S, MOST_ROUNDS, MOST_TOOLS, SETTINGS, ApprovalSettings, Preset, looser
+from core.approvals import MAX_LOOP_S, MAX_ROUNDS, MAX_TOOLS, SETTINGS, ApprovalSettings, Preset, looser
 from core.consent import card_texts
-from core.consent.rules import ConsentLaws
-from core.prompts import Grant, ToolSetting
+from core.consent.rules import EffectivePolicy
+from core.gates import Grant, ToolSetting
 from core.store.feed import ThreadGlance
 from core.store.port import Store
 from core.store.rows import Execution
@@ -58,7 +58,7 @@ class ToolsPage(Page):
 class KeepingApi:
     """One method per endpoint. Secrets are for programs of this machine, never for a browser."""
 
-    def __init__(self, store: Store, keeping: Keeping, reloading: Reloading) -> None:
+    def __init__(self, store: Store, keeping: Keeping, reloading: Reloader) -> None:
         self._store = store
         self._keeping = keeping
         self._reloading = reloading
@@ -176,9 +176,9 @@ class NewApprovalPolicy(Given):
     """What the conversation itself says; null: as its person, or else the configuration, says."""
 
     preset: PresetName | None = None
-    max_rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
-    max_tools: Annotated[int, Field(ge=1, le=MOST_TOOLS)] | None = None
-    loop_timeout_s: Annotated[int, Field(ge=1, le=MOST_LOOP_S)] | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = None
+    max_tools: Annotated[int, Field(ge=1, le=MAX_TOOLS)] | None = None
+    loop_timeout_s: Annotated[int, Field(ge=1, le=MAX_LOOP_S)] | None = None
 
 
 class SettingsView(Page):
@@ -235,7 +235,7 @@ class ExecutionsQuery(Given):
 class ApprovalPolicies:
     """One method per endpoint."""
 
-    def __init__(self, store: Store, laws: ConsentLaws) -> None:
+    def __init__(self, store: Store, laws: EffectivePolicy) -> None:
         self._store = store
         self._laws = laws
 

@@ -22,8 +22,8 @@ from bot.web.items import Presenter
 from channels.supervisor import ChannelState
 from core.clock import SECOND_US, Clock
 from core.events import AutoLoop, Began, Failed, Finished, Rested, Step, TurnEvent
+from core.gates import GateState
 from core.messages import Address
-from core.prompts import PromptState
 from core.store.feed import CardSettled, CardShown, FeedItem, Feeds
 from core.store.routine_port import Routines
 from core.transcript import AssistantSaid
@@ -72,14 +72,14 @@ class Onlooker:
         self._caller = caller
         self._on = subscription
 
-    async def prompts(self, prompt_ids: Mapping[str, str]) -> AsyncIterator[Event]:
+    async def gates(self, gate_ids: Mapping[str, str]) -> AsyncIterator[Event]:
         """How prompts stand now, as far as the caller may know of them."""
-        for prompt_id in prompt_ids:
-            glance = await self._feeds.prompt_glance(prompt_id)
-            if glance is None or not self._concerns(glance.prompt.requester_id, glance.prompt.rule.named):
+        for gate_id in gate_ids:
+            glance = await self._feeds.gate_glance(gate_id)
+            if glance is None or not self._concerns(glance.gate.requester_id, glance.gate.rule.named):
                 continue
             approval = self._presenter.approval(glance, self._caller.principal)
-            if glance.prompt.state is PromptState.CLOSED:
+            if glance.gate.state is GateState.CLOSED:
                 yield Event("approval_resolved", approval, approval.thread_id)
             else:
                 yield Event("approval_needed", approval, approval.thread_id)
@@ -115,17 +115,17 @@ class ThreadStream(Onlooker):
     async def news(self) -> AsyncIterator[Event]:
         """What there is to tell now. Lines first: whatever a turn says it did is committed by then."""
         on = self._on
-        prompts, on.prompts = on.prompts, {}
+        gates, on.gates = on.gates, {}
         while on.changed:
             on.changed = False
             items = await self._feeds.feed_after(self._thread_id, self._after, BATCH)
             for item in items:
-                self._meet(item, prompts)
+                self._meet(item, gates)
                 (shown,) = await self._presenter.items(self._thread_id, [item])
                 yield Event("item", shown, self._thread_id, item.seq)
                 self._after = item.seq
             on.changed = on.changed or len(items) == BATCH
-        async for event in self.prompts(prompts):
+        async for event in self.gates(gates):
             yield event
         if not self._met:
             self._met = True
@@ -138,10 +138,10 @@ class ThreadStream(Onlooker):
         for event in self._text():
             yield event
 
-    def _meet(self, item: FeedItem, prompts: dict[str, str]) -> None:
+    def _meet(self, item: FeedItem, gates: dict[str, str]) -> None:
         match item.shown:
-            case CardShown(prompt) | CardSettled(prompt, _):
-                prompts[prompt.id] = prompt.thread_id
+            case CardShown(gate) | CardSettled(gate, _):
+                gates[gate.id] = gate.thread_id
             case AssistantSaid(text):
                 turn = self._live.turn(self._thread_id)
                 if turn is not None and turn.turn_id == item.turn_id and turn.text.strip() == text.strip():
@@ -244,8 +244,8 @@ class ListStream(Onlooker):
         for thread_id in sorted(threads):
             if await self._may_see(thread_id):
                 yield Event("thread_changed", {"thread_id": thread_id}, thread_id)
-        prompts, on.prompts = on.prompts, {}
-        async for event in self.prompts(prompts):
+        gates, on.gates = on.gates, {}
+        async for event in self.gates(gates):
             if event.type != "gate_required":
                 yield event
         async for event in self._routine_news():

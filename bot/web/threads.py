@@ -7,7 +7,7 @@ from pydantic import Field
 
 from bot.live import Live, TooManySubscribers
 from bot.web.approvals import ApprovalPage
-from bot.web.auth import Gate
+from bot.web.auth import AccessRules
 from bot.web.blocks import Page
 from bot.web.endpoints import Call, Cursor, Endpoint, Given, Limit, cursor_of, position_of
 from bot.web.errors import ApiError, not_found
@@ -125,7 +125,7 @@ class Stopped(Page):
 
 
 STOP_COMMAND = "/stop"
-MOST_WAITING = 100
+MAX_WAITING = 100
 
 
 class Threads:
@@ -139,7 +139,7 @@ class Threads:
         web: WebChannel,
         hub: Hub,
         states: ChannelStates,
-        gate: Gate,
+        gate: AccessRules,
         clock: Clock,
         ids: Ids,
     ) -> None:
@@ -206,7 +206,7 @@ class Threads:
         thread_id = glance.thread.id
         found = await self._store.feed_before(thread_id, query.before, query.limit + 1)
         items = found[-query.limit :]
-        prompts = await self._store.open_prompts_of(thread_id)
+        gates = await self._store.open_gates_of(thread_id)
         return ConversationPage(
             thread=self._presenter.thread(glance, call.caller.principal),
             items=await self._presenter.items(thread_id, items),
@@ -214,10 +214,8 @@ class Threads:
             last_seq=items[-1].seq if items else 0,
             more=len(found) > query.limit,
             live=self._live_view(thread_id),
-            waiting=tuple(
-                map(self._presenter.waiting, await self._store.waiting_in(thread_id, MOST_WAITING))
-            ),
-            approvals=tuple(self._presenter.approval(one, call.caller.principal) for one in prompts),
+            waiting=tuple(map(self._presenter.waiting, await self._store.waiting_in(thread_id, MAX_WAITING))),
+            approvals=tuple(self._presenter.approval(one, call.caller.principal) for one in gates),
         )
 
     async def answer(self, call: Call) -> Answered:

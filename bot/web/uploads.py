@@ -29,8 +29,8 @@ UPLOADS_NAME = "uploads"
 LIMIT_BYTES = 20 * 1024 * 1024
 LIFE_S = 30 * 86_400
 """A file is removed that long after it was uploaded, whether a message took it or not."""
-MOST_OF_ONE = 500
-MOST_BYTES_OF_ONE = 1024 * 1024 * 1024
+MAX_OF_ONE = 500
+MAX_BYTES_OF_ONE = 1024 * 1024 * 1024
 """What one person may keep here."""
 AT_ONCE_OF_ONE = 10
 """Uploads of one person that are under way: as many as one message may carry."""
@@ -111,10 +111,10 @@ class FileUploads:
 
     def _require_room(self, user_id: str) -> None:
         sizes = [_size_of(kept.path) for kept in self._all() if kept.user_id == user_id]
-        if len(sizes) < MOST_OF_ONE and sum(sizes) < MOST_BYTES_OF_ONE:
+        if len(sizes) < MAX_OF_ONE and sum(sizes) < MAX_BYTES_OF_ONE:
             return
         raise TooManyUploads(
-            f"you have {len(sizes)} files here, the most is {MOST_OF_ONE} or {MOST_BYTES_OF_ONE >> 20} MB;"
+            f"you have {len(sizes)} files here, the most is {MAX_OF_ONE} or {MAX_BYTES_OF_ONE >> 20} MB;"
             f" each is removed {LIFE_S // 86_400} days after its upload"
         )
 

@@ -33,7 +33,7 @@ A_SECOND = 20
 AT_ONCE = 60
 """So many in one burst. What is signed and what is not are counted apart: who does not know a webhook's
 secret can't use up what its sender may bring."""
-MOST_READ = 32
+MAX_READ = 32
 """Bodies that are read at the same time, of all paths together: 16 MB. One more, and the one that has been on
 its way longest is given up: senders bring theirs at once, who holds places does not."""
 
@@ -154,7 +154,7 @@ class WebhookEndpoint:
 
     async def _read(self, request: Request) -> bytes:
         """Raises HTTPException."""
-        if len(self._reading) >= MOST_READ:
+        if len(self._reading) >= MAX_READ:
             self._reading.pop(0).reschedule(0)
         try:
             async with asyncio.timeout(None) as given_up:

@@ -16,7 +16,7 @@ from channels.discord import outbound
 from channels.discord.client import DiscordClient
 from channels.discord.errors import first_of
 from channels.discord.gateway import Gateway
-from channels.discord.handler import Pending, Reader
+from channels.discord.handler import EventHandler, Pending
 from channels.discord.inbound import OPTION, Account, Where, where_of
 from channels.discord.outbound import FILE, REFERENCE, Upload
 from channels.discord.places import (
@@ -29,11 +29,11 @@ from channels.discord.places import (
     spot_of,
 )
 from channels.discord.wire import Channel
-from channels.keyed_lock import Held
+from channels.keyed_lock import HeldConversations
 from core.clock import SECOND_US, Clock
 from core.errors import AddressGone, AttachmentTooLarge, AuthRejected, ChannelError, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
-from core.ports import Inbox, Posted, Seen, Surroundings
+from core.ports import Inbox, PostContext, Posted, Seen
 
 # What was said while nobody listened: read from Discord's history, each conversation from the last message
 # the hub has seen of it.
@@ -72,7 +72,7 @@ class CatchUp:
     def __init__(
         self,
         client: DiscordClient,
-        reader: Reader,
+        reader: EventHandler,
         pending: Pending,
         guilds: Guilds,
         name: str,
@@ -88,7 +88,7 @@ class CatchUp:
         self._clock = clock
         self._groups = groups
 
-    async def run(self, inbox: Inbox, held: Held) -> None:
+    async def run(self, inbox: Inbox, held: HeldConversations) -> None:
         """Bring every conversation up to date and release it. Raises ChannelError and InboxUnavailable: what
         is still held then was not brought."""
         seen = await inbox.last_seen(self._name)
@@ -106,7 +106,7 @@ class CatchUp:
                 await self._conversation(channel_id, max(newest, oldest), held)
         held.release_all()
 
-    async def _conversation(self, channel_id: str, since: int, held: Held) -> None:
+    async def _conversation(self, channel_id: str, since: int, held: HeldConversations) -> None:
         try:
             async with self._reader.lane(channel_id):
                 newest = await self._bring(channel_id, since)
@@ -180,7 +180,7 @@ class Delivery:
             self._direct.popitem(last=False)
         return channel_id
 
-    async def find(self, to: Address, account: Account, around: Surroundings) -> Posted | None:
+    async def find(self, to: Address, account: Account, around: PostContext) -> Posted | None:
         """The newest message of ours that nobody here knows of and that is younger than all that is known
         from before. Raises ChannelError."""
         since = max((snowflake_of(known.order_key) for known in around.earlier), default=None)
@@ -317,7 +317,7 @@ class DiscordChannel:
     async def run(self, inbox: Inbox, connected: Connected) -> None:
         """See Channel."""
         account = self._account = await self._client.account()
-        reader = Reader(self._client, self._name, account, inbox, self._pending, self._clock)
+        reader = EventHandler(self._client, self._name, account, inbox, self._pending, self._clock)
         gateway = Gateway(self._token, self._tls, self._name, reader)
         catch_up = CatchUp(
             self._client, reader, self._pending, gateway, self._name, self._clock, groups=self._groups
@@ -388,7 +388,7 @@ class DiscordChannel:
         """See Channel: a reaction counts against a limit of its own that is soon reached."""
         del ref
 
-    async def find_lost(
+    async def recover_post(
         self,
         to: Address,
         payload: Payload,

@@ -20,7 +20,7 @@ TOO_LONG = "The arguments are too long for a form here. Change them in the conso
 _ACTION_ROW, _TEXT_INPUT, _PARAGRAPH = 1, 4, 2
 
 
-def modal_of(prompt_id: str, form: EditForm) -> dict[str, object] | None:
+def modal_of(gate_id: str, form: EditForm) -> dict[str, object] | None:
     """The modal in which this is filled in; None where Discord cannot hold it."""
     fields: Sequence[FormField] = form.fields
     if len(fields) > MAX_INPUTS:
@@ -29,7 +29,7 @@ def modal_of(prompt_id: str, form: EditForm) -> dict[str, object] | None:
     if any(len(field.value) > MAX_VALUE_CHARS or len(field.name) > MAX_ID_CHARS for field in fields):
         return None
     return {
-        "custom_id": f"p:{prompt_id}:{form.choice}",
+        "custom_id": f"p:{gate_id}:{form.choice}",
         "title": "Change the call",
         "components": [{"type": _ACTION_ROW, "components": [_input(field)]} for field in fields],
     }

@@ -19,7 +19,7 @@ import discord
 from channels.channel import Connected
 from channels.discord.client import entered
 from channels.discord.errors import FAILURES, channel_error
-from channels.discord.handler import Reader
+from channels.discord.handler import EventHandler
 from channels.discord.inbound import Where
 from core.errors import Unavailable
 from core.off_loop import off_loop
@@ -69,7 +69,7 @@ class _Sdk(discord.Client):
 class Gateway:
     """Receives for one bot during one run."""
 
-    def __init__(self, token: str, tls: ssl.SSLContext | None, name: str, reader: Reader) -> None:
+    def __init__(self, token: str, tls: ssl.SSLContext | None, name: str, reader: EventHandler) -> None:
         self._token = token
         self._name = name
         self._reader = reader

@@ -23,7 +23,7 @@ from channels.discord.inbound import (
 from channels.discord.outbound import aside
 from channels.discord.places import snowflake_of
 from channels.discord.wire import Interaction, Message
-from channels.keyed_lock import Gate, Held, Lane, Lanes
+from channels.keyed_lock import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
 from core import texts
 from core.clock import Clock
 from core.errors import ChannelError, InboxUnavailable
@@ -76,7 +76,7 @@ _SAY, _DEFER_UPDATE, _MODAL = 4, 6, 9
 """Interaction callback types: a message; none (the message with the button stays as it is); a modal."""
 
 
-class Reader:
+class EventHandler:
     """Hands events to the inbox during one run. A message that was not accepted ends the run, since Discord
     brings it no second time: `InboxUnavailable`, and nothing that came after it is accepted any more."""
 
@@ -95,15 +95,15 @@ class Reader:
         self._inbox = inbox
         self._pending = pending
         self._clock = clock
-        self._lanes = Lanes()
-        self._gate = Gate()
+        self._lanes = KeyedLocks()
+        self._gate = CatchUpBarrier()
         self._is_broken = False
 
-    def hold(self) -> Held:
+    def hold(self) -> HeldConversations:
         """Let live messages of every conversation wait until it is released: what was missed comes first."""
         return self._gate.hold()
 
-    def lane(self, channel_id: str) -> Lane:
+    def lane(self, channel_id: str) -> KeyedLock:
         """Keeps everybody else out of a conversation while it is held."""
         return self._lanes.lane(channel_id)
 
@@ -172,7 +172,7 @@ class Reader:
         if acceptance.form is None:
             await self._answer(pressed, None if acceptance.plain else acceptance.answer)
             return
-        modal = modal_of(event.prompt_id, acceptance.form)
+        modal = modal_of(event.gate_id, acceptance.form)
         if modal is None:
             await self._answer(pressed, TOO_LONG)
         else:

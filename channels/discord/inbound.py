@@ -143,7 +143,7 @@ def read_press(pressed: wire.Interaction, account: Account, channel: str) -> Cho
         channel=channel,
         address=Address(pressed.channel_id),
         sender=_sender(user, pressed.member),
-        prompt_id=chosen[1],
+        gate_id=chosen[1],
         choice=EDIT if chosen[2] == "e" else int(chosen[2]),
         sent_at=micros_of(pressed.id),
         direct=pressed.guild_id is None,

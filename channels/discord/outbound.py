@@ -246,7 +246,7 @@ class Upload(NamedTuple):
 def render(message: Message) -> tuple[Payload, ...]:
     """One body per Discord message it takes; see Channel.render. Raises ValueError for choices without a
     prompt, or too many of them."""
-    is_card = message.prompt_id is not None or message.outcome is not None
+    is_card = message.gate_id is not None or message.outcome is not None
     limit = MAX_TEXT_UNITS - OUTCOME_UNITS if is_card else MAX_TEXT_UNITS
     texts = list(render_blocks(message.blocks, limit))
     if message.outcome is not None:
@@ -289,8 +289,8 @@ def _with_outcome(text: str, outcome: str) -> str:
 
 
 def _rows(message: Message) -> list[dict[str, object]]:
-    prompt_id, choices = message.prompt_id, message.choices
-    if prompt_id is None:
+    gate_id, choices = message.gate_id, message.choices
+    if gate_id is None:
         raise ValueError("choices without a prompt cannot be answered")
     if len(choices) > BUTTONS_PER_ROW * MAX_ROWS:
         raise ValueError(f"{len(choices)} choices: Discord shows at most {BUTTONS_PER_ROW * MAX_ROWS}")
@@ -299,12 +299,12 @@ def _rows(message: Message) -> list[dict[str, object]]:
             "type": _BUTTON,
             "style": _SECONDARY,
             "label": _label(choice.label),
-            "custom_id": f"p:{prompt_id}:{index}",
+            "custom_id": f"p:{gate_id}:{index}",
         }
         for index, choice in enumerate(choices, message.first_choice)
     ]
     if message.editable and len(buttons) < BUTTONS_PER_ROW * MAX_ROWS:
-        edit = f"p:{prompt_id}:e"
+        edit = f"p:{gate_id}:e"
         buttons.append(
             {"type": _BUTTON, "style": _SECONDARY, "label": EDIT_LABEL, "custom_id": edit},
         )

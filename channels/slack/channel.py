@@ -12,12 +12,12 @@ import aiohttp
 
 from channels.channel import Look, Payload, Route
 from channels.downloads import downloaded
-from channels.keyed_lock import Held
+from channels.keyed_lock import HeldConversations
 from channels.slack import outbound
 from channels.slack.client import METADATA_TYPE, SlackClient, in_thread
 from channels.slack.errors import Declined
 from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, CatchUp, HttpReceiver, SocketReceiver
-from channels.slack.handler import Reader
+from channels.slack.handler import EventHandler
 from channels.slack.inbound import Account
 from channels.slack.outbound import FILE, Streams, Upload
 from channels.slack.places import (
@@ -34,7 +34,7 @@ from channels.slack.places import (
 from core.clock import SECOND_US, Clock
 from core.errors import InboxUnavailable, MessageRejected, Unavailable
 from core.messages import Address, Attachment, Message, MessageRef, plain
-from core.ports import Inbox, Posted, Surroundings
+from core.ports import Inbox, PostContext, Posted
 
 # Files, to and from Slack: they travel beside the Web API's methods.
 
@@ -127,7 +127,7 @@ class Delivery:
                 return _posted(place.channel, message)
         return None
 
-    async def find_unmarked(self, to: Address, account: Account, around: Surroundings) -> Posted | None:
+    async def find_unmarked(self, to: Address, account: Account, around: PostContext) -> Posted | None:
         """The newest message of ours there without a nonce that nobody here knows of, and that is younger
         than all that is known from before: one that was growing. Raises ChannelError."""
         since = max((ts_of(known.order_key) for known in around.earlier), default=None)
@@ -265,7 +265,7 @@ class SlackChannel:
         """See Channel."""
         account = self._account = await self._client.account()
         self._streams.team_id = account.team_id
-        reader = Reader(self._client, self._name, account, inbox, self._clock, self._streams.heard)
+        reader = EventHandler(self._client, self._name, account, inbox, self._clock, self._streams.heard)
         catch_up = CatchUp(self._client, reader, self._name, self._clock)
         seen = await inbox.last_seen(self._name)
         held = reader.hold()
@@ -287,7 +287,7 @@ class SlackChannel:
         finally:
             await reader.close()
 
-    async def _once_more(self, inbox: Inbox, catch_up: CatchUp, held: Held) -> None:
+    async def _once_more(self, inbox: Inbox, catch_up: CatchUp, held: HeldConversations) -> None:
         try:
             await catch_up.run(await inbox.last_seen(self._name), held)
         except InboxUnavailable as error:
@@ -352,7 +352,7 @@ class SlackChannel:
         """See Channel: reactions take a permission the app does not ask for."""
         del ref
 
-    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
+    async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         """See Channel. The nonce in the message's metadata tells; a message that grows has none."""
         around, found = await look(), await self._delivery.find(to, nonce)
         if found is None and place_of(to).thread_ts is not None:

@@ -22,10 +22,10 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from channels.channel import HttpRequest, HttpResponse
-from channels.keyed_lock import Held
+from channels.keyed_lock import HeldConversations
 from channels.slack.client import Json, SlackClient
 from channels.slack.errors import FAILURES, channel_error
-from channels.slack.handler import Reader
+from channels.slack.handler import EventHandler
 from channels.slack.places import is_person, place_of, ts_of
 from core.clock import SECOND_US, Clock
 from core.errors import AuthRejected, ChannelError, InboxUnavailable, RateLimited, Unanswered, Unavailable
@@ -65,9 +65,9 @@ class HttpReceiver:
         self._name = name
         self._secret = signing_secret
         self._clock = clock
-        self._reader: Reader | None = None
+        self._reader: EventHandler | None = None
 
-    async def run(self, reader: Reader, connected: Callable[[], None]) -> None:
+    async def run(self, reader: EventHandler, connected: Callable[[], None]) -> None:
         """Take requests until cancelled; before and after, Slack is told to come again."""
         self._reader = reader
         connected()
@@ -79,7 +79,7 @@ class HttpReceiver:
     async def events(self, request: HttpRequest) -> HttpResponse:
         """The Events API's request URL."""
 
-        async def take(reader: Reader, body: bytes) -> HttpResponse:
+        async def take(reader: EventHandler, body: bytes) -> HttpResponse:
             payload = await off_loop(len(body), partial(_object, body))
             if payload is None:
                 return HttpResponse(400, b"not a JSON object\n")
@@ -93,7 +93,7 @@ class HttpReceiver:
     async def interactivity(self, request: HttpRequest) -> HttpResponse:
         """The request URL of buttons."""
 
-        async def take(reader: Reader, body: bytes) -> HttpResponse:
+        async def take(reader: EventHandler, body: bytes) -> HttpResponse:
             payload = await off_loop(len(body), partial(_form_object, body))
             if payload is None:
                 return HttpResponse(400, b"no payload\n")
@@ -107,7 +107,7 @@ class HttpReceiver:
     async def commands(self, request: HttpRequest) -> HttpResponse:
         """The request URL of the slash command."""
 
-        async def take(reader: Reader, body: bytes) -> HttpResponse:
+        async def take(reader: EventHandler, body: bytes) -> HttpResponse:
             form = await off_loop(len(body), partial(_form, body))
             if form.get("ssl_check") == "1":
                 return HttpResponse(200)
@@ -120,7 +120,7 @@ class HttpReceiver:
         return await self._believed(request, take)
 
     async def _believed(
-        self, request: HttpRequest, take: Callable[[Reader, bytes], Awaitable[HttpResponse]]
+        self, request: HttpRequest, take: Callable[[EventHandler, bytes], Awaitable[HttpResponse]]
     ) -> HttpResponse:
         why = refusal(self._secret, request.headers, request.body, self._clock.now())
         if why is not None:
@@ -179,13 +179,13 @@ class _Known:
 class CatchUp:
     """Reads the history of one bot's conversations."""
 
-    def __init__(self, client: SlackClient, reader: Reader, name: str, clock: Clock) -> None:
+    def __init__(self, client: SlackClient, reader: EventHandler, name: str, clock: Clock) -> None:
         self._client = client
         self._reader = reader
         self._name = name
         self._clock = clock
 
-    async def run(self, seen: Sequence[Seen], held: Held) -> None:
+    async def run(self, seen: Sequence[Seen], held: HeldConversations) -> None:
         """Bring every conversation up to date and release it. Raises AuthRejected and InboxUnavailable."""
         try:
             if seen:
@@ -193,7 +193,7 @@ class CatchUp:
         finally:
             held.release_all()
 
-    async def _all(self, seen: Sequence[Seen], held: Held) -> None:
+    async def _all(self, seen: Sequence[Seen], held: HeldConversations) -> None:
         oldest_ts = _ts(self._clock.now() - MAX_AGE_S * SECOND_US)
         known = _known(seen)
         newest = max(ts_of(one.order_key) for one in seen)
@@ -351,7 +351,7 @@ class SocketReceiver:
     async def run(
         self,
         web: AsyncWebClient,
-        reader: Reader,
+        reader: EventHandler,
         connected: Callable[[], None],
         reconnected: Callable[[], None],
     ) -> None:
@@ -432,7 +432,7 @@ def _envelope_id_in(envelope: str) -> str:
     return said[1:].partition('"')[0] if at >= 0 and said.startswith('"') else ""
 
 
-async def _handled(reader: Reader, request: SocketModeRequest) -> Answer:
+async def _handled(reader: EventHandler, request: SocketModeRequest) -> Answer:
     payload = cast("Mapping[str, object]", cast("Any", request).payload)
     match request.type:
         case "events_api":

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from channels.keyed_lock import Gate, Held, Lane, Lanes
+from channels.keyed_lock import CatchUpBarrier, HeldConversations, KeyedLock, KeyedLocks
 from channels.slack.client import SlackClient
 from channels.slack.inbound import (
     Account,
@@ -51,7 +51,7 @@ def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
     if any(len(field.value) > MAX_INPUT_CHARS or len(field.name) > MAX_BLOCK_ID_CHARS for field in fields):
         return None
     where = {
-        "prompt": answer.prompt_id,
+        "prompt": answer.gate_id,
         "choice": form.choice,
         "address": answer.address,
         "ref": answer.ref,
@@ -72,7 +72,7 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
     try:
         given = Submission.model_validate(payload)
         where = json.loads(given.view.private_metadata or "{}")
-        prompt_id, choice = where["prompt"], int(where.get("choice", 0))
+        gate_id, choice = where["prompt"], int(where.get("choice", 0))
         address, ref = where["address"], where["ref"]
     except (ValidationError, ValueError, LookupError, TypeError):
         return None
@@ -90,7 +90,7 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
         channel=channel,
         address=address_of(place, thread_ts or None),
         sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
-        prompt_id=str(prompt_id),
+        gate_id=str(gate_id),
         choice=choice,
         sent_at=now,
         direct=place.startswith("D"),
@@ -171,7 +171,7 @@ class People:
         return name
 
 
-class Reader:
+class EventHandler:
     """Hands events to the inbox. Each method returns once what it was given is durable, or nothing to us;
     it raises InboxUnavailable where it must be given again. `heard`: told of each message."""
 
@@ -191,15 +191,15 @@ class Reader:
         self._clock = clock
         self._heard = heard
         self._people = People(client)
-        self._lanes = Lanes()
+        self._lanes = KeyedLocks()
         self._whispers: set[asyncio.Task[None]] = set()
-        self._gate = Gate()
+        self._gate = CatchUpBarrier()
 
-    def hold(self) -> Held:
+    def hold(self) -> HeldConversations:
         """Let live events of every conversation wait until it is released: what was missed comes first."""
         return self._gate.hold()
 
-    def lane(self, channel_id: str) -> Lane:
+    def lane(self, channel_id: str) -> KeyedLock:
         """Keeps everybody else out of a conversation while it is held."""
         return self._lanes.lane(channel_id)
 

@@ -159,7 +159,7 @@ def read_press(payload: object, account: Account, channel: str, now: int) -> Inb
         channel=channel,
         address=address_of(place, where.thread_ts),
         sender=Sender(user.id, showable(as_taken(user.name or user.username or user.id)), user.username),
-        prompt_id=chosen[1],
+        gate_id=chosen[1],
         choice=EDIT if chosen[2] == "e" else int(chosen[2]),
         sent_at=now,
         direct=direct,

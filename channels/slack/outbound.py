@@ -165,7 +165,7 @@ def render(message: Message) -> tuple[Payload, ...]:
     elif message.choices and payloads:
         payloads[-1] = _with_choices(texts[-1], message)
     files = [_upload(file) for file in message.files]
-    is_card = message.prompt_id is not None or message.outcome is not None
+    is_card = message.gate_id is not None or message.outcome is not None
     return tuple([*files, *payloads] if is_card else [*payloads, *files])  # of a card the last part changes
 
 
@@ -193,8 +193,8 @@ def _with_outcome(text: SlackText, outcome: str) -> dict[str, object]:
 
 
 def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
-    prompt_id, choices = message.prompt_id, message.choices
-    if prompt_id is None:
+    gate_id, choices = message.gate_id, message.choices
+    if gate_id is None:
         raise ValueError("choices without a prompt cannot be answered")
     if len(choices) > MAX_ACTIONS:
         raise ValueError(f"{len(choices)} choices: Slack shows at most {MAX_ACTIONS}")
@@ -202,7 +202,7 @@ def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
         {
             "type": "button",
             "action_id": f"choice-{index}",
-            "value": f"p:{prompt_id}:{index}",
+            "value": f"p:{gate_id}:{index}",
             "text": {"type": "plain_text", "text": _label(choice.label), "emoji": False},
         }
         for index, choice in enumerate(choices, message.first_choice)
@@ -212,7 +212,7 @@ def _with_choices(text: SlackText, message: Message) -> dict[str, object]:
             {
                 "type": "button",
                 "action_id": "edit",
-                "value": f"p:{prompt_id}:e",
+                "value": f"p:{gate_id}:e",
                 "text": {"type": "plain_text", "text": EDIT_LABEL, "emoji": False},
             }
         )

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
-MOST_INPUTS = 100
+MAX_INPUTS = 100
 """A modal has at most 100 blocks, and an input one element."""
 
 Id = Annotated[str, Field(min_length=1, max_length=64)]
@@ -104,8 +104,8 @@ class Filled(_Part):
 
 def _few(values: object) -> object:
     """Before any of them is looked at: each could be wrong, and each error would be written down."""
-    if isinstance(values, dict) and len(cast("dict[str, Any]", values)) > MOST_INPUTS:
-        raise ValueError(f"more than {MOST_INPUTS} inputs")
+    if isinstance(values, dict) and len(cast("dict[str, Any]", values)) > MAX_INPUTS:
+        raise ValueError(f"more than {MAX_INPUTS} inputs")
     return cast("object", values)
 
 

@@ -329,7 +329,7 @@ class TelegramChannel:
         """See Seeking."""
         return self._taken_within_s
 
-    async def find_lost(
+    async def recover_post(
         self,
         to: Address,
         payload: Payload,

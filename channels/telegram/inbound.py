@@ -35,7 +35,7 @@ from core.messages import (
 # Everything else in an update is ignored, so that what the platform adds or changes elsewhere cannot make a
 # message unreadable.
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Telegram silently ignores the entities of a message after the hundredth; a photo has a handful of sizes."""
 
 Id = Annotated[int, Field(ge=-(2**53), le=2**53)]
@@ -97,11 +97,11 @@ class Replied(Wire):
 
 
 def _first(values: object) -> object:
-    return cast("list[Any]", values)[:MOST_LISTED] if isinstance(values, list) else values
+    return cast("list[Any]", values)[:MAX_LISTED] if isinstance(values, list) else values
 
 
 def _last(values: object) -> object:
-    return cast("list[Any]", values)[-MOST_LISTED:] if isinstance(values, list) else values
+    return cast("list[Any]", values)[-MAX_LISTED:] if isinstance(values, list) else values
 
 
 Entities = Annotated[list[Entity], FailFast(), BeforeValidator(_first)]
@@ -394,7 +394,7 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
         channel=channel,
         address=address_of(pressed.chat.id, topic_id),
         sender=sender_of(query.sender),
-        prompt_id=choice[1],
+        gate_id=choice[1],
         choice=EDIT if choice[2] == "e" else int(choice[2]),
         sent_at=now,
         direct=pressed.chat.type == "private",

@@ -28,7 +28,7 @@ from core.clock import SECOND_US, Clock
 from core.errors import RateLimited, Unanswered, Unavailable
 from core.messages import Address, Message
 from core.off_loop import off_loop
-from core.ports import KnownMessage, OutboxRow, Posted, SendState, Surroundings, Uncertain
+from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 
 # Where a message can be whose sending was never answered, and whose else what is there can be. Pure.
 
@@ -77,7 +77,7 @@ UNREADABLE = None
 # --- where it can be ------------------------------------------------------------------------------------
 
 
-def candidates(chat_id: int, around: Surroundings, taken_within_us: int, after: int) -> Iterator[int]:
+def candidates(chat_id: int, around: PostContext, taken_within_us: int, after: int) -> Iterator[int]:
     """Return the ids to try beyond `after`, in order: those that nothing known has, from the newest id from
     before the request to the first one from after it could be taken. None where no earlier message is known.
 
@@ -100,7 +100,7 @@ def candidates(chat_id: int, around: Surroundings, taken_within_us: int, after: 
             yield number
 
 
-def _newest(chat_id: int, around: Surroundings) -> tuple[int, int] | None:
+def _newest(chat_id: int, around: PostContext) -> tuple[int, int] | None:
     """The newest id from before the request, and when it was given at the earliest."""
     numbered = ((number, known.taken_at) for known, number in _numbered(around.earlier, chat_id))
     return max(numbered, default=None)
@@ -127,7 +127,7 @@ def _series(chat_id: int) -> int | None:
 # --- whose else it can be -------------------------------------------------------------------------------
 
 
-def comes_first(to: Address, around: Surroundings) -> bool:
+def comes_first(to: Address, around: PostContext) -> bool:
     """Return whether another conversation of the chat has an open row that is to be found out before."""
     return any(
         other.open
@@ -138,7 +138,7 @@ def comes_first(to: Address, around: Surroundings) -> bool:
 
 
 def rivals(
-    to: Address, own: Part, around: Surroundings, taken_within_us: int, render: Render
+    to: Address, own: Part, around: PostContext, taken_within_us: int, render: Render
 ) -> list[Part | None]:
     """Return what an unknown message of ours in the chat may say if it is not `own`; UNREADABLE for what
     cannot be told from it."""
@@ -158,7 +158,7 @@ def rivals(
     return list({repr(part): part for part in found}.values())
 
 
-def _may_be_met(other: Uncertain, to: Address, around: Surroundings, arrived_by: int) -> bool:
+def _may_be_met(other: Uncertain, to: Address, around: PostContext, arrived_by: int) -> bool:
     """Whether a message of this row can be among those that are tried. Requests made by `arrived_by` had
     arrived, if at all, before the newest message from before ours.
 
@@ -198,7 +198,7 @@ def _is_preview(row: OutboxRow) -> bool:
     return row.state in _PREVIEWS
 
 
-def buttons_of(to: Address, text: object, around: Surroundings, render: Render) -> object:
+def buttons_of(to: Address, text: object, around: PostContext, render: Render) -> object:
     """Return the buttons of the message in the chat that says this and may be shown without being known."""
     here = place_of(to).chat_id
     rows = (other.row for other in around.uncertain if place_of(other.row.address).chat_id == here)
@@ -257,7 +257,7 @@ class _Search:
         self._look = look
         self.spent = 0
 
-    async def run(self, around: Surroundings) -> int | None:
+    async def run(self, around: PostContext) -> int | None:
         """Return the id under which it is shown. Raises _GivenUp."""
         within_us, tried = int(self._prober.timeouts.taken_within_s * SECOND_US), 0
         while (tried := next(candidates(self._place.chat_id, around, within_us, tried), 0)) > 0:
@@ -273,19 +273,19 @@ class _Search:
             around = await self._look()  # what others sent meanwhile is known, or may be met
         return None
 
-    async def _rivals(self, around: Surroundings, within_us: int) -> list[Part | None]:
+    async def _rivals(self, around: PostContext, within_us: int) -> list[Part | None]:
         """What else could be met, drawn in a thread if there is much of it."""
         chars = sum(weight(other.row.message.blocks) for other in around.uncertain)
         return await off_loop(
             chars, lambda: rivals(self._to, self._own, around, within_us, self._prober.render)
         )
 
-    async def _is_ours(self, message_id: int, around: Surroundings) -> bool:
+    async def _is_ours(self, message_id: int, around: PostContext) -> bool:
         """Whether it is ours, there being no other that it could be."""
         answer = await self._press(message_id, self._own.markup, around, left=1)
         return answer is EditRefusal.NOT_MODIFIED and await self._becomes_ours(message_id)
 
-    async def _is_not_the_rivals(self, message_id: int, rival: Part, around: Surroundings) -> bool:
+    async def _is_not_the_rivals(self, message_id: int, rival: Part, around: PostContext) -> bool:
         """Whether it is ours, there being one other that it could be."""
         if rival.markup == self._own.markup:
             answer = await self._press(message_id, rival.markup, around, left=2)
@@ -298,7 +298,7 @@ class _Search:
             )
         return not isinstance(answer, EditRefusal) and await self._becomes_ours(message_id)
 
-    async def _press(self, message_id: int, markup: object, around: Surroundings, left: int) -> EditRefusal:
+    async def _press(self, message_id: int, markup: object, around: PostContext, left: int) -> EditRefusal:
         """Learn whether a message of ours has these buttons. One that had others gets them back."""
         answer = await self._try(EDIT_MESSAGE_REPLY_MARKUP, _buttons(markup), message_id, left=left)
         if isinstance(answer, EditRefusal):

@@ -152,7 +152,7 @@ _GAP = "\n\n"
 def render(message: Message) -> tuple[Payload, ...]:
     """One payload per Telegram message it takes; see Channel.render. Raises ValueError for choices without
     a prompt."""
-    is_card = message.prompt_id is not None or message.outcome is not None
+    is_card = message.gate_id is not None or message.outcome is not None
     limit = MAX_TEXT_UNITS - OUTCOME_UNITS if is_card else MAX_TEXT_UNITS
     texts = list(render_blocks(message.blocks, limit))
     if message.outcome is not None:
@@ -196,14 +196,14 @@ def _entity(entity: TelegramEntity) -> dict[str, object]:
 
 
 def _keyboard(message: Message) -> list[list[dict[str, str]]]:
-    prompt_id, choices = message.prompt_id, message.choices
-    if prompt_id is None:
+    gate_id, choices = message.gate_id, message.choices
+    if gate_id is None:
         raise ValueError("choices without a prompt cannot be answered")
     buttons = [
-        {"text": choice.label, "callback_data": _callback_data(prompt_id, index)}
+        {"text": choice.label, "callback_data": _callback_data(gate_id, index)}
         for index, choice in enumerate(choices, message.first_choice)
     ]
-    edit = {"text": texts.EDIT_LABEL, "callback_data": _callback_data(prompt_id, EDIT_CHOICE)}
+    edit = {"text": texts.EDIT_LABEL, "callback_data": _callback_data(gate_id, EDIT_CHOICE)}
     more = [[edit]] if message.editable else []
     per_row = _per_row(max((len(choice.label) for choice in choices), default=1))
     return [*(buttons[start : start + per_row] for start in range(0, len(buttons), per_row)), *more]
@@ -213,8 +213,8 @@ def _per_row(longest_chars: int) -> int:
     return min(CHOICES_PER_ROW, max(1, ROW_CHARS // max(1, longest_chars)))
 
 
-def _callback_data(prompt_id: str, index: int | str) -> str:
-    data = f"p:{prompt_id}:{index}"
+def _callback_data(gate_id: str, index: int | str) -> str:
+    data = f"p:{gate_id}:{index}"
     if len(data.encode()) > MAX_CALLBACK_DATA_BYTES:
         raise ValueError(f"callback data of {len(data.encode())} bytes: {data}")
     return data

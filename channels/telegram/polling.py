@@ -20,7 +20,7 @@ from core.ports import Acceptance, Inbox
 
 logger = logging.getLogger(__name__)
 
-MOST_UPDATES: Final = 100
+MAX_UPDATES: Final = 100
 """Bot API, getUpdates: limit. Fewer are asked for while so many are too large together."""
 
 _NO_ID: Final = "Telegram delivers updates without an id"
@@ -37,7 +37,7 @@ class UpdatePoller:
         self._channel = channel
         self._clock = clock
         self._offset: int | None = None
-        self._most = MOST_UPDATES
+        self._most = MAX_UPDATES
 
     async def run(self, account: Account, inbox: Inbox, on_press: OnPress) -> None:
         """Poll until cancelled. Raises ChannelError or InboxUnavailable; to be run again then.
@@ -66,7 +66,7 @@ class UpdatePoller:
                 webhook_deleted = True
                 continue
             resumed = False
-            self._most = min(self._most * 2, MOST_UPDATES)
+            self._most = min(self._most * 2, MAX_UPDATES)
             await self._take(updates, account, inbox, on_press)
 
     async def _take(

@@ -33,9 +33,9 @@ SEND_CREDENTIAL = (
 )
 
 
-def waits_for_decision(title: str, prompt_id: str | None) -> str:
-    """Said once when text arrives while a call waits for a person. `prompt_id`: of what can be approved."""
-    words = "" if prompt_id is None else f", or /approve {prompt_id} or /deny {prompt_id}"
+def waits_for_decision(title: str, gate_id: str | None) -> str:
+    """Said once when text arrives while a call waits for a person. `gate_id`: of what can be approved."""
+    words = "" if gate_id is None else f", or /approve {gate_id} or /deny {gate_id}"
     return (
         f"Your message is queued: I am waiting for a decision on: {title}\n"
         f"Answer with its buttons{words}; /stop gives up."

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, assert_never
 from core.clock import SECOND_US
 from core.consent import card_texts
 from core.consent.forms import filled_in
+from core.gates import AskedCall, Gate, GateKind, Option, Options, Replies, VoteRule
 from core.ids import Ids
 from core.lazy_module import LazyModule
 from core.messages import Block, Choice, Code, EditForm, Message, Plain, plain
-from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies, VoteRule
 from core.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -24,31 +24,29 @@ buttons. What stands last is shown, too: it is where something would be hidden."
 _BEGIN_CHARS, _END_CHARS = 1_100, 700
 
 
-def open_card(prompt: Prompt, *, editable: bool = False) -> Message:
+def open_card(gate: Gate, *, editable: bool = False) -> Message:
     """The card with one choice for each answer it shows, in order. `editable`: the call's arguments can be
     changed on it."""
-    quorum = prompt.rule.quorum
-    lines = (
-        [card_texts.have_to_agree(quorum)] if quorum > 1 and prompt.kind is not PromptKind.QUESTION else []
-    )
-    lines += [granted] if (granted := always_line(prompt)) else []
-    lines += [typed] if (typed := _typed(prompt)) else []
+    quorum = gate.rule.quorum
+    lines = [card_texts.have_to_agree(quorum)] if quorum > 1 and gate.kind is not GateKind.QUESTION else []
+    lines += [granted] if (granted := always_line(gate)) else []
+    lines += [typed] if (typed := _typed(gate)) else []
     footer: tuple[Block, ...] = (Plain("\n".join(lines)),) if lines else ()
-    choices = tuple(Choice(label) for label in labels(prompt))
+    choices = tuple(Choice(label) for label in labels(gate))
     return Message(
-        blocks=(*_body(prompt), *footer),
+        blocks=(*_body(gate), *footer),
         choices=choices,
-        prompt_id=prompt.id,
+        gate_id=gate.id,
         editable=editable,
-        first_choice=prompt.first_choice,
+        first_choice=gate.first_choice,
     )
 
 
-def always_line(prompt: Prompt) -> str | None:
+def always_line(gate: Gate) -> str | None:
     """What "always" would grant; None where that is not offered."""
-    if not (isinstance(prompt.offer, Options) and Option.ALWAYS in prompt.offer.options and prompt.tool):
+    if not (isinstance(gate.offer, Options) and Option.ALWAYS in gate.offer.options and gate.tool):
         return None
-    return card_texts.always_grants(prompt.tool, _in_plain_sight(prompt.pattern))
+    return card_texts.always_grants(gate.tool, _in_plain_sight(gate.pattern))
 
 
 def fitting(calls: Sequence[AskedCall]) -> int:
@@ -61,66 +59,66 @@ def fitting(calls: Sequence[AskedCall]) -> int:
     return len(calls)
 
 
-def form_message(prompt: Prompt, form: EditForm) -> Message:
+def form_message(gate: Gate, form: EditForm) -> Message:
     """Asks for a call's arguments, where no form can be shown."""
     return Message(
         blocks=(Plain(card_texts.FILL_IN), Code(filled_in(form.fields))),
-        prompt_id=prompt.id,
+        gate_id=gate.id,
         first_choice=form.choice,
     )
 
 
-def reminder(prompt: Prompt, now: int) -> Message:
+def reminder(gate: Gate, now: int) -> Message:
     """What people are told who have seen the card and not answered; `now`: microseconds UTC."""
-    left_s = max(0, prompt.expires_at - now) // SECOND_US
-    asked = prompt.title.partition("\n")[0]
-    text = card_texts.still_waiting(asked, left_s, consent=prompt.kind is PromptKind.APPROVAL)
-    return plain("\n".join(line for line in (text, _typed(prompt)) if line))
+    left_s = max(0, gate.expires_at - now) // SECOND_US
+    asked = gate.title.partition("\n")[0]
+    text = card_texts.still_waiting(asked, left_s, consent=gate.kind is GateKind.APPROVAL)
+    return plain("\n".join(line for line in (text, _typed(gate)) if line))
 
 
-def expired_text(prompt: Prompt) -> str:
+def expired_text(gate: Gate) -> str:
     """How a prompt that nobody answered in time ended."""
-    return card_texts.EXPIRED_CARD if isinstance(prompt.offer, Options) else card_texts.EXPIRED_QUESTION
+    return card_texts.EXPIRED_CARD if isinstance(gate.offer, Options) else card_texts.EXPIRED_QUESTION
 
 
-def in_full(prompt: Prompt) -> str:
+def in_full(gate: Gate) -> str:
     """Everything that is asked below the title, as one text."""
-    parts = [f"{_heading(place, call)}\n{call.detail}" for place, call in enumerate(prompt.calls, start=1)]
-    return "\n\n".join(parts) or prompt.detail
+    parts = [f"{_heading(place, call)}\n{call.detail}" for place, call in enumerate(gate.calls, start=1)]
+    return "\n\n".join(parts) or gate.detail
 
 
-def labels(prompt: Prompt) -> tuple[str, ...]:
+def labels(gate: Gate) -> tuple[str, ...]:
     """What its answers say, in their order."""
-    match prompt.offer:
+    match gate.offer:
         case Options(options):
-            words = card_texts.JOINT_LABELS if prompt.calls else card_texts.OPTION_LABELS
+            words = card_texts.JOINT_LABELS if gate.calls else card_texts.OPTION_LABELS
             return tuple(words[option] for option in options)
         case Replies(replies):
             return replies
         case _:
-            assert_never(prompt.offer)
+            assert_never(gate.offer)
 
 
-def _typed(prompt: Prompt) -> str:
+def _typed(gate: Gate) -> str:
     """How it can be answered in words; empty if it cannot."""
-    match prompt.offer:
+    match gate.offer:
         case Options(options):
-            return f"or type /approve {prompt.id} or /deny {prompt.id}" if Option.APPROVE in options else ""
+            return f"or type /approve {gate.id} or /deny {gate.id}" if Option.APPROVE in options else ""
         case Replies(secret=str()):
             return card_texts.SEND_CREDENTIAL
         case Replies(replies, free_text, _):
             return card_texts.answer_in_words(choices=bool(replies)) if free_text else ""
         case _:
-            assert_never(prompt.offer)
+            assert_never(gate.offer)
 
 
-def settled_card(prompt: Prompt, outcome_text: str, asked: str | None = None) -> Message:
+def settled_card(gate: Gate, outcome_text: str, asked: str | None = None) -> Message:
     """The same card without choices, saying how it ended. `asked`: the call's detail before whoever decided
     changed it."""
-    blocks = _body(prompt)
+    blocks = _body(gate)
     if asked is not None:
-        blocks = (*blocks, *_before_the_change(asked, DETAIL_LIMIT_CHARS - len(prompt.detail)))
-    return Message(blocks=blocks, prompt_id=prompt.id, outcome=outcome_text)
+        blocks = (*blocks, *_before_the_change(asked, DETAIL_LIMIT_CHARS - len(gate.detail)))
+    return Message(blocks=blocks, gate_id=gate.id, outcome=outcome_text)
 
 
 def _before_the_change(asked: str, room_chars: int) -> tuple[Block, ...]:
@@ -129,14 +127,14 @@ def _before_the_change(asked: str, room_chars: int) -> tuple[Block, ...]:
     return (Plain(card_texts.WAS_ASKED), Code(asked))
 
 
-def _body(prompt: Prompt) -> tuple[Block, ...]:
-    title: tuple[Block, ...] = (Plain(prompt.title),)
-    if prompt.calls:
-        shown = (_call(place, call) for place, call in enumerate(prompt.calls, start=1))
+def _body(gate: Gate) -> tuple[Block, ...]:
+    title: tuple[Block, ...] = (Plain(gate.title),)
+    if gate.calls:
+        shown = (_call(place, call) for place, call in enumerate(gate.calls, start=1))
         return (*title, *itertools.chain.from_iterable(shown))
-    if not prompt.detail:
+    if not gate.detail:
         return title
-    return (*title, *_shortened(prompt.detail))
+    return (*title, *_shortened(gate.detail))
 
 
 def _in_plain_sight(pattern: str | None) -> str | None:
@@ -176,17 +174,17 @@ def reminded_at(created_at: int, expires_at: int) -> int:
     return expires_at - min(REMINDED_BEFORE_S * SECOND_US, (expires_at - created_at) // 4)
 
 
-def unknown_outcome_prompt(
+def unknown_outcome_gate(
     call: CallRow, detail: str, thread_id: str, requester_id: str, now: int, ids: Ids
-) -> Prompt:
+) -> Gate:
     """Asks what became of a call whose outcome was not recorded. The requester or an owner answers.
 
     `detail`: its arguments as the card shows them on which somebody agrees to it.
     """
     expires_at = now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US
-    return Prompt(
-        id=ids.prompt_id(),
-        kind=PromptKind.UNKNOWN_OUTCOME,
+    return Gate(
+        id=ids.gate_id(),
+        kind=GateKind.UNKNOWN_OUTCOME,
         thread_id=thread_id,
         turn_id=call.turn_id,
         call_id=call.call_id,

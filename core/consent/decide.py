@@ -44,7 +44,7 @@ from core.consent.facts import (
     Policy,
     ToolFacts,
 )
-from core.prompts import Grant, GrantScope, ToolSetting
+from core.gates import Grant, GrantScope, ToolSetting
 from core.tool import Need, Requirement, Risk
 from core.users import Principal, Role
 

@@ -10,25 +10,25 @@ from core.consent import card_texts
 from core.consent.cards import form_message, open_card, settled_card
 from core.consent.decide import Wanted, granted
 from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, expired, judge_vote, may_decide
-from core.ids import Ids
-from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
-from core.prompts import (
+from core.gates import (
     Answer,
     Chose,
+    Gate,
+    GateKind,
+    GateState,
     Grant,
     GrantScope,
     Option,
     Options,
-    Prompt,
-    PromptKind,
-    PromptState,
     Replies,
     Wrote,
 )
+from core.ids import Ids
+from core.messages import EDIT, ChoiceAnswer, EditForm, Message, Plain, plain
 from core.store.accept import AcceptView, Verdict, refused
 from core.store.effects import (
     CastVote,
-    ClosePrompt,
+    CloseGate,
     EditCall,
     EditedCall,
     EditRefused,
@@ -36,7 +36,7 @@ from core.store.effects import (
     RecordGrant,
     Say,
 )
-from core.store.rows import PromptView
+from core.store.rows import GateView
 from core.tool import Need
 
 _NOT_ENTITLED = frozenset({card_texts.NOT_ALLOWED_HERE, card_texts.NOT_YOUR_QUESTION})
@@ -56,150 +56,150 @@ class Decisions:
 
     def press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
         """A choice was pressed, or a form handed in."""
-        if view.prompt is not None and event.choice == EDIT and event.form is None:
-            return self._form(event, view.prompt, view)
-        if view.prompt is not None and _outdated(event, view.prompt.prompt):
-            return _stale(view.prompt.prompt, by_form=event.form is not None)
-        answer = None if view.prompt is None else _pressed(event, view.prompt.prompt)
-        if view.prompt is None or answer is None:
+        if view.gate is not None and event.choice == EDIT and event.form is None:
+            return self._form(event, view.gate, view)
+        if view.gate is not None and _outdated(event, view.gate.gate):
+            return _stale(view.gate.gate, by_form=event.form is not None)
+        answer = None if view.gate is None else _pressed(event, view.gate.gate)
+        if view.gate is None or answer is None:
             return Verdict("refused: unknown prompt", answer=card_texts.NO_SUCH_PROMPT)
-        if event.form is not None and isinstance(view.prompt.prompt.offer, Options):
-            return self._edited(view.prompt, view, answer, by_text=False)
-        return self.vote(view.prompt, view, answer, by_text=False)
+        if event.form is not None and isinstance(view.gate.gate.offer, Options):
+            return self._edited(view.gate, view, answer, by_text=False)
+        return self.vote(view.gate, view, answer, by_text=False)
 
-    def replied(self, on: PromptView, view: AcceptView) -> Verdict | None:
+    def replied(self, on: GateView, view: AcceptView) -> Verdict | None:
         """A text replies to a card; None if it is not about the call's arguments."""
         edit = self._edit
         if edit is None or isinstance(edit, EditForm):
             return None
-        may = may_decide(on, view.principal) is None and not expired(on.prompt, view.now)
+        may = may_decide(on, view.principal) is None and not expired(on.gate, view.now)
         if isinstance(edit, EditRefused) and edit.outdated and may:
-            return Verdict(f"refused: answer to {on.prompt.id}", (Say(_anew(on.prompt, edit.reason)),))
+            return Verdict(f"refused: answer to {on.gate.id}", (Say(_anew(on.gate, edit.reason)),))
         return self._edited(on, view, Option.APPROVE, by_text=True)
 
-    def _form(self, event: ChoiceAnswer, on: PromptView, view: AcceptView) -> Verdict:
+    def _form(self, event: ChoiceAnswer, on: GateView, view: AcceptView) -> Verdict:
         """Somebody wants to change the call: they are given what to fill in."""
         refusal = _edit_refusal(on, view, Option.APPROVE, self._edit)
         if refusal is not None or not isinstance(self._edit, EditForm):
-            return Verdict(f"refused: change of {on.prompt.id}", answer=refusal)
-        outcome, form = f"form: {on.prompt.id}", self._edit
+            return Verdict(f"refused: change of {on.gate.id}", answer=refusal)
+        outcome, form = f"form: {on.gate.id}", self._edit
         if event.opens_form:
             return Verdict(outcome, form=form)
-        return Verdict(outcome, (Say(form_message(on.prompt, form)),), answer=card_texts.REPLY_TO_CHANGE)
+        return Verdict(outcome, (Say(form_message(on.gate, form)),), answer=card_texts.REPLY_TO_CHANGE)
 
-    def _edited(self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
+    def _edited(self, on: GateView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
         """The call is changed, and agreed to as it is then: answers so far were to something else. Where
         it stays the same call, it is agreed to like by its button."""
         edit = self._edit
         refusal = _edit_refusal(on, view, answer, edit)
         if refusal is not None or not isinstance(edit, EditedCall):
             said = (Say(plain(refusal)),) if by_text and refusal is not None else ()
-            return Verdict(f"refused: answer to {on.prompt.id}", said, answer=refusal)
-        if edit.prompt.binding == on.prompt.binding:
+            return Verdict(f"refused: answer to {on.gate.id}", said, answer=refusal)
+        if edit.gate.binding == on.gate.binding:
             return self.vote(on, view, answer, by_text=by_text)
-        changed = PromptView(edit.prompt, (), on.thread)
-        verdict = self.vote(changed, view, answer, by_text=by_text, asked=on.prompt.detail)
-        closes = any(isinstance(effect, ClosePrompt) for effect in verdict.effects)
+        changed = GateView(edit.gate, (), on.thread)
+        verdict = self.vote(changed, view, answer, by_text=by_text, asked=on.gate.detail)
+        closes = any(isinstance(effect, CloseGate) for effect in verdict.effects)
         if verdict.outcome.startswith("refused"):
             return verdict
-        change = EditCall(edit, None if closes else open_card(edit.prompt, editable=True))
+        change = EditCall(edit, None if closes else open_card(edit.gate, editable=True))
         return replace(verdict, effects=(change, *verdict.effects))
 
     def named(self, view: AcceptView, option: Option, sent_at: int) -> Verdict:
         """A prompt was answered by its id. `sent_at`: see InboundMessage."""
         # An id of somebody else's prompt must not tell that the prompt exists.
-        if view.prompt is None or may_decide(view.prompt, view.principal) in _NOT_ENTITLED:
+        if view.gate is None or may_decide(view.gate, view.principal) in _NOT_ENTITLED:
             return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
-        prompt = view.prompt.prompt
-        if option is not Option.DENY and _changed_after(prompt, sent_at):
-            return refused(f"answer to {prompt.id}", card_texts.CHANGED_MEANWHILE)
-        return self.vote(view.prompt, view, option, by_text=True)
+        gate = view.gate.gate
+        if option is not Option.DENY and _changed_after(gate, sent_at):
+            return refused(f"answer to {gate.id}", card_texts.CHANGED_MEANWHILE)
+        return self.vote(view.gate, view, option, by_text=True)
 
     def vote(
-        self, on: PromptView, view: AcceptView, answer: Answer, *, by_text: bool, asked: str | None = None
+        self, on: GateView, view: AcceptView, answer: Answer, *, by_text: bool, asked: str | None = None
     ) -> Verdict:
         """An answer to a prompt. `by_text`: what comes of it is said, not shown beside a press; `asked`: the
         call's detail before the answer changed it."""
         result = judge_vote(on, view.principal, answer, view.now)
-        prompt = on.prompt
+        gate = on.gate
         match result:
             case VoteRefused(reason):
                 said: tuple[Effect, ...] = (Say(plain(reason)),) if by_text else ()
-                return Verdict(f"refused: answer to {prompt.id}", said, answer=reason)
+                return Verdict(f"refused: answer to {gate.id}", said, answer=reason)
             case VoteCounts(missing):
                 word = card_texts.vote_counted(missing)
                 said = (Say(plain(word)),) if by_text else ()
-                return Verdict(f"answer: {prompt.id}", (CastVote(prompt.id, answer), *said), answer=word)
+                return Verdict(f"answer: {gate.id}", (CastVote(gate.id, answer), *said), answer=word)
             case VoteCloses(outcome):
                 return self._close(on, view, outcome, by_text=by_text, asked=asked)
             case _:
                 assert_never(result)
 
     def _close(
-        self, on: PromptView, view: AcceptView, outcome: Answer, *, by_text: bool, asked: str | None = None
+        self, on: GateView, view: AcceptView, outcome: Answer, *, by_text: bool, asked: str | None = None
     ) -> Verdict:
-        prompt = on.prompt
+        gate = on.gate
         text = _outcome_line(outcome, view.principal.name)
         text = card_texts.edited_line(text) if asked is not None else text
-        close = ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text, asked))
+        close = CloseGate(gate.id, outcome, text, settled_card(gate, text, asked))
         effects: tuple[Effect, ...] = (close,)
         # A card in another conversation changes where the typing person may not see it.
-        if by_text and (view.thread is None or view.thread.id != prompt.thread_id):
+        if by_text and (view.thread is None or view.thread.id != gate.thread_id):
             effects = (close, Say(plain(text)))
-        if outcome in _GRANTING and prompt.kind is PromptKind.APPROVAL and prompt.tool is not None:
+        if outcome in _GRANTING and gate.kind is GateKind.APPROVAL and gate.tool is not None:
             here = outcome is Option.SESSION
             grants = [
                 Grant(
                     id=self._ids.row_id(),
-                    user_id=prompt.requester_id,
-                    tool=prompt.tool,
+                    user_id=gate.requester_id,
+                    tool=gate.tool,
                     pattern=pattern,
                     scope=GrantScope.THREAD if here else GrantScope.USER,
-                    thread_id=prompt.thread_id if here else None,
+                    thread_id=gate.thread_id if here else None,
                     granted_by=view.principal.user_id,
                     created_at=self._now,
                 )
-                for pattern in _patterns(prompt)
+                for pattern in _patterns(gate)
             ]
-            effects = (*map(RecordGrant, grants), *effects, *self._covered(grants, prompt, view, outcome))
-        return Verdict(f"answer: {prompt.id}", effects, answer=text, plain=True)
+            effects = (*map(RecordGrant, grants), *effects, *self._covered(grants, gate, view, outcome))
+        return Verdict(f"answer: {gate.id}", effects, answer=text, plain=True)
 
     def _covered(
-        self, grants: Sequence[Grant], settled: Prompt, view: AcceptView, outcome: Answer
-    ) -> Iterator[ClosePrompt]:
+        self, grants: Sequence[Grant], settled: Gate, view: AcceptView, outcome: Answer
+    ) -> Iterator[CloseGate]:
         """The other open cards of the conversation that nobody would have been asked with, had the grants
         been there."""
         text = _outcome_line(outcome, view.principal.name)
-        for other in view.open_prompts:
-            prompt = other.prompt
-            if prompt.id == settled.id or not _always_offered(prompt) or prompt.tool is None:
+        for other in view.open_gates:
+            gate = other.gate
+            if gate.id == settled.id or not _always_offered(gate) or gate.tool is None:
                 continue
-            needs = tuple(Need(pattern) for pattern in _patterns(prompt) if pattern is not None)
-            wanted = Wanted(prompt.tool, bool(needs), needs, prompt.requester_id, prompt.thread_id)
+            needs = tuple(Need(pattern) for pattern in _patterns(gate) if pattern is not None)
+            wanted = Wanted(gate.tool, bool(needs), needs, gate.requester_id, gate.thread_id)
             if granted(grants, wanted, self._now) and may_decide(other, view.principal) is None:
-                yield ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+                yield CloseGate(gate.id, outcome, text, settled_card(gate, text))
 
 
-def _patterns(prompt: Prompt) -> Sequence[str | None]:
+def _patterns(gate: Gate) -> Sequence[str | None]:
     """What "always" on it would grant, each by itself; None: the whole tool."""
-    return prompt.pattern.split("\n") if prompt.pattern else [None]
+    return gate.pattern.split("\n") if gate.pattern else [None]
 
 
-def _always_offered(prompt: Prompt) -> bool:
-    return prompt.kind is PromptKind.APPROVAL and prompt.takes(Option.ALWAYS)
+def _always_offered(gate: Gate) -> bool:
+    return gate.kind is GateKind.APPROVAL and gate.takes(Option.ALWAYS)
 
 
 def _edit_refusal(
-    on: PromptView, view: AcceptView, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
+    on: GateView, view: AcceptView, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
 ) -> str | None:
     """Why the call is not changed; None if it is."""
-    prompt = on.prompt
-    if prompt.state is PromptState.CLOSED:
-        return card_texts.already_settled(prompt.outcome_text or "")
+    gate = on.gate
+    if gate.state is GateState.CLOSED:
+        return card_texts.already_settled(gate.outcome_text or "")
     refusal = may_decide(on, view.principal)
     if refusal is not None:
         return refusal
-    if expired(prompt, view.now):
+    if expired(gate, view.now):
         return card_texts.TOO_LATE
     if answer not in {Option.APPROVE, *_GRANTING}:
         return card_texts.EDIT_NEEDS_APPROVAL
@@ -211,39 +211,39 @@ def _edit_refusal(
         case EditForm():
             return None
         case EditedCall():
-            return None if edit.based_on == prompt.binding else card_texts.CHANGED_MEANWHILE
+            return None if edit.based_on == gate.binding else card_texts.CHANGED_MEANWHILE
 
 
-def _changed_after(prompt: Prompt, sent_at: int) -> bool:
+def _changed_after(gate: Gate, sent_at: int) -> bool:
     """Whether what waits was changed after something was written about it."""
-    return prompt.state is PromptState.OPEN and not prompt.was_asked_at(sent_at)
+    return gate.state is GateState.OPEN and not gate.was_asked_at(sent_at)
 
 
-def _anew(prompt: Prompt, word: str) -> Message:
+def _anew(gate: Gate, word: str) -> Message:
     """What is asked now, as a card of its own: replies to it are about that."""
-    card = open_card(prompt, editable=True)
+    card = open_card(gate, editable=True)
     return replace(card, blocks=(Plain(word), *card.blocks))
 
 
-def _outdated(event: ChoiceAnswer, prompt: Prompt) -> bool:
+def _outdated(event: ChoiceAnswer, gate: Gate) -> bool:
     """Whether it answers what was asked before. A form that chooses nothing shows nobody knows what."""
     no_choice = event.form is not None and event.choice == EDIT
-    return no_choice or prompt.asked_something_else(event.choice)
+    return no_choice or gate.asked_something_else(event.choice)
 
 
-def _stale(prompt: Prompt, *, by_form: bool) -> Verdict:
+def _stale(gate: Gate, *, by_form: bool) -> Verdict:
     """The button or the form was about a call that was changed since: whoever used it meant that one."""
-    is_open = prompt.state is PromptState.OPEN
+    is_open = gate.state is GateState.OPEN
     changed = card_texts.FORM_OUTDATED if by_form else card_texts.CHANGED_MEANWHILE
-    word = changed if is_open else card_texts.already_settled(prompt.outcome_text or "")
-    return Verdict(f"refused: answer to {prompt.id}", answer=word)
+    word = changed if is_open else card_texts.already_settled(gate.outcome_text or "")
+    return Verdict(f"refused: answer to {gate.id}", answer=word)
 
 
-def _pressed(event: ChoiceAnswer, prompt: Prompt) -> Answer | None:
+def _pressed(event: ChoiceAnswer, gate: Gate) -> Answer | None:
     """The choice, or the words that a question takes instead of one."""
-    if event.form is not None and isinstance(prompt.offer, Replies):
-        return Wrote(event.form.strip()) if prompt.offer.free_text and event.form.strip() else None
-    return prompt.answer_at(event.choice)
+    if event.form is not None and isinstance(gate.offer, Replies):
+        return Wrote(event.form.strip()) if gate.offer.free_text and event.form.strip() else None
+    return gate.answer_at(event.choice)
 
 
 def _outcome_line(answer: Answer, name: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from core.approvals import AdminPolicy, Preset
-from core.prompts import Grant, Option, ToolSetting
+from core.gates import Grant, Option, ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Role
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from core.approvals import AdminPolicy, ApprovalSettings, InForce, LoopLimits, PolicySource, Preset, in_force
 from core.clock import SECOND_US
 from core.consent.facts import Ask, Policy
-from core.prompts import Standing, VoteRule
+from core.gates import ConsentSettings, VoteRule
 from core.tool import Requirement
 from core.users import Principal, Role
 
@@ -78,7 +78,7 @@ def _named(tool: str, wanted: str) -> bool:
 # What holds for a call now: the configuration, the operator's policy over it, people's own settings.
 
 
-class ConsentLaws:
+class EffectivePolicy:
     """`policy`, `limits`: as configured; `admin`: the operator's policy, which may change at any time."""
 
     def __init__(self, policy: Policy, limits: LoopLimits, admin: PolicySource) -> None:
@@ -93,7 +93,7 @@ class ConsentLaws:
         thread."""
         self._watcher = watcher
 
-    def in_force(self, principal: Principal, standing: Standing) -> InForce:
+    def in_force(self, principal: Principal, standing: ConsentSettings) -> InForce:
         """The preset and the limits of a person's conversation, where `standing` was said."""
         return in_force(self.configured, standing.person, standing.thread, self.ceiling_of(principal))
 
@@ -113,7 +113,7 @@ class ConsentLaws:
                 self._watcher()
         return policies[self.configured.preset if preset is None else preset]
 
-    def policy_for(self, principal: Principal, standing: Standing) -> Policy:
+    def policy_for(self, principal: Principal, standing: ConsentSettings) -> Policy:
         """What a call of this person is judged by, in a conversation where `standing` was said."""
         return self.policy(self.in_force(principal, standing).preset)
 

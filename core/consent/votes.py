@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from core.consent import card_texts
-from core.prompts import Answer, Option, Prompt, PromptKind, PromptState
-from core.store.rows import PromptView
+from core.gates import Answer, Gate, GateKind, GateState, Option
+from core.store.rows import GateView
 from core.users import Principal, Role
 
 
@@ -35,68 +35,66 @@ _GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
 _AGREEING = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
 
 
-def may_decide(view: PromptView, voter: Principal) -> str | None:
+def may_decide(view: GateView, voter: Principal) -> str | None:
     """None if the voter may answer this prompt, else why not. Looks at the voter's role as it is now."""
-    prompt = view.prompt
-    if prompt.rule.not_requester and voter.user_id == prompt.requester_id:
+    gate = view.gate
+    if gate.rule.not_requester and voter.user_id == gate.requester_id:
         return card_texts.REQUESTER_EXCLUDED
-    return None if _entitled(prompt, voter.user_id, voter.role) else _not_theirs(prompt)
+    return None if _entitled(gate, voter.user_id, voter.role) else _not_theirs(gate)
 
 
-def expired(prompt: Prompt, now: int) -> bool:
+def expired(gate: Gate, now: int) -> bool:
     """Whether a prompt's time is over by the hub's clock. No answer counts from then on, whether or not the
     prompt was closed for that already."""
-    return now >= prompt.expires_at
+    return now >= gate.expires_at
 
 
-def judge_vote(view: PromptView, voter: Principal, answer: Answer, now: int) -> VoteResult:
+def judge_vote(view: GateView, voter: Principal, answer: Answer, now: int) -> VoteResult:
     """Count one answer: any entitled refusal closes, as do enough approvals; one answer per person. `now`:
     the hub's clock in the transaction that records the answer."""
-    prompt = view.prompt
-    if prompt.state is PromptState.CLOSED:
-        return VoteRefused(card_texts.already_settled(prompt.outcome_text or ""))
+    gate = view.gate
+    if gate.state is GateState.CLOSED:
+        return VoteRefused(card_texts.already_settled(gate.outcome_text or ""))
     refusal = may_decide(view, voter)
     if refusal is not None:
         return VoteRefused(refusal)
-    if expired(prompt, now):
+    if expired(gate, now):
         return VoteRefused(card_texts.TOO_LATE)
-    if not prompt.takes(answer):
-        return VoteRefused(_not_offered(prompt, answer))
+    if not gate.takes(answer):
+        return VoteRefused(_not_offered(gate, answer))
     if any(vote.user_id == voter.user_id for vote in view.votes):
         return VoteRefused(card_texts.ALREADY_VOTED)
     if answer not in _AGREEING:
         return VoteCloses(answer)
-    missing = prompt.rule.quorum - 1 - _approvals(view)
+    missing = gate.rule.quorum - 1 - _approvals(view)
     return VoteCloses(answer) if missing <= 0 else VoteCounts(missing)
 
 
-def _not_theirs(prompt: Prompt) -> str:
-    question = prompt.kind is PromptKind.QUESTION
+def _not_theirs(gate: Gate) -> str:
+    question = gate.kind is GateKind.QUESTION
     return card_texts.NOT_YOUR_QUESTION if question else card_texts.NOT_ALLOWED_HERE
 
 
-def _not_offered(prompt: Prompt, answer: Answer) -> str:
-    if prompt.kind is PromptKind.QUESTION:
+def _not_offered(gate: Gate, answer: Answer) -> str:
+    if gate.kind is GateKind.QUESTION:
         return card_texts.ANSWER_THE_QUESTION
     return card_texts.ALWAYS_NOT_OFFERED if answer in _GRANTING else card_texts.NO_SUCH_PROMPT
 
 
-def _entitled(prompt: Prompt, user_id: str, role: Role) -> bool:
+def _entitled(gate: Gate, user_id: str, role: Role) -> bool:
     """Whether the rule names a person of this role. A guest decides nothing but what is done for them."""
-    if role is Role.GUEST and user_id != prompt.requester_id:
+    if role is Role.GUEST and user_id != gate.requester_id:
         return False
-    rule = prompt.rule
+    rule = gate.rule
     if rule.escalated and user_id in rule.escalate_to:
         return True
     if rule.approvers:
         return user_id in rule.approvers
-    return user_id == prompt.requester_id or role is Role.OWNER
+    return user_id == gate.requester_id or role is Role.OWNER
 
 
-def _approvals(view: PromptView) -> int:
+def _approvals(view: GateView) -> int:
     """How many agreed who still may: somebody who was put out of their role meanwhile does not count."""
     return sum(
-        1
-        for vote in view.votes
-        if vote.answer in _AGREEING and _entitled(view.prompt, vote.user_id, vote.role)
+        1 for vote in view.votes if vote.answer in _AGREEING and _entitled(view.gate, vote.user_id, vote.role)
     )

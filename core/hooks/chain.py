@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, assert_never, cast
 
+from core.gates import Wrote
 from core.off_loop import off_loop
-from core.prompts import Wrote
 from core.safety.leaks import LeakDetector
 from core.tool import Arguments, Tool
 from core.users import Principal

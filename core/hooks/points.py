@@ -28,7 +28,7 @@ from core.store.facets import HeldInput
 from core.store.port import Store
 from core.tools.web import WebAnswer, WebRequest
 
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 AGAIN_S = 5.0
 REFUSED = "I did not take your message: {reason}"
 
@@ -65,7 +65,7 @@ class InboundHooks:
         while True:
             self._some.clear()
             try:
-                held = await self._store.held_inputs(MOST_AT_ONCE)
+                held = await self._store.held_inputs(MAX_AT_ONCE)
                 well = await self._all(held)
             except StoreUnavailable:  # said by the store already; what waits goes on waiting
                 well = False
@@ -145,7 +145,7 @@ class OutboundHooks:
 
 def _saying(message: Message, text: str) -> Message:
     """Cards say what people agree to: they are sent as they are, or not at all."""
-    if message.prompt_id is not None or message.choices:
+    if message.gate_id is not None or message.choices:
         raise MessageRejected("a hook changed a card, which may only be sent as it is or not at all")
     plain = all(isinstance(block, Plain) for block in message.blocks)
     return replace(message, blocks=((Plain if plain else Markdown)(text),))

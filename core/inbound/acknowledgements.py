@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 ACKNOWLEDGE_AFTER_S = 1.0
 """What is taken up sooner needs no sign."""
-MOST_EXPECTED = 256
+MAX_EXPECTED = 256
 """Messages watched at a time; in a flood the others go without."""
 
 
@@ -44,7 +44,7 @@ class Acknowledgements:
 
     def expect(self, message: InboundMessage) -> None:
         """A message was queued. Never blocks and never fails. Of an album the first part stands for all."""
-        if message.ref is None or len(self._queued) >= MOST_EXPECTED:
+        if message.ref is None or len(self._queued) >= MAX_EXPECTED:
             return
         if message.album is not None and any(queued.album == message.album for queued in self._queued):
             return

@@ -5,9 +5,9 @@ from typing import assert_never
 
 from core import texts
 from core.approvals import (
-    MOST_LOOP_S,
-    MOST_ROUNDS,
-    MOST_TOOLS,
+    MAX_LOOP_S,
+    MAX_ROUNDS,
+    MAX_TOOLS,
     SETTINGS,
     UNSAID,
     ApprovalSettings,
@@ -16,7 +16,8 @@ from core.approvals import (
 )
 from core.clock import SECOND_US
 from core.consent import card_texts
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
+from core.gates import Grant
 from core.ids import Ids, is_code, normalise_code
 from core.inbound.submission import (
     Approvals,
@@ -34,8 +35,7 @@ from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access
 from core.people.pairing import Claim, ClaimRules
-from core.prompts import Grant
-from core.store.accept import AcceptView, Survey, Verdict, refused
+from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
 from core.store.effects import (
     HaltTools,
     NoteWrongCode,
@@ -55,17 +55,17 @@ from core.users import Principal, Role
 EVERYWHERE = "all"
 BACK = "default"
 _LIMITS = {
-    "rounds": ("max_rounds", MOST_ROUNDS),
-    "tools": ("max_tools", MOST_TOOLS),
-    "seconds": ("loop_timeout_s", MOST_LOOP_S),
+    "rounds": ("max_rounds", MAX_ROUNDS),
+    "tools": ("max_tools", MAX_TOOLS),
+    "seconds": ("loop_timeout_s", MAX_LOOP_S),
 }
 SHORT_ID_CHARS = 8
 """So much of a grant's id is shown, and enough to name it: its random end."""
 
 
-def approvals(words: tuple[str, ...], view: AcceptView, laws: ConsentLaws) -> Verdict:
+def approvals(words: tuple[str, ...], view: AcceptView, laws: EffectivePolicy) -> Verdict:
     """`/approvals`, alone or with what is to hold from now on."""
-    survey = view.survey or Survey()
+    survey = view.survey or StatusSnapshot()
     everywhere = words[:1] == (EVERYWHERE,)
     wish = words[1:] if everywhere else words
     if not words:
@@ -103,7 +103,7 @@ def _wished(words: tuple[str, ...], was: ApprovalSettings) -> ApprovalSettings |
             return None
 
 
-def _told(view: AcceptView, survey: Survey, laws: ConsentLaws) -> str:
+def _told(view: AcceptView, survey: StatusSnapshot, laws: EffectivePolicy) -> str:
     held = laws.in_force(view.principal, survey.standing)
     return card_texts.approvals_told(
         held.preset,
@@ -115,7 +115,7 @@ def _told(view: AcceptView, survey: Survey, laws: ConsentLaws) -> str:
 
 def grants(words: tuple[str, ...], view: AcceptView) -> Verdict:
     """`/grants`, `/grants revoke ID`, `/grants revoke all`: a person's own."""
-    own = (view.survey or Survey()).grants
+    own = (view.survey or StatusSnapshot()).grants
     match words:
         case ():
             return _said("command: /grants", _listed(own))
@@ -146,7 +146,7 @@ def _listed(own: tuple[Grant, ...]) -> str:
     return "\n".join([*lines, "", card_texts.GRANTS_USAGE])
 
 
-def progress(view: AcceptView, laws: ConsentLaws) -> str:
+def progress(view: AcceptView, laws: EffectivePolicy) -> str:
     """How much the turn that runs has used, in words; empty before its first round of tools."""
     survey = view.survey
     if survey is None or survey.used is None or not survey.used.rounds:
@@ -168,7 +168,7 @@ def _said(outcome: str, word: str) -> Verdict:
 Command = NewThread | Status | Approvals | Grants | Start | Help | UnknownCommand
 
 
-def command(submission: Command, view: AcceptView, laws: ConsentLaws, ids: Ids, now: int) -> Verdict:
+def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: Ids, now: int) -> Verdict:
     """What follows from a command that concerns this conversation alone, or nobody."""
     match submission:
         case Approvals(words):
@@ -195,8 +195,8 @@ def command(submission: Command, view: AcceptView, laws: ConsentLaws, ids: Ids, 
             assert_never(submission)
 
 
-def _status(view: AcceptView, laws: ConsentLaws, now: int) -> str:
-    titles = [open_prompt.prompt.title for open_prompt in view.open_prompts]
+def _status(view: AcceptView, laws: EffectivePolicy, now: int) -> str:
+    titles = [open_gate.gate.title for open_gate in view.open_gates]
     state = view.thread.active_turn_state if view.thread is not None else None
     if state is TurnState.RUNNING and view.running_since is not None:
         running_s = max(0, now - view.running_since) // SECOND_US

@@ -15,6 +15,7 @@ from core.consent import card_texts
 from core.consent.cards import settled_card
 from core.consent.votes import expired, may_decide
 from core.errors import HubError
+from core.gates import Answer, Gate, GateState, Option, Replies, Wrote
 from core.ids import Ids
 from core.inbound.submission import (
     BareAnswer,
@@ -27,12 +28,11 @@ from core.inbound.submission import (
 )
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, plain
 from core.off_loop import off_loop
-from core.prompts import Answer, Option, Prompt, PromptState, Replies, Wrote
 from core.safety.leaks import Leak, LeakDetector, replaced
 from core.store.accept import ASKED_FOR, AcceptView, Admission, AskedCredentials, Judge, Verdict
-from core.store.effects import ClosePrompt, Effect, ForgetCredentials, KeepSecrets, Say, TakeAwayMessage
+from core.store.effects import CloseGate, Effect, ForgetCredentials, KeepSecrets, Say, TakeAwayMessage
 from core.store.facets import SealedSecret
-from core.store.rows import PromptView
+from core.store.rows import GateView
 from core.users import Identity, Role
 
 # What the hub says about credentials that it asked for.
@@ -110,7 +110,7 @@ Seal = Callable[[str, str], SealedSecret]
 logger = logging.getLogger(__name__)
 
 
-class Confiding:
+class CredentialCapture:
     """Judges what may be a credential that was asked for. `written`: the event as it came, where something
     was taken out of it since."""
 
@@ -128,20 +128,20 @@ class Confiding:
         requests = tuple(one for one in asked.requests if not _was_before(event, one, asked))
         if not requests and asked.replied is None:
             return None  # certainly written before the question was there
-        waiting = tuple(one for one in requests if one.prompt.state is PromptState.OPEN)
+        waiting = tuple(one for one in requests if one.gate.state is GateState.OPEN)
         replied = asked.replied
         if not waiting or (replied is not None and replied not in waiting):
             verdict = _withheld("no longer waited for", NO_LONGER_WAITED_FOR)
         else:
             verdict = self._answered(event, view, waiting, asked)
-        over = ForgetCredentials(tuple(one.prompt.id for one in requests if one not in waiting))
+        over = ForgetCredentials(tuple(one.gate.id for one in requests if one not in waiting))
         return replace(verdict, effects=(over, *verdict.effects))
 
     def _answered(
         self,
         event: InboundMessage,
         view: AcceptView,
-        waiting: tuple[PromptView, ...],
+        waiting: tuple[GateView, ...],
         asked: AskedCredentials,
     ) -> Verdict:
         """A text follows an open request."""
@@ -153,9 +153,9 @@ class Confiding:
         if on is None:
             return _withheld("in doubt", WHICH)
         written = self._written if isinstance(self._written, InboundMessage) else event
-        if not _is_late(on.prompt, written.sent_at, view) and _in_doubt(event, on, asked):
+        if not _is_late(on.gate, written.sent_at, view) and _in_doubt(event, on, asked):
             return _withheld("in doubt", IN_DOUBT)
-        return self._given(on.prompt, written.text, written.sent_at, view)
+        return self._given(on.gate, written.text, written.sent_at, view)
 
     def beside(
         self, verdict: Verdict, event: InboundMessage, submission: Submission, view: AcceptView
@@ -165,29 +165,29 @@ class Confiding:
         name = command_name(event.text)
         if view.asked is None or verdict.withheld or name is None or not _is_command(submission):
             return verdict
-        open_ = [one for one in view.asked.requests if one.prompt.state is PromptState.OPEN]
+        open_ = [one for one in view.asked.requests if one.gate.state is GateState.OPEN]
         lines = [_told_of(one, submission, view) for one in open_] if event.direct else []
         said = (Say(plain("\n".join(lines))),) if lines else ()
         return replace(verdict, kept_as=name, effects=(*verdict.effects, *said))
 
     def form(self, event: ChoiceAnswer, view: AcceptView) -> Verdict | None:
         """What follows from words handed in with a press on the card; None if they are none of ours."""
-        on = view.prompt
-        if on is None or _name_in(on.prompt) is None or may_decide(on, view.principal) is not None:
+        on = view.gate
+        if on is None or _name_in(on.gate) is None or may_decide(on, view.principal) is not None:
             return None
         written = self._written if isinstance(self._written, ChoiceAnswer) else event
-        verdict = self._given(on.prompt, written.form or "", written.sent_at, view)
+        verdict = self._given(on.gate, written.form or "", written.sent_at, view)
         said = [effect for effect in verdict.effects if isinstance(effect, Say)]
         words = "".join(block.text for effect in said for block in effect.message.blocks)
         kept = tuple(e for e in verdict.effects if not isinstance(e, Say | TakeAwayMessage))
         closed = any(isinstance(effect, KeepSecrets) for effect in kept)
-        outcome = f"answer: {on.prompt.id}" if closed else verdict.outcome
+        outcome = f"answer: {on.gate.id}" if closed else verdict.outcome
         return replace(verdict, outcome=outcome, effects=kept, answer=words or None)
 
-    def _given(self, prompt: Prompt, text: str, sent_at: int, view: AcceptView) -> Verdict:
-        value, name = text.strip(), _name_in(prompt) or ""
-        if _is_late(prompt, sent_at, view):
-            closes = _close(prompt, Option.SKIP, card_texts.EXPIRED_QUESTION)
+    def _given(self, gate: Gate, text: str, sent_at: int, view: AcceptView) -> Verdict:
+        value, name = text.strip(), _name_in(gate) or ""
+        if _is_late(gate, sent_at, view):
+            closes = _close(gate, Option.SKIP, card_texts.EXPIRED_QUESTION)
             return _withheld("too late", TOO_LATE, closes)
         if not value or len(value.encode(errors="replace")) > VALUE_LIMIT_BYTES:
             return _withheld("unusable", UNUSABLE)
@@ -195,8 +195,8 @@ class Confiding:
         if sealed is None:
             return _withheld("not kept", NOT_KEPT)
         told = kept(name)
-        closes = _close(prompt, Wrote(in_its_place(name)), told)
-        return _withheld(f"kept for {prompt.id}", told, KeepSecrets((sealed,)), closes)
+        closes = _close(gate, Wrote(in_its_place(name)), told)
+        return _withheld(f"kept for {gate.id}", told, KeepSecrets((sealed,)), closes)
 
     def _sealed(self, name: str, value: str) -> SealedSecret | None:
         if self._seal is None:
@@ -214,47 +214,47 @@ def _is_command(submission: Submission) -> bool:
     return not isinstance(submission, UserInput | UnknownCommand)
 
 
-def _was_before(event: InboundMessage, request: PromptView, asked: AskedCredentials) -> bool:
+def _was_before(event: InboundMessage, request: GateView, asked: AskedCredentials) -> bool:
     """Whether the text was certainly written before the request was shown: further up in its conversation, by
     the platform's order and by its clock. Of other conversations, and of edits, nobody can tell."""
     if event.address != request.thread.address or event.reply_to is not None or event.edits is not None:
         return False
-    shown = [card.order_key for card in asked.cards if card.prompt_id == request.prompt.id]
-    return bool(shown) and event.order_key <= min(shown) and event.sent_at <= request.prompt.created_at
+    shown = [card.order_key for card in asked.cards if card.gate_id == request.gate.id]
+    return bool(shown) and event.order_key <= min(shown) and event.sent_at <= request.gate.created_at
 
 
-def _in_doubt(event: InboundMessage, request: PromptView, asked: AskedCredentials) -> bool:
+def _in_doubt(event: InboundMessage, request: GateView, asked: AskedCredentials) -> bool:
     """Whether the text may have been written before its writer saw the request."""
-    shown = [card.order_key for card in asked.cards if card.prompt_id == request.prompt.id]
+    shown = [card.order_key for card in asked.cards if card.gate_id == request.gate.id]
     if event.address != request.thread.address:
-        return not shown or event.sent_at < request.prompt.created_at
+        return not shown or event.sent_at < request.gate.created_at
     return not shown or (event.order_key <= max(shown) and event.reply_to is None)
 
 
-def _in_thread(waiting: tuple[PromptView, ...], view: AcceptView) -> PromptView | None:
+def _in_thread(waiting: tuple[GateView, ...], view: AcceptView) -> GateView | None:
     here = None if view.thread is None else view.thread.id
-    return next((one for one in waiting if one.prompt.thread_id == here), None)
+    return next((one for one in waiting if one.gate.thread_id == here), None)
 
 
-def _is_late(prompt: Prompt, sent_at: int, view: AcceptView) -> bool:
-    return sent_at - prompt.created_at > WAITS_US or expired(prompt, view.now)
+def _is_late(gate: Gate, sent_at: int, view: AcceptView) -> bool:
+    return sent_at - gate.created_at > WAITS_US or expired(gate, view.now)
 
 
-def _told_of(request: PromptView, submission: Submission, view: AcceptView) -> str:
-    name = _name_in(request.prompt) or ""
-    here = view.thread is not None and view.thread.id == request.prompt.thread_id
+def _told_of(request: GateView, submission: Submission, view: AcceptView) -> str:
+    name = _name_in(request.gate) or ""
+    here = view.thread is not None and view.thread.id == request.gate.thread_id
     ends = here and isinstance(submission, Stop)
     return ended(name) if ends else still_waited_for(name)
 
 
-def _name_in(prompt: Prompt) -> str | None:
+def _name_in(gate: Gate) -> str | None:
     """Under which name the credential is kept that an open prompt asks for; None if it asks for none."""
-    open_ = prompt.state is PromptState.OPEN
-    return prompt.offer.secret if open_ and isinstance(prompt.offer, Replies) else None
+    open_ = gate.state is GateState.OPEN
+    return gate.offer.secret if open_ and isinstance(gate.offer, Replies) else None
 
 
-def _close(prompt: Prompt, outcome: Answer, text: str) -> ClosePrompt:
-    return ClosePrompt(prompt.id, outcome, text, settled_card(prompt, text))
+def _close(gate: Gate, outcome: Answer, text: str) -> CloseGate:
+    return CloseGate(gate.id, outcome, text, settled_card(gate, text))
 
 
 def _withheld(what: str, told: str, *effects: Effect) -> Verdict:
@@ -263,7 +263,7 @@ def _withheld(what: str, told: str, *effects: Effect) -> Verdict:
     return Verdict(f"{ASKED_FOR}{what}", (*effects, Say(plain(told)), away), withheld=True)
 
 
-MOST_KEPT = 5
+MAX_KEPT = 5
 """Of one message. More of them are no slip of a hand."""
 
 
@@ -282,12 +282,12 @@ class InboundCredentials:
     def __init__(self, leaks: LeakDetector, seal: Seal | None, ids: Ids) -> None:
         self._leaks = leaks
         self._seal = seal
-        self._confiding = Confiding(seal)
+        self._confiding = CredentialCapture(seal)
         self._ids = ids
 
-    def confiding(self, taken: Taken | None) -> Confiding:
+    def confiding(self, taken: Taken | None) -> CredentialCapture:
         """What judges credentials that a person was asked for."""
-        return self._confiding if taken is None else Confiding(self._seal, taken.written)
+        return self._confiding if taken is None else CredentialCapture(self._seal, taken.written)
 
     async def take_out(self, event: InboundEvent) -> Taken | None:
         """The event as it may be kept; None for nearly every one: there is nothing to be taken out."""
@@ -312,7 +312,7 @@ class InboundCredentials:
             return ()
         named = [
             (f"{leak.kind}-{self._ids.code().lower()}", text[leak.start : leak.end])
-            for leak in leaks[:MOST_KEPT]
+            for leak in leaks[:MAX_KEPT]
             if leak.kind != "known"  # it is the hub's own: it is kept where the configuration has it
         ]
         try:
@@ -330,9 +330,9 @@ class CredentialJudge:
         self._taken = taken
 
     @property
-    def prompt_id(self) -> str | None:
+    def gate_id(self) -> str | None:
         """See Judge."""
-        return self._judge.prompt_id
+        return self._judge.gate_id
 
     @property
     def routine_ids(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from core.consent.forms import looks_like_a_form
 from core.errors import InboxUnavailable, StoreUnavailable
 from core.inbound.acknowledgements import Acknowledgements
 from core.inbound.credentials import CredentialJudge, InboundCredentials
-from core.inbound.judge import EventJudge, HouseRules
+from core.inbound.judge import EventJudge, InboundRules
 from core.messages import (
     EDIT,
     MESSAGE_LIMIT_CHARS,
@@ -29,13 +29,13 @@ from core.messages import (
 )
 from core.ports import Acceptance, OutboxListener, Seen
 from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumGathering
+from core.runs.albums import AlbumCollector
 from core.store.accept import WAITING, Accepted, Judge
 from core.store.effects import EditedCall, EditRefused
 from core.store.facets import HELD
 from core.store.port import Store
 from core.store.units import committed
-from core.tools.editing import CallEditing
+from core.tools.call_edits import CallEditor
 from core.tools.execution import ToolHalt
 from core.users import Principal
 
@@ -130,13 +130,13 @@ class Hub:
     def __init__(
         self,
         store: Store,
-        rules: HouseRules,
+        rules: InboundRules,
         actors: ThreadActors,
         listener: OutboxListener,
         clock: Clock,
-        gathering: AlbumGathering,
+        gathering: AlbumCollector,
         acknowledgements: Acknowledgements,
-        editing: CallEditing | None = None,
+        editing: CallEditor | None = None,
         credentials: InboundCredentials | None = None,
         routines: EventRoutines | None = None,
         halt: ToolHalt | None = None,
@@ -206,10 +206,10 @@ class Hub:
             return None
         try:
             match event:
-                case ChoiceAnswer(prompt_id=prompt_id, form=str(form)):
-                    return await self._editing.prepare(prompt_id, form)
-                case ChoiceAnswer(prompt_id=prompt_id, choice=choice) if choice == EDIT:
-                    return await self._editing.form(prompt_id)
+                case ChoiceAnswer(gate_id=gate_id, form=str(form)):
+                    return await self._editing.prepare(gate_id, form)
+                case ChoiceAnswer(gate_id=gate_id, choice=choice) if choice == EDIT:
+                    return await self._editing.form(gate_id)
                 case InboundMessage(reply_to=str(ref)) if looks_like_a_form(event.text):
                     return await self._editing.read_reply(event.channel, MessageRef(ref), event.text)
                 case _:

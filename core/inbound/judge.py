@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, assert_never
 from core import texts
 from core.consent import card_texts
 from core.consent.decisions import Decisions
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
+from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
 from core.inbound.commands import claimed, code_of, command, halt, let_in, link, runs, stop
-from core.inbound.credentials import Confiding
+from core.inbound.credentials import CredentialCapture
 from core.inbound.sessions import Adopt, Create, Existing, SessionManager
 from core.inbound.submission import (
-    AnswerPrompt,
+    AnswerGate,
     Approvals,
     BareAnswer,
     Grants,
@@ -35,11 +36,10 @@ from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, EditForm, InboundEvent, InboundMessage, Moved, Unreadable, plain
 from core.people.access import Access
 from core.people.strangers import TOO_MANY_MESSAGES, StrangerRules
-from core.prompts import Answer, Chose, Option, Prompt, PromptKind, Replies, Wrote
 from core.store.accept import AcceptView, Admission, Admitted, Stranger, TurnedAway, Verdict, refused
 from core.store.effects import EditedCall, EditRefused, Effect, QueueInput, Say, SayAtTimes
 from core.store.pairing import RATE_WINDOW_US
-from core.store.rows import PromptView
+from core.store.rows import GateView
 from core.users import Identity
 
 if TYPE_CHECKING:
@@ -64,16 +64,16 @@ _WORDS = frozenset({Option.APPROVE, Option.DENY, Option.ALWAYS})
 class Replied:
     """A question, and what a text says to it."""
 
-    on: PromptView
+    on: GateView
     answer: Answer
 
 
-def decided_by_word(event: InboundMessage, word: BareAnswer, view: AcceptView) -> PromptView | None:
+def decided_by_word(event: InboundMessage, word: BareAnswer, view: AcceptView) -> GateView | None:
     """The prompt that `yes`, `no` or `always` decides. Nobody agrees to what was changed after they wrote."""
     on = _asked_before(event, view)
-    if word.option not in _WORDS or on is None or not on.prompt.takes(Option.APPROVE):
+    if word.option not in _WORDS or on is None or not on.gate.takes(Option.APPROVE):
         return None
-    return on if word.option is Option.DENY or on.prompt.was_asked_at(event.sent_at) else None
+    return on if word.option is Option.DENY or on.gate.was_asked_at(event.sent_at) else None
 
 
 def replied_by_text(event: InboundMessage, view: AcceptView) -> Replied | None:
@@ -81,15 +81,15 @@ def replied_by_text(event: InboundMessage, view: AcceptView) -> Replied | None:
     if event.attachments or not event.text.strip():
         return None
     on = _asked_before(event, view)
-    if on is None or not on.prompt.takes(Wrote(event.text)):
+    if on is None or not on.gate.takes(Wrote(event.text)):
         return None
-    return Replied(on, reply_in_words(on.prompt, event.text))
+    return Replied(on, reply_in_words(on.gate, event.text))
 
 
-def reply_in_words(prompt: Prompt, text: str) -> Chose | Wrote:
+def reply_in_words(gate: Gate, text: str) -> Chose | Wrote:
     """One of the question's own answers where the text is worded like one, else the words themselves."""
     said = text.strip()
-    labels = prompt.offer.labels if isinstance(prompt.offer, Replies) else ()
+    labels = gate.offer.labels if isinstance(gate.offer, Replies) else ()
     for index, label in enumerate(labels):
         if label.casefold() == said.casefold():
             return Chose(index, label)
@@ -98,39 +98,39 @@ def reply_in_words(prompt: Prompt, text: str) -> Chose | Wrote:
 
 def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
     """One notice for the first text that queues up behind a prompt."""
-    if view.waiting or not view.open_prompts:
+    if view.waiting or not view.open_gates:
         return ()
-    prompt = view.open_prompts[0].prompt
-    if prompt.kind is PromptKind.QUESTION:
-        return (Say(plain(card_texts.waits_for_answer(prompt.title))),)
-    by_word = prompt.id if prompt.takes(Option.APPROVE) else None
-    return (Say(plain(card_texts.waits_for_decision(prompt.title, by_word))),)
+    gate = view.open_gates[0].gate
+    if gate.kind is GateKind.QUESTION:
+        return (Say(plain(card_texts.waits_for_answer(gate.title))),)
+    by_word = gate.id if gate.takes(Option.APPROVE) else None
+    return (Say(plain(card_texts.waits_for_decision(gate.title, by_word))),)
 
 
 def why_undecided(view: AcceptView) -> str:
     """What to say to a `/approve` or `/deny` that decided nothing."""
-    waiting = [on.prompt for on in view.open_prompts]
+    waiting = [on.gate for on in view.open_gates]
     if not waiting:
         return card_texts.NOTHING_WAITS
-    if any(prompt.kind is PromptKind.QUESTION for prompt in waiting):
+    if any(gate.kind is GateKind.QUESTION for gate in waiting):
         return card_texts.ANSWER_THE_QUESTION
-    if any(prompt.takes(Option.APPROVE) for prompt in waiting):
+    if any(gate.takes(Option.APPROVE) for gate in waiting):
         return card_texts.SAY_WHICH
     return card_texts.PRESS_A_BUTTON
 
 
-def _asked_before(event: InboundMessage, view: AcceptView) -> PromptView | None:
+def _asked_before(event: InboundMessage, view: AcceptView) -> GateView | None:
     """The prompt whose card is replied to, else the only one that is open here, if the writer may decide it
     and had been shown it."""
     if view.replied is not None:
         return view.replied if may_decide(view.replied, view.principal) is None else None
-    if len(view.open_prompts) != 1:
+    if len(view.open_gates) != 1:
         return None
-    on = view.open_prompts[0]
+    on = view.open_gates[0]
     if may_decide(on, view.principal) is not None:
         return None
     for card in view.cards:
-        if card.prompt_id != on.prompt.id:
+        if card.gate_id != on.gate.id:
             continue
         if event.order_key > card.order_key or (event.reply_to is not None and event.reply_to in card.refs):
             return on
@@ -143,7 +143,7 @@ EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
 
 
 @dataclass(frozen=True, slots=True)
-class HouseRules:
+class InboundRules:
     """What every event is judged with. `max_waiting`: inputs that may wait in one thread; `laws`: what
     people's own settings may not go beyond."""
 
@@ -151,7 +151,7 @@ class HouseRules:
     sessions: SessionManager
     ids: Ids
     max_waiting: int
-    laws: ConsentLaws
+    laws: EffectivePolicy
 
 
 class EventJudge:
@@ -159,15 +159,15 @@ class EventJudge:
 
     def __init__(
         self,
-        rules: HouseRules,
+        rules: InboundRules,
         event: InboundEvent,
         now: int,
         edit: EditedCall | EditRefused | EditForm | None = None,
         matches: "Sequence[Match]" = (),
-        confiding: Confiding | None = None,
+        confiding: CredentialCapture | None = None,
     ) -> None:
         self._rules = rules
-        self._confiding = confiding or Confiding(None)
+        self._confiding = confiding or CredentialCapture(None)
         self._matches = matches
         self._now = now
         self._event = event
@@ -175,11 +175,11 @@ class EventJudge:
         self._submission = parse_submission(event.text if isinstance(event, InboundMessage) else "")
 
     @property
-    def prompt_id(self) -> str | None:
+    def gate_id(self) -> str | None:
         """The prompt that is pressed, or named by `/approve ID` and its like."""
         if isinstance(self._event, ChoiceAnswer):
-            return self._event.prompt_id
-        return self._submission.prompt_id if isinstance(self._submission, AnswerPrompt) else None
+            return self._event.gate_id
+        return self._submission.gate_id if isinstance(self._submission, AnswerGate) else None
 
     @property
     def routine_ids(self) -> Sequence[str]:
@@ -251,7 +251,7 @@ class EventJudge:
                 return self._input(event, view)
             case BareAnswer():
                 return self._bare_answer(event, submission, view)
-            case AnswerPrompt(_, option):
+            case AnswerGate(_, option):
                 return self._decisions.named(view, option, event.sent_at)
             case Stop():
                 return stop(view)
@@ -267,9 +267,9 @@ class EventJudge:
                 return command(submission, view, self._rules.laws, self._rules.ids, self._now)
 
     def _input(self, event: InboundMessage, view: AcceptView) -> Verdict:
-        about_prompt = self._replied(event, view)
-        if about_prompt is not None:
-            return about_prompt
+        about_gate = self._replied(event, view)
+        if about_gate is not None:
+            return about_gate
         too_large = [file for file in event.attachments if file.out_of_reach]
         if too_large and len(too_large) == len(event.attachments) and not event.text.strip():
             return refused("file too large", texts.files_too_large(too_large))
@@ -305,9 +305,9 @@ class EventJudge:
         return self._decisions.vote(replied.on, view, replied.answer, by_text=True)
 
     def _bare_answer(self, event: InboundMessage, answer: BareAnswer, view: AcceptView) -> Verdict:
-        prompt = decided_by_word(event, answer, view)
-        if prompt is not None:
-            return self._decisions.vote(prompt, view, answer.option, by_text=True)
+        gate = decided_by_word(event, answer, view)
+        if gate is not None:
+            return self._decisions.vote(gate, view, answer.option, by_text=True)
         if answer.command:
             return refused("nothing to answer", why_undecided(view))
         return self._input(event, view)

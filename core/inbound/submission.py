@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from core.ids import PROMPT_ID_LENGTH, is_code, normalise_code, normalise_prompt_id
-from core.prompts import Option
+from core.gates import Option
+from core.ids import GATE_ID_LENGTH, is_code, normalise_code, normalise_gate_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Help:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPrompt:
+class AnswerGate:
     """`/approve ID`, `/approve ID always`, `/approve ID session`, `/deny ID`."""
 
-    prompt_id: str
+    gate_id: str
     option: Option
 
 
@@ -119,7 +119,7 @@ Submission = (
     | Halt
     | Approvals
     | Grants
-    | AnswerPrompt
+    | AnswerGate
     | BareAnswer
     | LetPersonIn
     | Link
@@ -188,14 +188,14 @@ def _parse_answer(text: str, name: str, words: list[str]) -> Submission:
     claim = _let_person_in(text, words, command=True) if name == "approve" else None
     if claim is not None:
         return claim
-    prompt_id = normalise_prompt_id(words[0])
-    if len(prompt_id) != PROMPT_ID_LENGTH:
+    gate_id = normalise_gate_id(words[0])
+    if len(gate_id) != GATE_ID_LENGTH:
         return UnknownCommand(name)
     if len(words) == 1:
-        return AnswerPrompt(prompt_id, option)
+        return AnswerGate(gate_id, option)
     for_good = _FOR_GOOD.get(words[1].lower()) if len(words) == 2 else None
     if for_good is not None and option is Option.APPROVE:
-        return AnswerPrompt(prompt_id, for_good)
+        return AnswerGate(gate_id, for_good)
     return UnknownCommand(name)
 
 

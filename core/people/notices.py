@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from core.consent.cards import open_card
 from core.consent.rules import DIRECT, HERE
 from core.errors import NobodyToTell
+from core.gates import Gate
 from core.ids import Ids
 from core.messages import Address, Block, Message
 from core.off_loop import off_loop
 from core.people.access import Access
 from core.ports import Directory, OutboxListener
-from core.prompts import Prompt
 from core.safety.leaks import LeakDetector
 from core.store.facets import NoticeUnits, Place, Reach
 from core.store.port import Store
@@ -164,7 +164,7 @@ class Notices:
 # Asking people who are not in the conversation: copies of a card for other places.
 
 
-class Elsewhere:
+class ApproverCopies:
     """Makes copies. Nobody is sent one who could not answer it: only accounts that are let in now."""
 
     def __init__(self, store: NoticeUnits, access: Access, directory: Directory, ids: Ids) -> None:
@@ -173,27 +173,25 @@ class Elsewhere:
         self._directory = directory
         self._ids = ids
 
-    async def cards(
-        self, prompt: Prompt, place: str, thread: ThreadRow, *, editable: bool
-    ) -> Sequence[Draft]:
+    async def cards(self, gate: Gate, place: str, thread: ThreadRow, *, editable: bool) -> Sequence[Draft]:
         """A prompt's copies beside the one in its thread; `place`: see core.consent.rules."""
         if place == HERE:
             return ()
         if place == DIRECT:
-            people = prompt.rule.approvers or (self._access.owner.user_id,)
-            return await self.direct(prompt, people, thread, editable=editable)
+            people = gate.rule.approvers or (self._access.owner.user_id,)
+            return await self.direct(gate, people, thread, editable=editable)
         channel, _, address = place.partition(":")
-        return self._drafts(prompt, [(channel, Address(address))], thread, editable=editable)
+        return self._drafts(gate, [(channel, Address(address))], thread, editable=editable)
 
     async def direct(
-        self, prompt: Prompt, people: Iterable[str], thread: ThreadRow, *, editable: bool = False
+        self, gate: Gate, people: Iterable[str], thread: ThreadRow, *, editable: bool = False
     ) -> Sequence[Draft]:
         """A copy for each account of these people, but not of the requester, who has it before them."""
         places: list[tuple[str, Address]] = []
         for person in people:
-            if person != prompt.requester_id:
+            if person != gate.requester_id:
                 places += await self._places(person)
-        return self._drafts(prompt, places, thread, editable=editable)
+        return self._drafts(gate, places, thread, editable=editable)
 
     async def _places(self, user_id: str) -> Sequence[tuple[str, Address]]:
         reach = await self._store.reach(user_id)
@@ -211,11 +209,11 @@ class Elsewhere:
         return found
 
     def _drafts(
-        self, prompt: Prompt, places: Sequence[tuple[str, Address]], thread: ThreadRow, *, editable: bool
+        self, gate: Gate, places: Sequence[tuple[str, Address]], thread: ThreadRow, *, editable: bool
     ) -> Sequence[Draft]:
-        card = open_card(prompt, editable=editable)
+        card = open_card(gate, editable=editable)
         return [
-            Draft(channel, address, card, self._ids.row_id(), prompt_id=prompt.id)
+            Draft(channel, address, card, self._ids.row_id(), gate_id=gate.id)
             for channel, address in dict.fromkeys(places)
             if (channel, address) != (thread.channel, thread.address)
         ]

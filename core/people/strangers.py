@@ -13,7 +13,7 @@ from core.ids import Ids
 from core.messages import ChoiceAnswer, InboundMessage, plain
 from core.people import pairing_texts
 from core.people.access import Access, ChannelAccess, DirectMode
-from core.store.accept import Join, Knock, Met, TurnedAway
+from core.store.accept import AccountLinked, PairingOffered, StrangerOutcome, TurnedAway
 from core.store.pairing import CODE_LIFE_US, LinkOffer, PairingRequest, RequestState, StrangerView, WrongCodes
 
 NOT_PAIRED = "refused: not paired"
@@ -59,7 +59,7 @@ class StrangerRules:
     event: InboundMessage | ChoiceAnswer
     code: str | None = None
 
-    def meet(self, view: StrangerView) -> Met:
+    def meet(self, view: StrangerView) -> StrangerOutcome:
         """Turned away, given a code, or joined to a known person."""
         event = self.event
         rules = self.access.channels.get(event.channel, ChannelAccess())
@@ -76,7 +76,7 @@ class StrangerRules:
             return TurnedAway(refusal, plain(pairing_texts.NOT_PAIRED))
         return self._knock(event, view)
 
-    def _knock(self, event: InboundMessage, view: StrangerView) -> Met:
+    def _knock(self, event: InboundMessage, view: StrangerView) -> StrangerOutcome:
         if view.own is not None and _was_answered(view.own, view.now):
             return TurnedAway(NOT_PAIRED)
         if len(view.open_here) >= OPEN_CODES:
@@ -94,9 +94,11 @@ class StrangerRules:
             created_at=view.now,
             expires_at=view.now + CODE_LIFE_US,
         )
-        return Knock(NOT_PAIRED, request, plain(pairing_texts.ask_owner(event.channel, request.code)))
+        return PairingOffered(
+            NOT_PAIRED, request, plain(pairing_texts.ask_owner(event.channel, request.code))
+        )
 
-    def _redeem(self, code: str, view: StrangerView) -> Met:
+    def _redeem(self, code: str, view: StrangerView) -> StrangerOutcome:
         if not may_guess(view.wrong):
             return TurnedAway(
                 TOO_MANY_CODES, plain(pairing_texts.TOO_MANY_CODES), again_after_us=CODE_LIFE_US
@@ -118,7 +120,7 @@ class StrangerRules:
             pairing_texts.linked(found.user.name),
             pairing_texts.link_used(sender.name, self.event.channel),
         )
-        return Join(JOINED, found, plain(answer), plain(notice))
+        return AccountLinked(JOINED, found, plain(answer), plain(notice))
 
 
 def _was_answered(request: PairingRequest, now: int) -> bool:

@@ -14,7 +14,7 @@ from core.routines.slots import schedule_of
 from core.store.routines import RoutineRow
 
 _UNITS = {"m": "minute", "h": "hour", "d": "day"}
-_MOST_TIMES = 6
+_MAX_TIMES = 6
 
 
 def what_fires(trigger: Trigger) -> str:
@@ -54,7 +54,7 @@ def _fields(fields: Fields) -> str:
 
 def _time(minute: Part, hour: Part) -> str:
     times = [f"{at:02}:{past:02}" for at in hour.values for past in minute.values]
-    if not hour.stepped and not minute.stepped and len(times) <= _MOST_TIMES:
+    if not hour.stepped and not minute.stepped and len(times) <= _MAX_TIMES:
         return f"at {_joined(times)}"
     hours = "" if hour.open else f" of {_hours(hour)}"
     if minute.open or minute.step > 1:
@@ -120,7 +120,7 @@ def _ordinal(number: int) -> str:
 
 # The slots to come, day by day as the clock on somebody's wall has days.
 
-MOST_A_DAY = 24
+MAX_A_DAY = 24
 """Slots of one routine that are counted on one day; that many stands for "or more"."""
 SHOWN_A_DAY = 3
 
@@ -164,7 +164,7 @@ def _by_day(row: RoutineRow, zone: tzinfo, now: int, end: int) -> Iterator[tuple
     while at is not None and at < end:
         day = _local_day(at, zone)
         over = _midnight(day + timedelta(days=1), zone)
-        slots = tuple(islice(schedule.between(at - 1, over - 1), MOST_A_DAY))
+        slots = tuple(islice(schedule.between(at - 1, over - 1), MAX_A_DAY))
         yield day, DaySlots(row.id, row.text.name, slots[:SHOWN_A_DAY], len(slots))
         at = schedule.next_after(over - 1)
 

@@ -1,7 +1,7 @@
 """Carries routines out: claims the slots that have come, starts runs within the limits, brings each to one
 recorded end.
 
-The clock is a plain task that sleeps until the next slot, at most `MOST_REST_S`, and looks again: what is
+The clock is a plain task that sleeps until the next slot, at most `MAX_REST_S`, and looks again: what is
 due is a column of the store, and a scheduler's own list of jobs would be a second truth beside it. A clock
 that jumps or a process that was suspended is noticed by the next look; each slot can be claimed but once.
 """
@@ -25,13 +25,13 @@ from core.routines.budget import OutOfBudget, SpentSoFar
 from core.routines.definitions import definition_of, fingerprint, read_text
 from core.routines.events import HubEvents
 from core.routines.heartbeat import HEARTBEAT_ID, Asleep, Heartbeat
-from core.routines.notices import Telling, is_told, told_at
-from core.routines.pattern_registry import Door, Doors, Listening
+from core.routines.notices import RoutineNotifier, is_told, told_at
+from core.routines.registry import PatternRegistry, WebhookEntry, WebhookRegistry
 from core.routines.run import LightweightRuns, Performed
 from core.routines.schedule import jitter_us
 from core.routines.service import RoutineSignals
 from core.routines.slots import slots_due
-from core.routines.tool_run import remarks_of
+from core.routines.tool_runs import remarks_of
 from core.store.port import Store
 from core.store.routines import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
 from core.store.rows import CallState
@@ -42,14 +42,14 @@ from core.tool import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """A run at which the hub ended so often is not started again, whatever its policy says."""
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
 """Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
 
 
-class CutOffRuns:
+class InterruptedRuns:
     """Looks after them at the start. `finish` records a run's end."""
 
     def __init__(
@@ -81,7 +81,7 @@ class CutOffRuns:
     async def _settle(self, left: StartedRun) -> None:
         run, name = left.run, left.routine.text.name
         spent = run.spent
-        if run.attempts >= MOST_ATTEMPTS:
+        if run.attempts >= MAX_ATTEMPTS:
             performed = Performed(RunStatus.FAILED, notices.crashed_repeatedly(run.attempts), None, spent)
         elif left.routine.text.reruns and await self._store.requeue_run(run.id):
             logger.info("run %s of routine %s was cut off and goes on", run.id, name)
@@ -170,7 +170,7 @@ def _pause_notice(definition: Definition, failures: int, text: str) -> str:
 
 
 READ_AT_ONCE = 200
-MOST_REST_S = 30.0
+MAX_REST_S = 30.0
 AGAIN_S = 5.0
 LEASE_S = 90
 HEARTBEAT_S = 30.0
@@ -182,9 +182,9 @@ class EngineParts:
 
     store: Store
     runs: LightweightRuns
-    telling: Telling
-    listening: Listening
-    doors: Doors
+    telling: RoutineNotifier
+    listening: PatternRegistry
+    doors: WebhookRegistry
     heartbeat: Heartbeat
     events: HubEvents
     signals: RoutineSignals
@@ -220,7 +220,7 @@ class RoutineEngine:
         self._parts.listening.deleted(routine_id)
         self._parts.doors.deleted(routine_id)
 
-    def door(self, path: str) -> Door | None:
+    def door(self, path: str) -> WebhookEntry | None:
         """See Engine."""
         return self._parts.doors.at(path)
 
@@ -234,7 +234,7 @@ class RoutineEngine:
             for row in rows:
                 self._parts.doors.changed(row)
             after = rows[-1].id
-        await CutOffRuns(self._store, self._parts.end_process, self._finish).settle()
+        await InterruptedRuns(self._store, self._parts.end_process, self._finish).settle()
 
     async def run(self) -> None:
         """See Engine."""
@@ -358,7 +358,7 @@ class RoutineEngine:
                 return Performed(RunStatus.FAILED, notices.full_job_refused(), None, spent.total)
 
     async def _finish(self, started: StartedRun, performed: Performed) -> None:
-        now, menu_id = self._clock.now(), self._parts.ids.prompt_id()
+        now, menu_id = self._clock.now(), self._parts.ids.gate_id()
         steps = await patiently(lambda: self._store.run_steps(started.run.id), self._clock)
         missing = await patiently(lambda: self._parts.runs.missing_grants(started, steps), self._clock)
         performed = replace(performed, remarks=remarks_of(steps), missing_grants=missing)
@@ -376,4 +376,4 @@ def _rest_s(due: NextDue, now: int) -> float:
         return AGAIN_S
     if due.notice_at is not None and due.notice_at <= now:
         return 0.0
-    return min([MOST_REST_S, *((at - now) / SECOND_US for at in times)])
+    return min([MAX_REST_S, *((at - now) / SECOND_US for at in times)])

@@ -22,7 +22,7 @@ from core.store.port import Store
 from core.store.routines import NewRun, RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 
-MOST_ROUTINES = 10_000
+MAX_ROUTINES = 10_000
 """Of one person."""
 
 
@@ -77,8 +77,8 @@ class RoutineDesk:
         formal = isinstance(read_definition(page, self._timezone), tuple)
         definition = self._judged(validate(page, self._timezone), by, formal=formal)
         await self._named_things(by, definition)
-        if await self._store.count_routines(by.user_id) >= MOST_ROUTINES:
-            raise RoutineRefused(Problem("", f"you have {MOST_ROUTINES} routines; delete one first"))
+        if await self._store.count_routines(by.user_id) >= MAX_ROUTINES:
+            raise RoutineRefused(Problem("", f"you have {MAX_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
         row = await self._store.save_routine(self._ids.row_id(), by.user_id, text, thread_id)
         if row is None:

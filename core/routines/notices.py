@@ -42,7 +42,7 @@ class ThreadOpener(Protocol):
         ...
 
 
-class OwnThreads:
+class NoticeThreads:
     """Where they are is kept with the routine; one that was opened at another place is left behind."""
 
     def __init__(self, store: Store, places: Places, open_thread: ThreadOpener) -> None:
@@ -71,7 +71,7 @@ class OwnThreads:
         return None if opened is None else ToAddress(channel, opened)
 
 
-MOST_AN_HOUR = 20
+MAX_AN_HOUR = 20
 """Notices of one routine, restarts or not; what comes above that stays on the run alone."""
 HOUR_US = 3600 * SECOND_US
 
@@ -114,10 +114,10 @@ def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
     return max(now, int(end.timestamp() * SECOND_US))
 
 
-class Telling:
+class RoutineNotifier:
     """Hands notices over that are due. What was handed over goes out, however often the hub is killed."""
 
-    def __init__(self, store: Store, send: NoticeSender, own_threads: OwnThreads, clock: Clock) -> None:
+    def __init__(self, store: Store, send: NoticeSender, own_threads: NoticeThreads, clock: Clock) -> None:
         self._store = store
         self._own_threads = own_threads
         self._send = send
@@ -164,7 +164,7 @@ class Telling:
 
     async def _too_many(self, routine_id: str) -> bool:
         told = await self._store.notices_sent(routine_id, self._clock.now() - HOUR_US)
-        if told < MOST_AN_HOUR:
+        if told < MAX_AN_HOUR:
             return False
         logger.warning("routine %s told its owner %d times within an hour", routine_id, told)
         return True

@@ -11,7 +11,7 @@ from core.store.port import Store
 
 if TYPE_CHECKING:
     from core.routine import Match
-    from core.routines.pattern_registry import Door
+    from core.routines.registry import WebhookEntry
     from core.store.routines import RoutineRow
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Engine(Protocol):
         """See core.inbound.hub.EventRoutines."""
         ...
 
-    def door(self, path: str) -> "Door | None":
+    def door(self, path: str) -> "WebhookEntry | None":
         """The webhook at that path."""
         ...
 
@@ -131,7 +131,7 @@ class RoutineService:
         del routine_ids
         self._signals.wake()
 
-    def door(self, path: str) -> "Door | None":
+    def door(self, path: str) -> "WebhookEntry | None":
         """The webhook at that path; None: there is none."""
         return None if self._engine is None else self._engine.door(path)
 

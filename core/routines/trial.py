@@ -86,8 +86,8 @@ def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
         return Draft(told)
     slots: tuple[int, ...] = ()
     if isinstance(trigger, Cron):
-        coming = schedule_of(trigger, at.now).between(at.now, at.now + _FAR_US)
-        slots = tuple(islice(coming, SLOTS_TOLD))
+        prerender = schedule_of(trigger, at.now).between(at.now, at.now + _FAR_US)
+        slots = tuple(islice(prerender, SLOTS_TOLD))
     trial = _tried(found, text, "", at) if text is not None and isinstance(trigger, Event) else None
     return Draft(told, what_fires(trigger), slots, trial)
 

@@ -21,7 +21,7 @@ from core.off_loop import off_loop
 from core.routine import Signature, Webhook, WebhookInput, claim_key, kept
 from core.routine_json import input_to_json
 from core.routines.events import passes, value_of
-from core.routines.pattern_registry import Door
+from core.routines.registry import WebhookEntry
 from core.safety.leaks import LeakDetector
 from core.store.routines import Claim, ClaimRefusal, NewRun
 
@@ -245,7 +245,7 @@ Outcome = Taken | Ignored | Refused
 class Proven:
     """A request that was signed by whoever knows the secret of the webhook at its path."""
 
-    door: Door
+    door: WebhookEntry
     headers: Headers
     body: bytes
 
@@ -265,7 +265,7 @@ class Webhooks:
     def __init__(
         self,
         store: Runs,
-        door: Callable[[str], Door | None],
+        door: Callable[[str], WebhookEntry | None],
         secret: Callable[[str], Awaitable[str]],
         fired: Callable[[Sequence[str]], None],
         clock: Clock,
@@ -313,7 +313,7 @@ class Webhooks:
         told = await off_loop(len(body), lambda: self._leaks.redacted(_told(door.trigger, payload)))
         return await self._claim(door, WebhookInput(known_by, kept(told), event), told)
 
-    async def _proof(self, door: Door, headers: Headers, body: bytes) -> Refused | None:
+    async def _proof(self, door: WebhookEntry, headers: Headers, body: bytes) -> Refused | None:
         trigger = door.trigger
         try:
             secret = await self._secret(trigger.secret_name or "")
@@ -327,7 +327,7 @@ class Webhooks:
             case Unproven():
                 return Refused(Refusal.UNPROVEN, found.value)
 
-    async def _claim(self, door: Door, fired_by: WebhookInput, told: str) -> Outcome:
+    async def _claim(self, door: WebhookEntry, fired_by: WebhookInput, told: str) -> Outcome:
         now = self._clock.now()
         run = NewRun(
             id=self._ids.row_id(),

@@ -12,7 +12,7 @@ from core.store.units import patiently
 logger = logging.getLogger(__name__)
 
 
-class AlbumGathering:
+class AlbumCollector:
     """Starts threads whose input waited for the rest of an album.
 
     The store knows what waits; a hub that ends meanwhile finds it at its next start.

@@ -70,7 +70,7 @@ STOPPED = "stopped"
 FAILED = "failed"
 
 
-class LoopTelling:
+class LoopEvents:
     """Tells of one start of a turn: what begins, each call that ended, and how it ends. Nothing is told of
     turns that run no tools, and nothing after the end."""
 

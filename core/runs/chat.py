@@ -10,15 +10,15 @@ from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US
 from core.events import TurnEvent
+from core.gates import Option
 from core.model.base import ModelReply, ModelRequest, ToolSpec
 from core.names import folded, quoted
-from core.prompts import Option
-from core.runs.ask import Asking
-from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopTelling
+from core.runs.approval_requests import ApprovalRequests
+from core.runs.budget import FAILED, STOPPED, Exhausted, LoopBudget, LoopEvents
 from core.runs.loop import Answered, LoopOutcome, Paused
-from core.runs.redacted_reply import told_reply
+from core.runs.redacted_model import stream_reply
 from core.runs.services import ChatServices, ChatSettings
-from core.runs.tool_calls import CallSettling
+from core.runs.tool_calls import ToolCallRunner
 from core.safety.fencing import FENCE_RULE
 from core.store.rows import CallRow, CallState, LoadedTurn
 from core.store.units import patiently
@@ -144,7 +144,7 @@ class ChatDelegate:
         self._start = loaded.start
         self._thread = loaded.start.thread
         self._entries: list[Entry] = list(loaded.entries)
-        self._asking = Asking(services, settings, loaded.start)
+        self._asking = ApprovalRequests(services, settings, loaded.start)
         self._budget = LoopBudget(
             services.pipeline.laws.configured.limits,
             loaded.rounds,
@@ -152,9 +152,9 @@ class ChatDelegate:
             loaded.spent_us,
             services.clock.monotonic_s(),
         )
-        self._loop = LoopTelling(self._budget, self._tell)
+        self._loop = LoopEvents(self._budget, self._tell)
         waiting = [call for call in loaded.calls if call.state is not CallState.ENDED]
-        self._calls = CallSettling(
+        self._calls = ToolCallRunner(
             services,
             loaded.start,
             self._asking,
@@ -216,7 +216,7 @@ class ChatDelegate:
         services, hook = self._services, self._services.reply_hook
         await services.guests.take(self._start.principal)
         tell = self._tell if services.tells_text else _untold
-        reply = await told_reply(services.model, request, services.leaks, tell)
+        reply = await stream_reply(services.model, request, services.leaks, tell)
         if hook is None or not reply.text.strip():
             return reply
         text = await hook.transformed(reply.text, self._start.principal.user_id, self._thread.id)

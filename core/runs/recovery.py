@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from core import texts
 from core.clock import Clock
 from core.consent import card_texts
-from core.consent.cards import expired_text, open_card, reminder, settled_card, unknown_outcome_prompt
+from core.consent.cards import expired_text, open_card, reminder, settled_card, unknown_outcome_gate
 from core.errors import StoreUnavailable
+from core.gates import Gate
 from core.ids import Ids
 from core.messages import plain
-from core.people.notices import Elsewhere
+from core.people.notices import ApproverCopies
 from core.ports import OutboxListener, OutboxRow
-from core.prompts import Prompt
 from core.runs.actors import ThreadActors
-from core.runs.albums import AlbumGathering
+from core.runs.albums import AlbumCollector
 from core.store.port import Store
-from core.store.rows import REJOIN_US, CallRow, Draft, PromptView, RunningCall, TurnState, UnfinishedTurn
+from core.store.rows import REJOIN_US, CallRow, Draft, GateView, RunningCall, TurnState, UnfinishedTurn
 from core.store.units import patiently
 from core.tool import ProcessInfo
 
@@ -51,7 +51,7 @@ class BootRecovery:
         end_process: EndProcess,
         clock: Clock,
         ids: Ids,
-        gathering: AlbumGathering,
+        gathering: AlbumCollector,
         shown: Callable[[CallRow], str],
     ) -> None:
         """`shown`: a call's arguments as people see them."""
@@ -96,7 +96,7 @@ class BootRecovery:
         call = running.call
         if call.process is not None and await self._end_process(call.process, call.call_id):
             logger.warning("ended what was left of call %s", call.call_id)
-        prompt = unknown_outcome_prompt(
+        gate = unknown_outcome_gate(
             call,
             self._shown(call),
             running.thread.id,
@@ -107,11 +107,11 @@ class BootRecovery:
         card = Draft(
             running.thread.channel,
             running.thread.address,
-            open_card(prompt),
+            open_card(gate),
             self._ids.row_id(),
-            prompt_id=prompt.id,
+            gate_id=gate.id,
         )
-        self._listener.outbox_ready(await self._store.mark_unknown(call.call_id, prompt, [card]))
+        self._listener.outbox_ready(await self._store.mark_unknown(call.call_id, gate, [card]))
 
     async def _set_aside(self, turn: UnfinishedTurn) -> None:
         thread = await self._store.thread(turn.thread_id)
@@ -145,7 +145,7 @@ class BootRecovery:
 CHECK_EVERY_S = 5.0
 
 
-class PromptExpiry:
+class GateExpiry:
     """Looks after prompts that nobody answers; closes expired ones and lets their turns go on. `editable`:
     whether a prompt's call can be changed on its card."""
 
@@ -155,9 +155,9 @@ class PromptExpiry:
         actors: ThreadActors,
         listener: OutboxListener,
         clock: Clock,
-        elsewhere: Elsewhere,
+        elsewhere: ApproverCopies,
         ids: Ids,
-        editable: Callable[[Prompt], bool],
+        editable: Callable[[Gate], bool],
     ) -> None:
         self._store = store
         self._actors = actors
@@ -183,8 +183,8 @@ class PromptExpiry:
 
     async def expire(self) -> None:
         """Close what has expired by now."""
-        expired = await self._store.expire_prompts(
-            self._clock.now(), expired_text, lambda prompt: settled_card(prompt, expired_text(prompt))
+        expired = await self._store.expire_gates(
+            self._clock.now(), expired_text, lambda gate: settled_card(gate, expired_text(gate))
         )
         self._send(expired.outbox)
         for start in expired.started:
@@ -193,26 +193,26 @@ class PromptExpiry:
     async def remind(self) -> None:
         """Remind people of what is about to expire."""
         now = self._clock.now()
-        self._send(await self._store.remind_prompts(now, lambda prompt: reminder(prompt, now)))
+        self._send(await self._store.remind_gates(now, lambda gate: reminder(gate, now)))
 
     async def escalate(self) -> None:
         """Ask others, too, about what nobody decided for a while."""
-        for view in await self._store.prompts_to_escalate(self._clock.now()):
-            prompt, thread = view.prompt, view.thread
-            asked = replace(prompt, rule=replace(prompt.rule, escalated=True))
+        for view in await self._store.gates_to_escalate(self._clock.now()):
+            gate, thread = view.gate, view.thread
+            asked = replace(gate, rule=replace(gate.rule, escalated=True))
             cards = await self._elsewhere.direct(
-                asked, prompt.rule.escalate_to, thread, editable=self._editable(prompt)
+                asked, gate.rule.escalate_to, thread, editable=self._editable(gate)
             )
             told = Draft(
                 thread.channel,
                 thread.address,
-                plain(card_texts.escalated(prompt.title, await self._names(view))),
+                plain(card_texts.escalated(gate.title, await self._names(view))),
                 self._ids.row_id(),
             )
-            self._send(await self._store.escalate_prompt(prompt.id, cards, told))
+            self._send(await self._store.escalate_gate(gate.id, cards, told))
 
-    async def _names(self, view: PromptView) -> list[str]:
-        found = [await self._store.user(user_id) for user_id in view.prompt.rule.escalate_to]
+    async def _names(self, view: GateView) -> list[str]:
+        found = [await self._store.user(user_id) for user_id in view.gate.rule.escalate_to]
         return [user.name for user in found if user is not None]
 
     def _send(self, rows: tuple[OutboxRow, ...]) -> None:

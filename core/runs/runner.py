@@ -204,7 +204,7 @@ class ChatTurnRunner:
 
         def meanwhile() -> None:
             if message is not None:
-                self._listener.coming(thread.channel, message)
+                self._listener.prerender(thread.channel, message)
 
         def follow(done: TurnFinished) -> None:
             self._listener.outbox_ready(done.outbox)

@@ -9,11 +9,11 @@ from core.clock import SECOND_US, Clock
 from core.consent.rules import ApprovalRules
 from core.errors import AllowanceUsedUp
 from core.events import TurnListener
+from core.gates import VoteRule, Wrote
 from core.ids import Ids
 from core.model.base import Model
-from core.people.notices import Elsewhere
+from core.people.notices import ApproverCopies
 from core.ports import OutboxListener
-from core.prompts import VoteRule, Wrote
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.units import patiently
@@ -54,7 +54,7 @@ class ChatSettings:
     timezone: str
     context_tokens: int
     reserve_tokens: int
-    prompt_expires_after_s: int
+    gate_expires_after_s: int
     rule: VoteRule
     approvals: ApprovalRules
 
@@ -88,7 +88,7 @@ class ChatServices:
     clock: Clock
     ids: Ids
     leaks: LeakDetector
-    elsewhere: Elsewhere
+    elsewhere: ApproverCopies
     guests: GuestAllowance
     reply_hook: ReplyHook | None = None
     answer_hook: AnswerHook | None = None

@@ -6,10 +6,10 @@ from typing import assert_never
 
 from core.approvals import Preset
 from core.events import Step, StepState
+from core.gates import Chose, ConsentSettings, Option, Wrote
 from core.names import quoted
-from core.prompts import Chose, Option, Standing, Wrote
-from core.runs.ask import Asked, Asking
-from core.runs.budget import LoopBudget, LoopTelling
+from core.runs.approval_requests import ApprovalRequests, Asked
+from core.runs.budget import LoopBudget, LoopEvents
 from core.runs.loop import Paused
 from core.runs.services import ChatServices
 from core.store.rows import CallRow, CallState, TurnStart
@@ -79,7 +79,7 @@ def _who(call: CallRow, otherwise: str = "The person") -> str:
     return quoted(call.answered_by) if call.answered_by else otherwise
 
 
-class CallSettling:
+class ToolCallRunner:
     """The calls of one start of a turn; `waiting`: those without an outcome, in order. `journalled` is told
     each result once it is recorded; `in_private`: whether nobody else reads along."""
 
@@ -87,9 +87,9 @@ class CallSettling:
         self,
         services: ChatServices,
         start: TurnStart,
-        asking: Asking,
+        asking: ApprovalRequests,
         budget: LoopBudget,
-        loop: LoopTelling,
+        loop: LoopEvents,
         waiting: Sequence[CallRow],
         journalled: Callable[[ToolResult], None],
         in_private: Callable[[], bool],
@@ -105,7 +105,7 @@ class CallSettling:
         self._journalled = journalled
         self._statuses: list[ResultStatus] = []
         self._refused: list[ResultStatus] = []
-        self._standing: Standing | None = None
+        self._standing: ConsentSettings | None = None
         self._ran_since: int | None = None
 
     def add(self, call: CallRow) -> None:
@@ -202,7 +202,7 @@ class CallSettling:
             return "Not asked: others read along here. The person can ask for this in private."
         return None
 
-    async def _said(self) -> Standing:
+    async def _said(self) -> ConsentSettings:
         """What the person had allowed, or not, before this turn went on; asked for by its first call."""
         if self._standing is None:
             services, principal = self._services, self._start.principal

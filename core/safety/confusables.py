@@ -10,9 +10,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-MOST_BLANKS = 40
+MAX_BLANKS = 40
 """Longer runs may push what follows out of sight; deep indentation stays below."""
-MOST_EMPTY_LINES = 3
+MAX_EMPTY_LINES = 3
 
 _SHAPELESS = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
@@ -26,8 +26,8 @@ _RUN = re.compile(f"[{_SHAPELESS}{_BLANKS}{_JOINERS}{_VARIANTS}]+")
 _NEVER_SEEN = re.compile(f"[{_SHAPELESS}]")
 _JOINING = re.compile(f"[{_JOINERS}]")
 _SHAPING = re.compile(f"[{_JOINERS}{_VARIANTS}]")
-_BLANK_RUN = re.compile(rf"[ \t]{{{MOST_BLANKS + 1},}}")
-_EMPTY_LINES = re.compile(rf"\n(?:[ \t]*\n){{{MOST_EMPTY_LINES + 1},}}")
+_BLANK_RUN = re.compile(rf"[ \t]{{{MAX_BLANKS + 1},}}")
+_EMPTY_LINES = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 
@@ -110,7 +110,7 @@ def _named(run: re.Match[str]) -> str:
 # of one other script that nobody reads as Latin; signs without a double in ASCII. A new character of
 # Unicode, or one nobody thought of, is named.
 
-MOST_NAMED = 12
+MAX_NAMED = 12
 _WORD = re.compile(r"[^\W_]+")
 _SIGN = re.compile(r"[^\w\s\x00-\x7f]")
 _ASCII_LETTER = re.compile("[A-Za-z]")
@@ -136,7 +136,7 @@ def look_alikes(text: str) -> tuple[str, ...]:
     if not found:
         return ()
     ordered = sorted(found, key=lambda one: _ASCII_LETTER.search(one) is None)
-    named = tuple(_spelled(one) for one in ordered[:MOST_NAMED])
+    named = tuple(_spelled(one) for one in ordered[:MAX_NAMED])
     left = len(ordered) - len(named)
     return (*named, f"and {left} more") if left else named
 

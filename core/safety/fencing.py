@@ -137,8 +137,8 @@ def head_and_tail(text: str, limit_chars: int) -> tuple[str, int]:
 
 LIMIT_CHARS = 8_000_000
 """More than the largest file a tool writes, as JSON."""
-MOST_DEPTH = 32
-MOST_VALUES = 20_000
+MAX_DEPTH = 32
+MAX_VALUES = 20_000
 
 
 def read_arguments(text: str) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def read_arguments(text: str) -> dict[str, Any]:
     try:
         arguments: Any = json.loads(text or "{}")
     except RecursionError as error:
-        raise InvalidArguments(f"They are nested more than {MOST_DEPTH} deep.") from error
+        raise InvalidArguments(f"They are nested more than {MAX_DEPTH} deep.") from error
     except ValueError as error:
         raise InvalidArguments(f"They are not JSON: {error}") from error
     if not isinstance(arguments, dict):
@@ -165,8 +165,8 @@ def _judge(arguments: dict[str, Any]) -> None:
     while waiting:
         value, depth = waiting.pop()
         seen += 1
-        if depth > MOST_DEPTH or seen > MOST_VALUES:
-            raise InvalidArguments(f"They have over {MOST_VALUES} values, or are over {MOST_DEPTH} deep.")
+        if depth > MAX_DEPTH or seen > MAX_VALUES:
+            raise InvalidArguments(f"They have over {MAX_VALUES} values, or are over {MAX_DEPTH} deep.")
         if isinstance(value, str) and "\0" in value:
             raise InvalidArguments("They hold a NUL character.")
         if isinstance(value, dict):

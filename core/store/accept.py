@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from core.gates import ConsentSettings, Grant
 from core.messages import EditForm, InboundEvent, Message, MessageRef, plain
 from core.ports import OutboxRow
-from core.prompts import Grant, Standing
 from core.store.effects import Effect, Say
 from core.store.pairing import ClaimView, LinkOffer, PairingRequest, StrangerView
-from core.store.rows import LoopUsed, PromptView, ThreadRow, TurnStart
+from core.store.rows import GateView, LoopUsed, ThreadRow, TurnStart
 from core.users import Identity, Principal
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class TurnedAway:
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
+class PairingOffered:
     """The sender is refused for now, recorded under `outcome`, and gets a code: `request` is kept."""
 
     outcome: str
@@ -72,7 +72,7 @@ class Knock:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class AccountLinked:
     """The sender's account belongs to the offer's user from now on; the offer is used up.
 
     `answer` goes to the sender, `notice` to where the offer was made.
@@ -84,14 +84,14 @@ class Join:
     notice: Message
 
 
-Met = TurnedAway | Knock | Join
+StrangerOutcome = TurnedAway | PairingOffered | AccountLinked
 
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
     """Nobody who was let in; what becomes of them depends on who else asks. `redeems`: they bring a code."""
 
-    meet: Callable[[StrangerView], Met]
+    meet: Callable[[StrangerView], StrangerOutcome]
     redeems: bool = False
 
 
@@ -116,7 +116,7 @@ class ThreadCandidate:
 class ShownCard:
     """A prompt's card as it stands in the event's own conversation."""
 
-    prompt_id: str
+    gate_id: str
     refs: tuple[MessageRef, ...]
     order_key: str
 
@@ -132,18 +132,18 @@ class AskedCredentials:
     `joins_withheld`: another part of the text's album was withheld.
     """
 
-    requests: tuple[PromptView, ...]
-    replied: PromptView | None = None
+    requests: tuple[GateView, ...]
+    replied: GateView | None = None
     cards: tuple[ShownCard, ...] = ()
     joins_withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class StatusSnapshot:
     """How things stand for a person and in their conversation. `grants`: all of theirs that hold; `used`: by
     the turn that is active there; `paused`: no tool of anybody runs."""
 
-    standing: Standing = field(default_factory=Standing)
+    standing: ConsentSettings = field(default_factory=ConsentSettings)
     grants: tuple[Grant, ...] = ()
     used: LoopUsed | None = None
     paused: bool = False
@@ -154,8 +154,8 @@ class AcceptView:
     """The state an admitted event is judged on.
 
     `thread` is the one the event's key leads to, None where it does not exist yet; `waiting`: inputs
-    queued there; `open_prompts`: the open ones of that thread; `prompt`: the one the event names by id
-    (None: unknown id); `cards`: the cards of `open_prompts` that went out to the event's address;
+    queued there; `open_gates`: the open ones of that thread; `prompt`: the one the event names by id
+    (None: unknown id); `cards`: the cards of `open_gates` that went out to the event's address;
     `replied`: the open one whose card the event replies to; `candidate`: see ThreadCandidate;
     `running_since`: when the running turn was started (microseconds UTC), None if none runs;
     `now`: the hub's time in the transaction (microseconds UTC), by which prompts expire;
@@ -171,17 +171,17 @@ class AcceptView:
     candidate: ThreadCandidate | None
     waiting: int
     running_since: int | None
-    open_prompts: tuple[PromptView, ...]
-    prompt: PromptView | None
+    open_gates: tuple[GateView, ...]
+    gate: GateView | None
     cards: tuple[ShownCard, ...]
     now: int
     asked: AskedCredentials | None = None
     recent: int = 0
     claims: ClaimView | None = None
-    replied: PromptView | None = None
+    replied: GateView | None = None
     routines: "Sequence[RoutineStanding]" = ()
     menu: "MenuView | None" = None
-    survey: Survey | None = None
+    survey: StatusSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Judge(Protocol):
     """Pure rules, called inside the transaction; must not block and never fails on valid input."""
 
     @property
-    def prompt_id(self) -> str | None:
+    def gate_id(self) -> str | None:
         """The prompt the event names, so that the store can load it."""
         ...
 

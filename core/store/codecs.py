@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
+from core.gates import Answer, AskedCall, Chose, Option, Wrote
 from core.messages import (
     Attachment,
     Block,
@@ -22,7 +23,6 @@ from core.messages import (
     MessageRef,
     Plain,
 )
-from core.prompts import Answer, AskedCall, Chose, Option, Wrote
 from core.transcript import (
     AssistantSaid,
     Note,
@@ -59,8 +59,8 @@ def message_to_json(message: Message) -> str:
     stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
     if message.choices:
         stored["choices"] = [choice.label for choice in message.choices]
-    if message.prompt_id is not None:
-        stored["prompt_id"] = message.prompt_id
+    if message.gate_id is not None:
+        stored["prompt_id"] = message.gate_id
     if message.outcome is not None:
         stored["outcome"] = message.outcome
     if message.files:
@@ -80,7 +80,7 @@ def message_from_json(text: str) -> Message:
     return Message(
         blocks=tuple(_block_from_json(block) for block in stored["blocks"]),
         choices=tuple(Choice(label) for label in stored.get("choices", ())),
-        prompt_id=stored.get("prompt_id"),
+        gate_id=stored.get("prompt_id"),
         outcome=stored.get("outcome"),
         files=tuple(File(*file) for file in stored.get("files", ())),
         reply_to=stored.get("reply_to"),

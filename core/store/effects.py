@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.approvals import ApprovalSettings
+from core.gates import Answer, Gate, Grant
 from core.messages import Message
-from core.prompts import Answer, Grant, Prompt
 from core.store.facets import SealedSecret
 from core.store.pairing import LetIn
 
@@ -49,18 +49,18 @@ class StopThread:
 class CastVote:
     """A person's answer to a prompt is recorded; it does not close the prompt yet."""
 
-    prompt_id: str
+    gate_id: str
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
-class ClosePrompt:
+class CloseGate:
     """The prompt gets its one outcome; every shown copy is changed to `card`.
 
     The prompt's turn goes on once it has no open prompt left.
     """
 
-    prompt_id: str
+    gate_id: str
     outcome: Answer
     outcome_text: str
     card: Message
@@ -71,7 +71,7 @@ class EditedCall:
     """A prompt's call with other arguments (JSON text): `prompt` asks about that. Made on the call that
     `based_on` is the binding of."""
 
-    prompt: Prompt
+    gate: Gate
     based_on: str
     arguments: str
 
@@ -120,7 +120,7 @@ class TakeAwayMessage:
 class ForgetCredentials:
     """The person is told that these requests for a credential are over: what they write is ordinary again."""
 
-    prompt_ids: tuple[str, ...]
+    gate_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ Effect = (
     | StopThread
     | EditCall
     | CastVote
-    | ClosePrompt
+    | CloseGate
     | RecordGrant
     | RevokeGrant
     | SetApprovals

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core.approvals import ApprovalSettings
+from core.gates import ConsentSettings, Gate, Grant, ToolSetting
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Grant, Prompt, Standing, ToolSetting
-from core.store.rows import Draft, Execution, PromptView, ThreadRow, TurnStart
+from core.store.rows import Draft, Execution, GateView, ThreadRow, TurnStart
 from core.users import Identity
 
 
@@ -29,7 +29,7 @@ class Consents(Protocol):
         """Grants that have not expired, of a person or (None) of everybody."""
         ...
 
-    async def standing(self, user_id: str, thread_id: str) -> Standing:
+    async def standing(self, user_id: str, thread_id: str) -> ConsentSettings:
         """What a person has said once and for all that holds in a thread now."""
         ...
 
@@ -87,7 +87,7 @@ class SessionChange:
     began: bool
 
 
-class Hooking(Protocol):
+class HookedInputs(Protocol):
     """One method = one transaction, as in Store."""
 
     async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
@@ -254,32 +254,30 @@ class Expired:
     outbox: tuple[OutboxRow, ...]
 
 
-class Tending(Protocol):
+class GateTimers(Protocol):
     """Units and views as in core.store.port; times are microseconds UTC."""
 
-    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
+    async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
         """The id of the open prompt that a message on a channel is a card of, and the position of the first
         choice it had when it was sent: another one than the prompt's if that was changed since."""
         ...
 
-    async def expire_prompts(
-        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    async def expire_gates(
+        self, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
     ) -> Expired:
         """Close every open prompt past its time: an approval counts as denied (by nobody), a question as
         skipped, a continue or budget prompt as stop; an unknown outcome stays unknown, with no answer."""
         ...
 
-    async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
+    async def remind_gates(self, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
         """Say `reminder`, once, wherever a card of an open prompt stands whose `remind_at` has come."""
         ...
 
-    async def prompts_to_escalate(self, now: int) -> Sequence[PromptView]:
+    async def gates_to_escalate(self, now: int) -> Sequence[GateView]:
         """Open prompts whose `escalate_at` has come."""
         ...
 
-    async def escalate_prompt(
-        self, prompt_id: str, cards: Sequence[Draft], told: Draft
-    ) -> tuple[OutboxRow, ...]:
+    async def escalate_gate(self, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
         """Let those named in its rule decide an open prompt, too: `cards` go out to them, and `told` to the
         prompt's thread. Does nothing if that was done before."""
         ...

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from core.gates import Gate, Vote
 from core.messages import Attachment, Message
-from core.prompts import Prompt, Vote
 from core.store.rows import CallState, Explanation, ThreadRow
 from core.transcript import AssistantSaid, OperatorSaid, Summary, ToolCalled, ToolResult
 from core.users import Principal, Role
@@ -47,14 +47,14 @@ class HubSaid:
 class CardShown:
     """A prompt where it was asked, as it stands now."""
 
-    prompt: Prompt
+    gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
 class CardSettled:
     """A prompt got its outcome here. `by`: who gave it, None for nobody."""
 
-    prompt: Prompt
+    gate: Gate
     by: str | None
 
 
@@ -96,11 +96,11 @@ class ThreadGlance:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptGlance:
+class GateGlance:
     """A prompt in a list, with all that was said about it. `arguments`: of its call, as they would run, as
     JSON text; `closed_by`: a name, None while open and where nobody closed it."""
 
-    prompt: Prompt
+    gate: Gate
     votes: tuple[Vote, ...]
     thread: ThreadRow
     requester: str
@@ -125,7 +125,7 @@ class ThreadsWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptsWanted:
+class GatesWanted:
     """A page of prompts: open ones, the oldest first; or closed ones, the latest closed first.
 
     `concerning`: only those that this user was the requester of, or is named to decide.
@@ -161,15 +161,15 @@ class Feeds(Protocol):
         """See ThreadsWanted."""
         ...
 
-    async def prompt_glance(self, prompt_id: str) -> PromptGlance | None:
+    async def gate_glance(self, gate_id: str) -> GateGlance | None:
         """A prompt by id, open or closed."""
         ...
 
-    async def prompt_glances(self, wanted: PromptsWanted) -> Sequence[PromptGlance]:
+    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
         """See PromptsWanted."""
         ...
 
-    async def open_prompts_of(self, thread_id: str) -> Sequence[PromptGlance]:
+    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
         """The open prompts of a thread, oldest first."""
         ...
 
@@ -200,7 +200,7 @@ class Changes:
     """
 
     threads: frozenset[str]
-    prompts: dict[str, str]
+    gates: dict[str, str]
     people: bool
     routines: frozenset[str] = frozenset()
     runs: frozenset[str] = frozenset()
@@ -221,7 +221,7 @@ class ChangeLog:
     """Collects what the units of one commit change."""
 
     threads: set[str] = field(default_factory=set[str])
-    prompts: dict[str, str] = field(default_factory=dict[str, str])
+    gates: dict[str, str] = field(default_factory=dict[str, str])
     people: bool = False
     routines: set[str] = field(default_factory=set[str])
     runs: set[str] = field(default_factory=set[str])
@@ -230,12 +230,12 @@ class ChangeLog:
 
     def take(self) -> Changes | None:
         """What was collected, forgetting it; None for nothing."""
-        lists = self.threads or self.prompts or self.routines or self.runs
+        lists = self.threads or self.gates or self.routines or self.runs
         if not (lists or self.people or self.audit or self.tools):
             return None
         taken = Changes(
             frozenset(self.threads),
-            dict(self.prompts),
+            dict(self.gates),
             self.people,
             frozenset(self.routines),
             frozenset(self.runs),
@@ -245,6 +245,6 @@ class ChangeLog:
         self.threads.clear()
         self.routines.clear()
         self.runs.clear()
-        self.prompts.clear()
+        self.gates.clear()
         self.people = self.audit = self.tools = False
         return taken

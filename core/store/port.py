@@ -9,20 +9,20 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from core.gates import Gate
 from core.messages import InboundEvent, InboundMessage, Message
 from core.ports import Outbox, OutboxRow, Seen
-from core.prompts import Prompt
 from core.store.accept import Accepted, Judge
-from core.store.facets import Consents, Hooking, Kept, NoticeUnits, Tending
+from core.store.facets import Consents, GateTimers, HookedInputs, Kept, NoticeUnits
 from core.store.feed import ChangeListener, Feeds
 from core.store.pairing import ClaimView, Decision, NoiseRow, PairingRequest, Settled
 from core.store.routine_port import Routines, RunJournal
 from core.store.rows import (
     Draft,
     Explanation,
+    GateView,
     LoadedTurn,
     NewCall,
-    PromptView,
     Recovery,
     RunCheck,
     ThreadRow,
@@ -142,12 +142,12 @@ class Store(
     Keys,
     People,
     Consents,
-    Tending,
+    GateTimers,
     Kept,
     NoticeUnits,
     Routines,
     RunJournal,
-    Hooking,
+    HookedInputs,
     Audit,
     Protocol,
 ):
@@ -209,7 +209,7 @@ class Store(
         ...
 
     async def ask_person(
-        self, prompt: Prompt, cards: Sequence[Draft], *, beside: Sequence[Prompt] = ()
+        self, gate: Gate, cards: Sequence[Draft], *, beside: Sequence[Gate] = ()
     ) -> tuple[OutboxRow, ...]:
         """Open a prompt for its turn (and the calls it is about), and those `beside` it: the turn waits until
         all are closed and is no longer ours to write; its preview is taken away.
@@ -287,9 +287,7 @@ class Store(
         """Start a turn on waiting inputs of a thread without an active turn."""
         ...
 
-    async def mark_unknown(
-        self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
-    ) -> tuple[OutboxRow, ...]:
+    async def mark_unknown(self, call_id: str, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
         """A running call of a dead hub has an unknown outcome: its turn waits for a person's word.
 
         A stop that was asked for is overtaken by the question.
@@ -297,7 +295,7 @@ class Store(
         ...
 
     # --- looking ---------------------------------------------------------------------------------------
-    async def open_prompts(self) -> Sequence[PromptView]:
+    async def open_gates(self) -> Sequence[GateView]:
         """All open prompts, oldest first."""
         ...
 

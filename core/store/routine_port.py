@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from core.prompts import Standing
+from core.gates import ConsentSettings
 from core.store.rows import NewCall, RunCheck
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolResult
@@ -174,7 +174,7 @@ class RunJournal(Protocol):
         """Everything kept of a run's steps."""
         ...
 
-    async def run_standing(self, owner_id: str, thread_id: str | None) -> Standing:
+    async def run_standing(self, owner_id: str, thread_id: str | None) -> ConsentSettings:
         """What a routine's owner has said once and for all that holds for its runs now."""
         ...
 

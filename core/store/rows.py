@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.gates import Answer, ConsentSettings, Gate, Option, Vote
 from core.messages import Address, Message
 from core.ports import OutboxRow
-from core.prompts import Answer, Option, Prompt, Standing, Vote
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
 from core.users import Principal
@@ -93,14 +93,14 @@ class CallRow:
     state: CallState
     effect: Effect
     binding: str | None = None
-    prompt_id: str | None = None
+    gate_id: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None
     process: ProcessInfo | None = None
     edited_by: str | None = None
 
 
-RunCheck = Callable[[CallRow, Principal, Standing], str | None]
+RunCheck = Callable[[CallRow, Principal, ConsentSettings], str | None]
 """Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
 
 
@@ -193,13 +193,13 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to be put into the outbox. `prompt_id`: it is a copy of that prompt's card."""
+    """A message to be put into the outbox. `gate_id`: it is a copy of that prompt's card."""
 
     channel: str
     address: Address
     message: Message
     nonce: str
-    prompt_id: str | None = None
+    gate_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,10 +239,10 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptView:
+class GateView:
     """A prompt with its votes so far, and the prompt's thread."""
 
-    prompt: Prompt
+    gate: Gate
     votes: tuple[Vote, ...]
     thread: ThreadRow
 

@@ -11,7 +11,7 @@ import resource
 from functools import cache
 from pathlib import Path
 
-MOST_PROCESSES = 256
+MAX_PROCESSES = 256
 _ROOM = 1024
 _PROC = Path("/proc")
 _PR_SET_DUMPABLE = 4
@@ -55,7 +55,7 @@ def all_tasks() -> int:
 def is_crowd(session: int, tasks_before: int) -> bool:
     """Whether a session has more than its share of processes."""
     grown = all_tasks() - tasks_before
-    return grown > MOST_PROCESSES and (grown > 4 * MOST_PROCESSES or _members(session) > MOST_PROCESSES)
+    return grown > MAX_PROCESSES and (grown > 4 * MAX_PROCESSES or _members(session) > MAX_PROCESSES)
 
 
 def _members(session: int) -> int:

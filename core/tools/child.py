@@ -18,7 +18,7 @@ from pathlib import Path
 
 from core.errors import ToolFailed
 from core.safety.fencing import HeadAndTail
-from core.tools.bounds import MOST_PROCESSES, all_tasks, bound, is_crowd
+from core.tools.bounds import MAX_PROCESSES, all_tasks, bound, is_crowd
 from core.tools.plan_message import Command, encode
 from core.tools.processes import Orphans, end_marked, kill_group
 
@@ -117,7 +117,7 @@ class GatedChild:
             if not self._exit.is_set() and not self._orphans.bury_next():
                 await asyncio.to_thread(self._orphans.bury_all)
             if not self._ended and is_crowd(self.pid, self._tasks_before):
-                raise ToolFailed(f"It started more than {MOST_PROCESSES} processes and was stopped.")
+                raise ToolFailed(f"It started more than {MAX_PROCESSES} processes and was stopped.")
         return True
 
     async def end(self) -> None:

@@ -14,11 +14,11 @@ from core.clock import Clock
 from core.consent import card_texts
 from core.consent.decide import binding_hash, decide, same_binding
 from core.consent.facts import Allow, Ask, CallFacts, Decision, Deny, Interactive, Mode
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
+from core.gates import ConsentSettings, Option
 from core.ids import Ids
 from core.model.base import CallRequest, ToolSpec
-from core.prompts import Option, Standing
 from core.safety.fencing import ResultLimits, read_arguments
 from core.store.effects import EditRefused
 from core.store.port import RunCheck
@@ -126,7 +126,7 @@ logger = logging.getLogger(__name__)
 class PipelineSettings:
     """`tool_timeouts_s` beats a tool's own limit, which beats `tool_timeout_s`. `binding_key`: secret."""
 
-    laws: ConsentLaws
+    laws: EffectivePolicy
     binding_key: bytes
     workspace: str
     tool_timeout_s: float
@@ -194,7 +194,7 @@ class CallPipeline:
         call: CallRow,
         principal: Principal,
         thread_id: str,
-        standing: Standing,
+        standing: ConsentSettings,
         mode: Mode = INTERACTIVE,
     ) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
@@ -213,7 +213,7 @@ class CallPipeline:
             return Refused(_result(call, ResultStatus.ERROR, text))
 
     def _prepared(
-        self, call: CallRow, principal: Principal, thread_id: str, standing: Standing, mode: Mode
+        self, call: CallRow, principal: Principal, thread_id: str, standing: ConsentSettings, mode: Mode
     ) -> Prepared:
         """Raises ToolNotFound, InvalidArguments, and whatever the tool's own code raises."""
         tool, arguments = self._read(call)
@@ -236,7 +236,7 @@ class CallPipeline:
                 return NeedsPerson(tool, asked, binding, detail_of(tool, arguments, plan), again)
 
     def prepare_edit(
-        self, call: CallRow, principal: Principal, thread_id: str, standing: Standing
+        self, call: CallRow, principal: Principal, thread_id: str, standing: ConsentSettings
     ) -> NeedsPerson | EditRefused:
         """What a person is asked about a call whose arguments they changed; they are asked even where nobody
         had to be. Raises ToolNotFound, InvalidArguments."""
@@ -263,7 +263,7 @@ class CallPipeline:
         `ready`: what will run; its plan must be what the call comes to now.
         """
 
-        def check(call: CallRow, principal: Principal, standing: Standing) -> str | None:
+        def check(call: CallRow, principal: Principal, standing: ConsentSettings) -> str | None:
             match self.prepare(call, principal, thread_id, standing, mode):
                 case Ready(plan=plan):
                     return None if ready is None or _same_plan(ready.plan, plan) else _PLAN_CHANGED
@@ -317,7 +317,7 @@ class CallPipeline:
         plan: CallPlan | None,
         principal: Principal,
         thread_id: str,
-        standing: Standing,
+        standing: ConsentSettings,
         mode: Mode = INTERACTIVE,
     ) -> Decision:
         operation, method = arguments.get("operation"), arguments.get("method")

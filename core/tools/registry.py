@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Sequence
 from core.consent.decide import never_runs
 from core.consent.facts import Mode, Policy, ToolFacts
 from core.errors import ToolNotFound
+from core.gates import ToolSetting
 from core.model.base import ToolSpec
-from core.prompts import ToolSetting
 from core.tool import Tool
 from core.users import Principal, Role
 

@@ -60,10 +60,10 @@ class Console:
         await self.say(text)
         return await self.in_a_thread()
 
-    def card(self, prompt_id: str = "") -> Locator:
+    def card(self, gate_id: str = "") -> Locator:
         """A question; without an id the first that is open."""
-        if prompt_id:
-            return self.page.locator(f'article.approval[data-prompt="{prompt_id}"]')
+        if gate_id:
+            return self.page.locator(f'article.approval[data-prompt="{gate_id}"]')
         return self.page.locator("article.approval:not(.closed)").first
 
     def outcome(self) -> Locator:

@@ -14,13 +14,13 @@ FOCUS = """
   };
 }
 """
-MOST_TABS = 60
+MAX_TABS = 60
 
 
 async def tab_to(page: Page, name: str, *, back: bool = False) -> None:
     """Press Tab until what has the focus bears this name; on the way, the focus is always seen."""
     passed: list[str] = []
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         await page.keyboard.press("Shift+Tab" if back else "Tab")
         focus = await page.evaluate(FOCUS)
         passed.append(focus["name"])

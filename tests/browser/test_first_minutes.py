@@ -32,7 +32,7 @@ def hub(newcomers_hub: Hub) -> Hub:
 
 
 FIRST_TOOL_LIMIT_S = 60.0
-MOST_ACTIONS = 5
+MAX_ACTIONS = 5
 
 
 class Newcomer:
@@ -67,7 +67,7 @@ async def test_the_first_approved_tool_takes_five_actions_at_most(
         await console.decide("Approve")
         await console.sees("I ran ls. It ended with:")
         await expect(console.outcome()).to_contain_text("Approved by owner")
-    assert person.actions <= MOST_ACTIONS
+    assert person.actions <= MAX_ACTIONS
     assert time.monotonic() - began <= FIRST_TOOL_LIMIT_S
     assert complaints.lines == []
 

@@ -145,7 +145,7 @@ async def test_a_cut_in_the_middle_of_a_reply_and_of_a_question_leaves_no_trace(
         await expect(console.card()).to_be_visible()
         waiting = (await hub.api("GET", "/approvals?state=pending"))["approvals"]
         way.cut()
-        await hub.api("POST", "/chat/gate/resolve", {"request_id": waiting[0]["prompt_id"], "action": "deny"})
+        await hub.api("POST", "/chat/gate/resolve", {"request_id": waiting[0]["gate_id"], "action": "deny"})
         way.mend()
         await expect(console.outcome()).to_contain_text("Denied by owner")
         await expect(console.card()).to_have_count(0)

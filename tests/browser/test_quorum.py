@@ -47,9 +47,9 @@ async def team_of(hub: Hub) -> str:
     return token
 
 
-async def resolve(hub: Hub, token: str, prompt_id: str, action: str, **more: object) -> int:
+async def resolve(hub: Hub, token: str, gate_id: str, action: str, **more: object) -> int:
     """Mia's answer, from a program; its status."""
-    body = {"request_id": prompt_id, "action": action, **more}
+    body = {"request_id": gate_id, "action": action, **more}
     async with (
         aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as http,
         http.post(f"{hub.url}/api/chat/gate/resolve", json=body) as answer,
@@ -76,9 +76,9 @@ async def test_how_many_have_agreed_is_seen_everywhere_until_enough_have(
         await expect(console.card()).to_contain_text("You have agreed; others have to, too.")
         made = hub.directory / "workspace" / "made"
         assert not made.exists()
-        prompt_id = await console.card().get_attribute("data-prompt")
-        assert prompt_id is not None
-        assert await resolve(hub, token, prompt_id, "approve") == 200
+        gate_id = await console.card().get_attribute("data-prompt")
+        assert gate_id is not None
+        assert await resolve(hub, token, gate_id, "approve") == 200
         await expect(console.outcome()).to_contain_text(MIA)
         await expect(approvals.card()).to_have_count(0)
         await console.sees("I ran touch made")
@@ -96,8 +96,8 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
         await console.log_in(await hub.link(through=way.url))
         await console.say_in_a_new_thread("run: touch made")
         card = console.card()
-        prompt_id = await card.get_attribute("data-prompt")
-        assert prompt_id is not None
+        gate_id = await card.get_attribute("data-prompt")
+        assert gate_id is not None
         await card.get_by_role("button", name="Edit…").click()
         await card.get_by_label("command").fill("touch overwritten")
 
@@ -109,7 +109,7 @@ async def test_an_edit_of_what_somebody_else_changed_out_of_sight_is_not_taken(
         way.mend()
         await expect(page.get_by_text("Not connected.")).to_be_visible()
         changed = {"command": "touch changed"}
-        assert await resolve(hub, token, prompt_id, "approve", arguments=changed) == 200
+        assert await resolve(hub, token, gate_id, "approve", arguments=changed) == 200
         await card.get_by_role("button", name="Approve as edited").click()
         await expect(card).to_contain_text("Open the form again")
         await expect(card).to_contain_text("touch changed")
@@ -130,11 +130,11 @@ async def test_a_key_meant_for_a_call_does_not_agree_to_what_it_was_changed_to(
         await console.log_in(await hub.link())
         await console.say_in_a_new_thread("run: touch made")
         card = console.card()
-        prompt_id = await card.get_attribute("data-prompt")
-        assert prompt_id is not None
+        gate_id = await card.get_attribute("data-prompt")
+        assert gate_id is not None
         await card.get_by_role("button", name="Deny").focus()
         changed = {"command": "touch changed"}
-        assert await resolve(hub, token, prompt_id, "approve", arguments=changed) == 200
+        assert await resolve(hub, token, gate_id, "approve", arguments=changed) == 200
         await expect(card).to_contain_text("touch changed")
         await expect(card).to_be_focused()
         await page.keyboard.press("Enter")
@@ -150,9 +150,9 @@ async def test_one_refusal_is_enough(browser: Browser, hub: Hub, complaints: Com
         console = Console(page, hub.url)
         await console.log_in(await hub.link())
         await console.say_in_a_new_thread("run: touch made")
-        prompt_id = await console.card().get_attribute("data-prompt")
-        assert prompt_id is not None
-        assert await resolve(hub, token, prompt_id, "approve") == 200
+        gate_id = await console.card().get_attribute("data-prompt")
+        assert gate_id is not None
+        assert await resolve(hub, token, gate_id, "approve") == 200
         await expect(console.card()).to_contain_text(f"1 of 2 agreed: {MIA}")
         await console.decide("Deny")
         await expect(console.outcome()).to_contain_text("Denied by owner")

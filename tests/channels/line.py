@@ -31,8 +31,8 @@ class Line:
     def may_send_now(self, channel: str, address: Address) -> bool:
         return self.dispatcher.would_send_now(address)
 
-    def coming(self, channel: str, message: Message) -> None:
-        self.dispatcher.coming(message)
+    def prerender(self, channel: str, message: Message) -> None:
+        self.dispatcher.prerender(message)
 
 
 @asynccontextmanager

@@ -109,7 +109,7 @@ class LoopbackChannel(Watched):
         await self._ask("acknowledge", Address(ref), {})
         self._answer(Address(ref), {})
 
-    async def find_lost(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
+    async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
         await self._ask("find", to, payload)
         around = await look()
         for number, message in enumerate(self.shown):

@@ -16,10 +16,10 @@ from core.ports import (
     KnownMessage,
     OutboxListener,
     OutboxRow,
+    PostContext,
     Posted,
     Seen,
     SendState,
-    Surroundings,
 )
 from tests.patience import PATIENCE_S
 
@@ -73,7 +73,7 @@ class MemoryInbox(Watched):
         duplicate = event.key in self.events
         self.events.setdefault(event.key, event)
         self.changed()
-        answer = self.answers.get(getattr(event, "prompt_id", ""), Acceptance("kept"))
+        answer = self.answers.get(getattr(event, "gate_id", ""), Acceptance("kept"))
         return replace(answer, duplicate=duplicate)
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
@@ -289,12 +289,12 @@ class MemoryOutbox(Watched):
         refs = self._rows[row_id].row.refs
         return Posted(refs[-1], f"{refs[-1]:>020}") if refs else None
 
-    async def surroundings(self, row_id: int) -> Surroundings:
+    async def surroundings(self, row_id: int) -> PostContext:
         """See Outbox."""
         await self._commit()
         shown = frozenset(ref for kept in self._rows.values() for ref in kept.row.refs)
         kept = self._rows[row_id]
-        return Surroundings(kept.row, kept.asked_by, self.earlier, shown=shown)
+        return PostContext(kept.row, kept.asked_by, self.earlier, shown=shown)
 
     async def _commit(self) -> None:
         await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from channels.channel import HttpRequest, HttpResponse, Route
-from channels.manager import ChannelManager, Reception
+from channels.manager import ChannelManager, GuardedInbox
 from channels.supervisor import Phase
 from core.errors import (
     AuthRejected,
@@ -223,7 +223,7 @@ def message(key: str) -> InboundMessage:
 async def test_an_event_that_breaks_its_handling_is_set_aside_at_the_third_time() -> None:
     inbox = MemoryInbox()
     inbox.failure = lambda event: ZeroDivisionError() if isinstance(event, InboundMessage) else None
-    reception = Reception(inbox, ManualClock())
+    reception = GuardedInbox(inbox, ManualClock())
     for _ in range(2):
         with pytest.raises(InboxUnavailable):
             await reception.accept(message("k"))
@@ -235,7 +235,7 @@ async def test_an_event_that_breaks_its_handling_is_set_aside_at_the_third_time(
 async def test_a_store_that_takes_nothing_never_sets_an_event_aside() -> None:
     inbox = MemoryInbox()
     inbox.failure = lambda _: StoreUnavailable("disk full")
-    reception = Reception(inbox, ManualClock())
+    reception = GuardedInbox(inbox, ManualClock())
     for _ in range(5):
         with pytest.raises(InboxUnavailable, match="disk full"):
             await reception.accept(message("k"))

@@ -149,7 +149,7 @@ def test_no_text_means_more_than_itself(text: str) -> None:
 
 @pytest.mark.parametrize("outcome", ["<!channel> approved", "<@U0OLIVIA>", "&lt; & <"])
 def test_an_outcome_is_shown_as_it_is(outcome: str) -> None:
-    (part,) = outbound.render(Message((Plain("May I?"),), prompt_id="k3f9a7mzq2", outcome=outcome))
+    (part,) = outbound.render(Message((Plain("May I?"),), gate_id="k3f9a7mzq2", outcome=outcome))
     *_, shown = part["blocks"]  # type: ignore[misc]
     assert shown["elements"] == [{"type": "plain_text", "text": outcome, "emoji": False}]
     assert "<" not in str(part["text"])
@@ -174,6 +174,6 @@ def test_code_of_six_thousand_characters_goes_on_as_code_in_its_language() -> No
 
 def test_what_is_escaped_still_fits_a_change() -> None:
     """chat.update refuses more than 4,000 characters of text, however few they were before."""
-    card = Message((Plain("&" * 3000),), prompt_id="k3f9a7mzq2", outcome="<" * 400)
+    card = Message((Plain("&" * 3000),), gate_id="k3f9a7mzq2", outcome="<" * 400)
     for part in outbound.render(card):
         assert len(str(part["text"])) <= 4000

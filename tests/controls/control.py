@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PRODUCT = ("bot/", "channels/", "core/")
-MOST_CHANGED_LINES = 40
+MAX_CHANGED_LINES = 40
 PROFILES = ("test", "ci", "proof")
 
 
@@ -86,7 +86,7 @@ def _judge_patch(name: str, patch: str) -> None:
     if strangers := [path for path in sorted(files) if not path.startswith(PRODUCT)]:
         raise ControlError(f"{name}: fault.patch may change the product alone, not {', '.join(strangers)}")
     changed = re.findall(r"^[+-](?!\+\+ |-- )", patch, re.MULTILINE)
-    if not 0 < len(changed) <= MOST_CHANGED_LINES:
+    if not 0 < len(changed) <= MAX_CHANGED_LINES:
         raise ControlError(
-            f"{name}: fault.patch changes {len(changed)} lines; 1 to {MOST_CHANGED_LINES} are fine"
+            f"{name}: fault.patch changes {len(changed)} lines; 1 to {MAX_CHANGED_LINES} are fine"
         )

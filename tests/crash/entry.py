@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bot.app import Seams, serve
-from bot.cli.running import quicker_loop, run_to_the_end
+from bot.cli.serve import quicker_loop, run_to_the_end
 from bot.config.load import load
 from bot.ops.logs import configure
 from channels.telegram.places import Timeouts

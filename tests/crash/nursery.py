@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import bot.cli.running
+import bot.cli.serve
 import bot.cli.show
 import channels.telegram.channel
 import core.model.http
@@ -35,7 +35,7 @@ from tests.crash.points import AtCommit, parse_commit_point
 
 PRELOADED = (
     bot.cli.show,
-    bot.cli.running,
+    bot.cli.serve,
     channels.telegram.channel,
     core.model.http,
     core.model.openai,

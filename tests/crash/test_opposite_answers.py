@@ -79,10 +79,10 @@ async def press_and_type(town: Town, number: int, rng: random.Random) -> bool:
     telegram, name = town.telegram, f"round-{number}"
     telegram.user_sends_text(OWNER, f"please run: echo {name} >> out", bot=TOKEN)
     (card,) = await cards(town, 1)
-    prompt_id = data_of(card, DENY).split(":")[1]
+    gate_id = data_of(card, DENY).split(":")[1]
     acts: list[Act] = [
         lambda: telegram.user_presses_button(OWNER, card.id, APPROVE, bot=TOKEN),
-        lambda: telegram.user_sends_text(OTHER_ACCOUNT, f"/deny {prompt_id}", bot=SECOND_TOKEN),
+        lambda: telegram.user_sends_text(OTHER_ACCOUNT, f"/deny {gate_id}", bot=SECOND_TOKEN),
     ]
     rng.shuffle(acts)
     (press,) = [act for act in await together(*acts) if isinstance(act, CallbackQuery)]

@@ -26,10 +26,11 @@ from core.clock import SystemClock
 from core.consent.decide import decide
 from core.consent.facts import Allow, Ask, CallFacts, Interactive, Policy, ToolFacts
 from core.errors import InvalidArguments, ToolFailed
-from core.prompts import Grant, GrantScope
+from core.gates import Grant, GrantScope
 from core.safety.fencing import RESULT_LIMIT_CHARS
 from core.store.lock import LOCK_NAME
 from core.tool import Data, Requirement, Risk, Tool
+from core.tools.mcp.catalog import ALL_SPECS_BYTES, MAX_LISTED, MAX_TOOLS
 from core.tools.mcp.connection import (
     ANSWER_LIMIT_BYTES,
     ANSWER_LIMIT_EVENTS,
@@ -38,9 +39,8 @@ from core.tools.mcp.connection import (
     WINDOW_LIMIT_LINES,
     WINDOW_S,
 )
-from core.tools.mcp.listing import ALL_SPECS_BYTES, MOST_LISTED, MOST_TOOLS
 from core.tools.mcp.schemas import LIMIT_BYTES as SCHEMA_LIMIT_BYTES
-from core.tools.mcp.schemas import MOST_STEPS
+from core.tools.mcp.schemas import MAX_STEPS
 from core.users import Principal, Role
 from tests.core.tools.support import Call, run
 from tests.docs.reading import code
@@ -200,10 +200,10 @@ def test_the_bounds_of_the_tools_page_are_those_in_force() -> None:
         f"over {LINE_LIMIT_BYTES >> 20} MB at once",
         f"{WINDOW_LIMIT_BYTES >> 20} MB or {WINDOW_LIMIT_LINES:,} lines within {WINDOW_S:g} s",
         f"(HTTP: {ANSWER_LIMIT_BYTES >> 20} MB or {ANSWER_LIMIT_EVENTS:,} events in one answer)",
-        f"first {MOST_TOOLS} tools and {ALL_SPECS_BYTES >> 10} KB",
-        f"of the first {MOST_LISTED} listed",
+        f"first {MAX_TOOLS} tools and {ALL_SPECS_BYTES >> 10} KB",
+        f"of the first {MAX_LISTED} listed",
         f"over {SCHEMA_LIMIT_BYTES >> 10} KB",
-        f"more than {MOST_STEPS:,} steps",
+        f"more than {MAX_STEPS:,} steps",
         f"cut to {RESULT_LIMIT_CHARS:,} characters",
     ):
         assert bound in text

@@ -181,14 +181,14 @@ class Console:
             while (card := await open_card()) is None:  # noqa: ASYNC110 - only asking tells
                 await asyncio.sleep(LOOK_AGAIN_S)
         option = next(choice["option"] for choice in card["choices"] if choice["label"] == label)
-        status, answer = await self._api.resolve(card["prompt_id"], option)
+        status, answer = await self._api.resolve(card["gate_id"], option)
         assert status == 200, answer
 
     async def transcript(self) -> list[Seen]:
         page = await self._page()
-        cards = {card["prompt_id"]: card for card in page["approvals"]}
+        cards = {card["gate_id"]: card for card in page["approvals"]}
         return [
-            in_console(item, cards.get(item.get("prompt_id")))
+            in_console(item, cards.get(item.get("gate_id")))
             for item in page["items"]
             if item["kind"] in SHOWN
         ]

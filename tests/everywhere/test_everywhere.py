@@ -154,11 +154,11 @@ def _the_card(name: str, held: Held) -> None:
         assert values == ("approve", "deny")
         assert held.card.text == card
     else:
-        prompt_id = values[0].split(":")[1]
+        gate_id = values[0].split(":")[1]
         assert labels == ("Approve", "Deny", "Edit…")
-        assert values == (f"p:{prompt_id}:0", f"p:{prompt_id}:1", f"p:{prompt_id}:e")
+        assert values == (f"p:{gate_id}:0", f"p:{gate_id}:1", f"p:{gate_id}:e")
         slash = "/hubbub " if name == "slack" else "/"  # Slack keeps other slashes to itself
-        typed = f"or type {slash}approve {prompt_id} or {slash}deny {prompt_id}"
+        typed = f"or type {slash}approve {gate_id} or {slash}deny {gate_id}"
         assert visible(held.card) == f"{card}{gap(name)}{typed}"
     assert settled.buttons == ()
     asides = [one.text for one in held.transcript if one.aside]

@@ -206,7 +206,7 @@ ATTACKS = (
 CHARS = 12_000
 DRAWN_CHARS = 1_000
 """Of what is parsed and drawn, which takes longer: long enough for several messages."""
-MOST_GROWTH = 2.5
+MAX_GROWTH = 2.5
 SURELY_FINE_S = 0.02
 """What takes less for twice the text is not worth measuring: what grows with the square takes more."""
 TRIES = 40
@@ -254,7 +254,7 @@ def growth(work: Work, unit: str, chars: int) -> float:
         if least_twice < SURELY_FINE_S:
             return 0.0
         least_once = min(least_once, cost_s(work, once))
-        if least_twice <= MOST_GROWTH * least_once:
+        if least_twice <= MAX_GROWTH * least_once:
             return least_twice / least_once
     return least_twice / least_once
 
@@ -268,4 +268,4 @@ def test_twice_the_text_takes_at_most_two_and_a_half_times_the_work(name: str) -
     work("x")  # what is made once
     attacks, chars = (MARKED, DRAWN_CHARS) if work in DRAWN else (ATTACKS, CHARS)
     for unit in attacks:
-        assert growth(work, unit, chars) <= MOST_GROWTH, unit
+        assert growth(work, unit, chars) <= MAX_GROWTH, unit

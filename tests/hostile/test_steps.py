@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from channels.channel import Channel, Payload
-from channels.delivery import Outlet
+from channels.delivery import ChannelSession
 from channels.text.blocks import Block, Paragraph, Table, weight
 from channels.text.markdown import MAX_CHARS, MAX_OPEN_BRACKETS, parse
 from core.ids import RandomIds
@@ -19,7 +19,7 @@ from core.inbound.hub import within_size
 from core.messages import Address, ChoiceAnswer, InboundMessage, Markdown, Message, Plain, Unreadable
 from core.model.base import ModelReply, ModelRequest, ReplyDelta, Usage
 from core.off_loop import off_loop
-from core.runs.redacted_reply import told_reply
+from core.runs.redacted_model import stream_reply
 from core.safety.leaks import Leak, LeakDetector
 from core.transcript import Origin
 from tests.hostile.works import message, person
@@ -102,7 +102,7 @@ async def test_what_takes_long_to_draw_is_drawn_in_a_thread(
     block: Plain | Markdown, in_a_thread: bool
 ) -> None:
     channel = Drawing()
-    outlet = Outlet(cast("Channel", channel), lambda _: None)
+    outlet = ChannelSession(cast("Channel", channel), lambda _: None)
     said = Message((block,))
     outlet.draw(said)
     assert len(channel.threads) == (0 if in_a_thread else 1)
@@ -138,7 +138,7 @@ _REPLY = ModelReply("", (), Usage(), Origin("", "", ""))
 async def test_a_long_reply_is_looked_through_in_a_thread() -> None:
     for text, in_a_thread in ((SHORT, False), (LONG, True)):
         leaks = Watched()
-        reply = await told_reply(cast("Any", Says(text)), cast("Any", None), leaks, lambda _: None)
+        reply = await stream_reply(cast("Any", Says(text)), cast("Any", None), leaks, lambda _: None)
         assert reply.text == text
         assert {one != threading.get_ident() for one in leaks.threads} == {in_a_thread}
 

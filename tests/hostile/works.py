@@ -34,7 +34,7 @@ from core.safety.leaks import LeakDetector, RedactedStream
 from core.store.rows import note_terms
 from core.tools.builtin.attachments import file_name
 from core.tools.builtin.http import readable
-from core.tools.mcp.listing import own_name
+from core.tools.mcp.catalog import own_name
 from core.tools.prepared import as_seen
 
 Work = Callable[[str], object]

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.approvals import ApprovalSettings, Preset
+from core.gates import Chose, GateKind, Grant, GrantScope, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, MessageRef, Unreadable, plain
 from core.ports import Posted
-from core.prompts import Chose, Grant, GrantScope, Option, PromptKind, Replies, ToolSetting, Wrote
 from core.routine import RunStatus, Spent
-from core.store.accept import Join, Knock, Met, Stranger, TurnedAway, Verdict
-from core.store.effects import CastVote, ClosePrompt, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
+from core.store.accept import AccountLinked, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
+from core.store.effects import CastVote, CloseGate, NoteWrongCode, OfferLink, QueueInput, RecordGrant, Say
 from core.store.facets import Place, SealedSecret
 from core.store.pairing import CODE_LIFE_US, LetIn, LinkOffer, PairingRequest
 from core.store.port import KeyKind
@@ -51,18 +51,18 @@ async def fill(world: World) -> None:
 
     waiting = await world.turn("delete it", scope="ops", by=BEN)
     (call_id,) = await world.call(waiting, "shell")
-    prompt = await world.ask(waiting, call_id)
+    gate = await world.ask(waiting, call_id)
     await world.say("and hurry", scope="ops", by=BEN)
     grant = Grant("grant-1", "ada", "shell", "ls *", GrantScope.USER, None, "ada", world.clock.now())
-    await world.rule(CastVote(prompt.id, Option.APPROVE), RecordGrant(grant), Say(plain("One more.")))
+    await world.rule(CastVote(gate.id, Option.APPROVE), RecordGrant(grant), Say(plain("One more.")))
 
     cut_short = await world.turn("run it", scope="later")
     (call_id,) = await world.call(cut_short, "shell")
     limits = use_limits(per_minute=1, per_hour=9)
     await world.store.mark_running(cut_short.turn_id, call_id, lambda _call, _who, _said: None, limits=limits)
-    unknown = world.prompt(cut_short, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED,))
+    unknown = world.gate(cut_short, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED,))
     await world.store.mark_unknown(call_id, unknown, [world.card(unknown)])
-    await world.rule(ClosePrompt(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
+    await world.rule(CloseGate(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
     await world.store.write_document("ada", "doc-1", "plans/garden", "beans", append=False, most=9)
     await world.store.halt_tools("ada", halted=True)
@@ -113,25 +113,25 @@ async def _questions(world: World) -> None:
     asking = await world.turn("paint it", scope="asking")
     first, second = await world.call(asking, "ask_user", "ask_user", effect=Effect.NONE)
     await world.rule(
-        ClosePrompt(await _question(world, asking, first), Wrote("like the sea"), "Ada answered", COLOURED)
+        CloseGate(await _question(world, asking, first), Wrote("like the sea"), "Ada answered", COLOURED)
     )
     await world.store.finish_calls(asking.turn_id, [ToolResult(first, ResultStatus.OK, "like the sea")])
     await world.rule(CastVote(await _question(world, asking, second), Chose(1, "dark green")))
     confiding = await world.turn("read the sensors", scope="confiding")
     (call_id,) = await world.call(confiding, "tool_auth", effect=Effect.NONE)
     wanted = Replies(("Cancel",), free_text=True, secret="garden")
-    prompt = world.prompt(confiding, call_id, PromptKind.QUESTION, replies=wanted)
-    prompt = replace(prompt, title="Which colour?")
-    await world.store.ask_person(prompt, [world.card(prompt)])
+    gate = world.gate(confiding, call_id, GateKind.QUESTION, replies=wanted)
+    gate = replace(gate, title="Which colour?")
+    await world.store.ask_person(gate, [world.card(gate)])
 
 
 async def _asked_together(world: World) -> None:
     """Two calls of one reply were denied on one card."""
     start = await world.turn("tidy up", scope="together")
     calls = await world.call(start, "shell", "http")
-    prompt = replace(world.joint(start, calls), title=TOGETHER)
-    await world.store.ask_person(prompt, [world.card(prompt)])
-    await world.rule(ClosePrompt(prompt.id, Option.DENY, "Denied by Ada", plain(TOGETHER)))
+    gate = replace(world.joint(start, calls), title=TOGETHER)
+    await world.store.ask_person(gate, [world.card(gate)])
+    await world.rule(CloseGate(gate.id, Option.DENY, "Denied by Ada", plain(TOGETHER)))
     denied = [ToolResult(call_id, ResultStatus.DENIED, "no") for call_id in calls]
     await world.store.finish_calls(start.turn_id, denied)
     await world.finish(start, "Then not.")
@@ -139,11 +139,9 @@ async def _asked_together(world: World) -> None:
 
 async def _question(world: World, asking: TurnStart, call_id: str) -> str:
     replies = Replies(("red", "dark green"), free_text=True)
-    prompt = replace(
-        world.prompt(asking, call_id, PromptKind.QUESTION, replies=replies), title="Which colour?"
-    )
-    await world.store.ask_person(prompt, [world.card(prompt)])
-    return prompt.id
+    gate = replace(world.gate(asking, call_id, GateKind.QUESTION, replies=replies), title="Which colour?")
+    await world.store.ask_person(gate, [world.card(gate)])
+    return gate.id
 
 
 async def _read_along(world: World) -> None:
@@ -182,7 +180,7 @@ async def _asked_to_be_let_in(world: World) -> None:
         event, now = world.message(by=stranger, scope=name), world.clock.now()
         life = (now, now + CODE_LIFE_US)
         request = PairingRequest(name, f"CODE{name}", CHANNEL, event.sender, event.address, *life)
-        knock = Knock("refused: not paired", request, plain("a code"))
+        knock = PairingOffered("refused: not paired", request, plain("a code"))
         await world.store.accept_event(event, _meeting(knock), send_now=False)
         if name == "cleo":
             granted = LetIn(request, stranger, "ada", plain("You are in."))
@@ -192,11 +190,11 @@ async def _asked_to_be_let_in(world: World) -> None:
     offer = LinkOffer("ABCDEFGH", ADA, root, CHANNEL, Address("to room"), world.clock.now() + CODE_LIFE_US)
     second = world.message(by=Principal("ada too", Role.OWNER, "Ada"), scope="second")
     await world.store.accept_event(
-        second, _meeting(Join("linked", offer, plain("welcome"), plain("used"))), send_now=False
+        second, _meeting(AccountLinked("linked", offer, plain("welcome"), plain("used"))), send_now=False
     )
 
 
-def _meeting(met: Met) -> Rules:
+def _meeting(met: StrangerOutcome) -> Rules:
     return Rules(lambda _event, _who: Stranger(lambda _view: met), lambda _event, _view: Verdict("never"))
 
 

@@ -174,8 +174,8 @@ async def test_a_code_to_join_raced_for_joins_one(house: House) -> None:
     assert sorted(answer.startswith("This account is yours too now") for answer in answers) == [0, 0, 1]
     assert answers.count("This code was used already. Ask for a new one.") == 2
     house.telegram.user_sends_text(OWNER, "please run: echo one >> out.txt")
-    prompt_id = (await house.card(OWNER)).choices[0].split(":")[1]
-    decided = [await says(house, person, f"/approve {prompt_id}") for person in racers]
+    gate_id = (await house.card(OWNER)).choices[0].split(":")[1]
+    decided = [await says(house, person, f"/approve {gate_id}") for person in racers]
     assert decided.count("Approved by owner") == 1
 
 
@@ -247,9 +247,9 @@ async def test_a_second_account_is_the_same_person(house: House) -> None:
     assert await says(house, SECOND, f"/approve telegram {code}") == "Stan is in, as a member."
     house.telegram.user_sends_text(OWNER, "please run: echo both >> out.txt")
     card = await house.card(OWNER)
-    prompt_id = card.choices[0].split(":")[1]
-    assert await says(house, STAN, f"/approve {prompt_id}") == "I know no question with that id."
-    assert await says(house, SECOND, f"/approve {prompt_id}") == "Approved by owner"
+    gate_id = card.choices[0].split(":")[1]
+    assert await says(house, STAN, f"/approve {gate_id}") == "I know no question with that id."
+    assert await says(house, SECOND, f"/approve {gate_id}") == "Approved by owner"
     await house.telegram.wait_text(OWNER, "Done:")
     assert (house.workspace / "out.txt").read_text() == "both\n"
 
@@ -331,8 +331,8 @@ async def test_in_a_group_a_members_call_is_decided_by_them_or_the_owner(tmp_pat
                     assert refused == "You are not allowed to decide this."
                 house.telegram.user_sends_text(other, f"{MENTION} yes", chat_id=group)
                 house.telegram.user_sends_text(other, "approve", chat_id=group, reply_to=card.id)
-            prompt_id = card.choices[0].split(":")[1]
-            assert await says(house, STAN, f"/approve {prompt_id}") == "I know no question with that id."
+            gate_id = card.choices[0].split(":")[1]
+            assert await says(house, STAN, f"/approve {gate_id}") == "I know no question with that id."
             await house.telegram.wait_confirmed()
             assert len(house.open_cards(group)) == 1
             who = "Mia" if decider == MIA else "owner"

@@ -91,8 +91,8 @@ async def test_yes_with_nothing_waiting_is_text(house: House) -> None:
 async def test_an_id_typed_answers_its_prompt(house: House) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
-    prompt_id = card.choices[0].split(":")[1]
-    house.telegram.user_sends_text(OWNER, f"/approve {prompt_id.upper()}")
+    gate_id = card.choices[0].split(":")[1]
+    house.telegram.user_sends_text(OWNER, f"/approve {gate_id.upper()}")
     await house.telegram.wait_text(OWNER, "Done:")
     assert lines(house) == ["line"]
 
@@ -173,14 +173,14 @@ async def test_past_its_time_neither_button_nor_program_nor_command_approves(hou
     house.telegram.user_sends_text(OWNER, RUN)
     card = await house.card(OWNER)
     api = json.loads((house.directory / "data" / "api.json").read_text())
-    prompt_id = card.choices[0].split(":")[-2]
+    gate_id = card.choices[0].split(":")[-2]
     house.clock.skip(86_400)
     assert (await house.pressed(OWNER, card, 0)).startswith(REFUSED)
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
-        said = {"request_id": prompt_id, "action": "approve"}
+        said = {"request_id": gate_id, "action": "approve"}
         answer = await http.post(f"{house.app.url}/api/chat/gate/resolve", json=said)
         assert answer.status == 409, await answer.text()
-    decided = await hubbub(house.directory, "approvals", "decide", prompt_id, "approve")
+    decided = await hubbub(house.directory, "approvals", "decide", gate_id, "approve")
     assert decided.code == 1
     await house.telegram.wait_text(OWNER, "Nobody answered in time")
     await house.stop()

@@ -182,7 +182,7 @@ class Web(Chat):
         for state in ("pending", "decided"):
             cards = (await self._api.get(f"/api/approvals?state={state}"))["approvals"]
             shown += [
-                Shown(one["prompt_id"], json.dumps(one, ensure_ascii=False), ("Cancel",))
+                Shown(one["gate_id"], json.dumps(one, ensure_ascii=False), ("Cancel",))
                 for one in cards
                 if state == "pending"
             ]

@@ -101,8 +101,8 @@ async def test_a_text_from_before_the_card_is_no_answer(house: House) -> None:
 
 async def test_commands_answer_no_question(house: House) -> None:
     card = await asked(house, ANY_COLOUR)
-    prompt_id = card.choices[0].split(":")[1]
-    for command in (f"/approve {prompt_id}", f"/deny {prompt_id}", "/approve"):
+    gate_id = card.choices[0].split(":")[1]
+    for command in (f"/approve {gate_id}", f"/deny {gate_id}", "/approve"):
         before = len(house.says(OWNER))
         house.telegram.user_sends_text(OWNER, command)
         await house.telegram.wait_for(lambda before=before: len(house.says(OWNER)) > before, LIMIT_S)

@@ -52,9 +52,9 @@ async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: P
         shown = await card(team.owner)
         assert "Always" not in shown.buttons
         assert "Always" not in (await card(team.lea)).buttons
-        prompt_id = await only_prompt(team)
+        gate_id = await only_prompt(team)
         for person in (team.owner, team.lea):
-            person.say(f"/approve {prompt_id} {word}")
+            person.say(f"/approve {gate_id} {word}")
             await hears(person, '"always" is not offered')
         assert notes(team) == ""
         for person in (team.owner, team.lea):
@@ -68,5 +68,5 @@ async def test_where_several_have_to_agree_nobody_can_agree_for_good(tmp_path: P
 
 
 async def only_prompt(team: Team) -> str:
-    (view,) = await team.hub.store.open_prompts()
-    return view.prompt.id
+    (view,) = await team.hub.store.open_gates()
+    return view.gate.id

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from bot.config.keys import VaultKeyRing
-from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES, MOST_READ
+from bot.web.webhooks import AT_ONCE, BODY_LIMIT_BYTES, MAX_READ
 from core.clock import SystemClock
 from core.routine import RunStatus
 from core.routines.manage import RoutineRefused
@@ -231,7 +231,7 @@ async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
     head = f"POST /api/webhooks/held HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
     held = f"{head}X-Hub-Signature-256: sha256=0\r\nContent-Length: 9\r\n\r\n".encode()
     async with contextlib.AsyncExitStack() as opened:
-        for _ in range(2 * MOST_READ):
+        for _ in range(2 * MAX_READ):
             _, writer = await asyncio.open_connection(host, int(port))
             opened.callback(writer.close)
             writer.write(held)

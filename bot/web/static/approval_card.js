@@ -30,7 +30,7 @@ class ApprovalCard {
     this.approval = approval;
     this.item = item;
     this.link = link;
-    this.id = approval?.prompt_id ?? item?.prompt_id ?? "";
+    this.id = approval?.gate_id ?? item?.gate_id ?? "";
     this.body = h("div", { class: "card-body" });
     this.actions = h("div", { class: "card-actions" });
     this.problem = complaint();
@@ -199,7 +199,7 @@ class ApprovalCard {
   /** @param {"decided" | "pending"} state @param {number} limit */
   async #among(state, limit) {
     const page = await api.approvals({ state, limit }).catch(() => null);
-    return page?.approvals.find((one) => one.prompt_id === this.id);
+    return page?.approvals.find((one) => one.gate_id === this.id);
   }
 
   /** @param {string} text */

@@ -9,7 +9,7 @@
  *   | {type: "failed", text: string}
  *   | {type: "gap"}} Change */
 
-const SPOKEN = new Set(["assistant", "notice", "prompt"]);
+const SPOKEN = new Set(["assistant", "notice", "gate"]);
 
 export class Feed {
   /** @type {Item[]} */ items = [];
@@ -31,7 +31,7 @@ export class Feed {
     this.lastSeq = page.last_seq ?? 0;
     this.queued = page.waiting ?? [];
     this.firstSeq = page.first_seq ?? undefined;
-    for (const approval of page.approvals) this.approvals.set(approval.prompt_id, approval);
+    for (const approval of page.approvals) this.approvals.set(approval.gate_id, approval);
     this.#resume(page.live);
   }
 
@@ -47,7 +47,7 @@ export class Feed {
     this.more = page.more;
     this.firstSeq = page.first_seq ?? this.firstSeq;
     for (const approval of page.approvals) {
-      if (!this.approvals.has(approval.prompt_id)) this.approvals.set(approval.prompt_id, approval);
+      if (!this.approvals.has(approval.gate_id)) this.approvals.set(approval.gate_id, approval);
     }
     return older;
   }
@@ -118,8 +118,8 @@ export class Feed {
   }
 
   /** A question got its answer: that belongs on its card. @param {any} item @returns {Change[]} */
-  #outcome({ prompt_id: id, text, by, at }) {
-    const asked = this.items.find((item) => item.prompt_id === id);
+  #outcome({ gate_id: id, text, by, at }) {
+    const asked = this.items.find((item) => item.gate_id === id);
     if (asked) asked.outcome = text;
     const known = this.approvals.get(id);
     if (known) this.approvals.set(id, { ...known, state: "closed", outcome: { text, by, at } });
@@ -166,11 +166,11 @@ export class Feed {
 
   /** @param {Approval} approval @returns {Change} */
   #approval(approval) {
-    const known = this.approvals.get(approval.prompt_id);
+    const known = this.approvals.get(approval.gate_id);
     // A question is settled once and for all: what was under way before does not open it again.
     if (!(known?.state === "closed" && approval.state === "open"))
-      this.approvals.set(approval.prompt_id, approval);
-    return { type: "approval", id: approval.prompt_id };
+      this.approvals.set(approval.gate_id, approval);
+    return { type: "approval", id: approval.gate_id };
   }
 
   /** @param {Live | null} live */

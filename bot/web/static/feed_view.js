@@ -119,7 +119,7 @@ export class FeedView {
     this.#steps = null;
     this.#day = "";
     for (const item of this.feed.items) this.#append(item);
-    for (const approval of this.feed.waiting()) this.#approval(approval.prompt_id);
+    for (const approval of this.feed.waiting()) this.#approval(approval.gate_id);
     this.older.hidden = !this.feed.more;
     this.#showLive();
   }
@@ -134,7 +134,7 @@ export class FeedView {
     if (STEP_KINDS.has(item.kind)) return this.#step(item);
     if (item.kind === "assistant" && !item.text && !item.blocks?.length) return;
     this.#steps = null;
-    if (item.kind === "prompt") this.#prompt(item);
+    if (item.kind === "gate") this.#gate(item);
     else this.list.append(messageView(item));
   }
 
@@ -155,8 +155,8 @@ export class FeedView {
   }
 
   /** A question's place in the conversation. @param {Item} item */
-  #prompt(item) {
-    const id = item.prompt_id ?? "";
+  #gate(item) {
+    const id = item.gate_id ?? "";
     const known = this.#cards.get(id);
     const card = known ?? approvalCard(this.feed.approvals.get(id) ?? null, { item, place: "feed" });
     this.#cards.set(id, card);
@@ -171,7 +171,7 @@ export class FeedView {
     const approval = this.feed.approvals.get(id);
     const card = this.#cards.get(id);
     if (!approval)
-      return card?.outcome(this.feed.items.find((item) => item.prompt_id === id)?.outcome ?? null);
+      return card?.outcome(this.feed.items.find((item) => item.gate_id === id)?.outcome ?? null);
     const { call_id: call, arguments: given } = approval;
     if (call && given) this.#calls.get(call)?.changed(call, given);
     if (card) return card.update(approval);

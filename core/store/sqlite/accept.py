@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from core.gates import GateState
 from core.lazy_module import LazyModule
 from core.messages import ChoiceAnswer, InboundEvent, InboundMessage, Message, Moved, Unreadable, plain
 from core.ports import OutboxRow
-from core.prompts import PromptState
 from core.store.accept import (
     WITHHELD,
     Accepted,
@@ -18,8 +18,8 @@ from core.store.accept import (
     Admitted,
     Judge,
     ShownCard,
+    StatusSnapshot,
     Stranger,
-    Survey,
     ThreadCandidate,
     TurnedAway,
     Verdict,
@@ -27,15 +27,15 @@ from core.store.accept import (
 from core.store.codecs import refs_from_json
 from core.store.effects import QueueInput, RebindThread, StopThread
 from core.store.pairing import ClaimView
-from core.store.rows import Draft, PromptView, ThreadRow, TurnState
-from core.store.sqlite import credentials, feed, grants, kill_switch, pairing, people, prompts, strangers
+from core.store.rows import Draft, GateView, ThreadRow, TurnState
+from core.store.sqlite import credentials, feed, gates, grants, kill_switch, pairing, people, strangers
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.effects import Effects
 from core.store.sqlite.feed import position, put_event, put_messages
+from core.store.sqlite.gates import learn_copy
 from core.store.sqlite.inbox import NewEvent, edit, goes_on, in_reply, lead_to, leads_to, record
 from core.store.sqlite.mapping import ACTIVE_TURN, THREAD, thread_of
 from core.store.sqlite.outbox import Cause, enqueue
-from core.store.sqlite.prompts import learn_copy
 from core.store.sqlite.steps import used_of
 from core.store.sqlite.strangers import Person
 from core.store.sqlite.turns import append, thread
@@ -58,11 +58,11 @@ else:
 def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> AcceptView:
     """What `judge` asked for about the event, and nothing that it has no use for."""
     principal = admitted.principal
-    named = prompts.view(tx, judge.prompt_id) if judge.prompt_id is not None else None
+    named = gates.view(tx, judge.gate_id) if judge.gate_id is not None else None
     if isinstance(event, ChoiceAnswer):
         # A press says nothing of a conversation's key: it belongs to the prompt's thread.
         thread, running_since, waiting = (
-            (None, None, 0) if named is None else _thread_by_id(tx, named.prompt.thread_id)
+            (None, None, 0) if named is None else _thread_by_id(tx, named.gate.thread_id)
         )
         candidate = None
     else:
@@ -70,25 +70,25 @@ def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted
             tx, ThreadKey(principal.user_id, event.channel, event.scope)
         )
         candidate = _candidate(tx, event.scope, principal) if thread is None else None
-    open_prompts: tuple[PromptView, ...] = ()
+    open_gates: tuple[GateView, ...] = ()
     if thread is not None and thread.active_turn_state is TurnState.WAITING:
-        open_prompts = prompts.open_in_thread(tx, thread.id)
+        open_gates = gates.open_in_thread(tx, thread.id)
     return AcceptView(
         principal=principal,
         thread=thread,
         candidate=candidate,
         waiting=waiting,
         running_since=running_since,
-        open_prompts=open_prompts,
-        prompt=named,
-        cards=_cards(tx, event, open_prompts) if open_prompts else (),
+        open_gates=open_gates,
+        gate=named,
+        cards=_cards(tx, event, open_gates) if open_gates else (),
         now=tx.clock.now(),
         asked=credentials.asked(tx, event, principal.user_id) if isinstance(event, InboundMessage) else None,
         replied=_replied(tx, event),
         recent=strangers.recent(tx, event) if admitted.limited else 0,
         claims=_claims(tx, event, admitted.claims) if admitted.claims is not None else None,
         routines=_routines(tx, tuple(judge.routine_ids)) if judge.routine_ids else (),
-        menu=_menu(tx, event.prompt_id) if named is None and isinstance(event, ChoiceAnswer) else None,
+        menu=_menu(tx, event.gate_id) if named is None and isinstance(event, ChoiceAnswer) else None,
         survey=_survey(tx, principal, thread) if admitted.surveys else None,
     )
 
@@ -101,11 +101,11 @@ def _menu(tx: Transaction, menu_id: str) -> "MenuView | None":
     return routine_views.menu(tx, menu_id)
 
 
-def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> Survey:
+def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> StatusSnapshot:
     said = grants.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
     active = None if thread is None else thread.active_turn_id
     used = None if active is None else used_of(tx, active)
-    return Survey(said, grants.grants_of(tx, principal.user_id), used, kill_switch.tools_halted(tx))
+    return StatusSnapshot(said, grants.grants_of(tx, principal.user_id), used, kill_switch.tools_halted(tx))
 
 
 def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:
@@ -154,23 +154,23 @@ def _thread_id_in(scope: str | None) -> str | None:
         return None
 
 
-def _replied(tx: Transaction, event: Person) -> PromptView | None:
+def _replied(tx: Transaction, event: Person) -> GateView | None:
     if not isinstance(event, InboundMessage) or event.reply_to is None:
         return None
-    return prompts.shown_as(tx, event.channel, event.reply_to)
+    return gates.shown_as(tx, event.channel, event.reply_to)
 
 
-def _cards(tx: Transaction, event: Person, open_prompts: tuple[PromptView, ...]) -> tuple[ShownCard, ...]:
+def _cards(tx: Transaction, event: Person, open_gates: tuple[GateView, ...]) -> tuple[ShownCard, ...]:
     shown: list[ShownCard] = []
-    for one in open_prompts:
+    for one in open_gates:
         rows = tx.all(
             "SELECT refs, order_key FROM outbox WHERE prompt_id = ? AND channel = ? AND address = ?"
             " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
-            one.prompt.id,
+            one.gate.id,
             event.channel,
             event.address,
         )
-        shown.extend(ShownCard(one.prompt.id, refs_from_json(row[0]), row[1]) for row in rows)
+        shown.extend(ShownCard(one.gate.id, refs_from_json(row[0]), row[1]) for row in rows)
     return tuple(shown)
 
 
@@ -267,12 +267,10 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
         strangers.count_noise(tx, event, verdict.outcome)
         return Accepted(verdict.outcome, verdict.answer, duplicate=False)
     effects = Effects(tx, event, admitted.principal, view.thread, waiting=view.waiting)
-    if isinstance(event, ChoiceAnswer) and event.ref is not None and view.prompt is not None:
-        prompt = view.prompt.prompt
-        settled = (prompt.outcome_text or "") if prompt.state is PromptState.CLOSED else None
-        effects.card_changes.extend(
-            learn_copy(tx, prompt.id, event.channel, event.address, event.ref, settled)
-        )
+    if isinstance(event, ChoiceAnswer) and event.ref is not None and view.gate is not None:
+        gate = view.gate.gate
+        settled = (gate.outcome_text or "") if gate.state is GateState.CLOSED else None
+        effects.card_changes.extend(learn_copy(tx, gate.id, event.channel, event.address, event.ref, settled))
     seen_at = _position(tx, event, verdict, view.thread)
     for effect in verdict.effects:
         effects.apply(effect)

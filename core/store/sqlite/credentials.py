@@ -5,9 +5,9 @@
 from core.messages import InboundMessage, MessageRef
 from core.store.accept import ASKED_FOR, AskedCredentials, ShownCard
 from core.store.codecs import refs_from_json
-from core.store.rows import PromptView
+from core.store.rows import GateView
 from core.store.sqlite.connection import Transaction
-from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
+from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, gate_views_of
 from core.users import Identity
 
 _AWAITED = "p.requester_id = ? AND p.secret IS NOT NULL AND p.awaits = 1 AND t.channel = ?"
@@ -16,7 +16,7 @@ _AWAITED = "p.requester_id = ? AND p.secret IS NOT NULL AND p.awaits = 1 AND t.c
 def asked(tx: Transaction, event: InboundMessage, user_id: str) -> AskedCredentials | None:
     """What a text of this person on this channel may answer; None for nearly every one: nothing."""
     sql = f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE {_AWAITED} ORDER BY p.created_at, p.id, v.at"
-    requests = prompt_views_of(tx.all(sql, user_id, event.channel))
+    requests = gate_views_of(tx.all(sql, user_id, event.channel))
     replied = None if event.reply_to is None else _shown_as(tx, event.channel, user_id, event.reply_to)
     joins = event.album is not None and _album_withheld(tx, event.album, event.channel, user_id)
     if not requests and replied is None and not joins:
@@ -33,25 +33,25 @@ def is_awaited(tx: Transaction, identity: Identity | None, channel: str) -> bool
     return tx.one(sql, identity.user.user_id, channel) is not None
 
 
-def forget(tx: Transaction, prompt_ids: tuple[str, ...]) -> None:
+def forget(tx: Transaction, gate_ids: tuple[str, ...]) -> None:
     """The person was told that these requests are over: their texts are ordinary again."""
-    for prompt_id in prompt_ids:
-        tx.run("UPDATE prompts SET awaits = 0 WHERE id = ?", prompt_id)
+    for gate_id in gate_ids:
+        tx.run("UPDATE prompts SET awaits = 0 WHERE id = ?", gate_id)
 
 
-def _cards(tx: Transaction, request: PromptView) -> list[ShownCard]:
+def _cards(tx: Transaction, request: GateView) -> list[ShownCard]:
     """Where the request is shown in its own conversation."""
     rows = tx.all(
         "SELECT refs, order_key FROM outbox WHERE prompt_id = ? AND channel = ? AND address = ?"
         " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
-        request.prompt.id,
+        request.gate.id,
         request.thread.channel,
         request.thread.address,
     )
-    return [ShownCard(request.prompt.id, refs_from_json(refs), order_key) for refs, order_key in rows]
+    return [ShownCard(request.gate.id, refs_from_json(refs), order_key) for refs, order_key in rows]
 
 
-def _shown_as(tx: Transaction, channel: str, user_id: str, ref: MessageRef) -> PromptView | None:
+def _shown_as(tx: Transaction, channel: str, user_id: str, ref: MessageRef) -> GateView | None:
     """The request, open or long settled, that a message is a card of."""
     rows = tx.all(
         "SELECT p.id, o.refs FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
@@ -59,11 +59,11 @@ def _shown_as(tx: Transaction, channel: str, user_id: str, ref: MessageRef) -> P
         user_id,
         channel,
     )
-    found = next((prompt_id for prompt_id, refs in rows if ref in refs_from_json(refs)), None)
+    found = next((gate_id for gate_id, refs in rows if ref in refs_from_json(refs)), None)
     if found is None:
         return None
     sql = f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE p.id = ? ORDER BY v.at"
-    return prompt_views_of(tx.all(sql, found))[0]
+    return gate_views_of(tx.all(sql, found))[0]
 
 
 def _album_withheld(tx: Transaction, album: str, channel: str, user_id: str) -> bool:

@@ -8,7 +8,7 @@ from core.ports import OutboxRow
 from core.store.accept import WAITING
 from core.store.effects import (
     CastVote,
-    ClosePrompt,
+    CloseGate,
     EditCall,
     Effect,
     FireRoutine,
@@ -32,7 +32,7 @@ from core.store.effects import (
 from core.store.facets import HELD
 from core.store.pairing import LetIn
 from core.store.rows import Draft, ThreadRow, TurnStart, TurnState
-from core.store.sqlite import credentials, grants, kill_switch, memory, pairing, prompts, strangers
+from core.store.sqlite import credentials, gates, grants, kill_switch, memory, pairing, strangers
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.inbox import begin, input_of, lead_there, title_of
 from core.store.sqlite.outbox import take_away_received
@@ -96,11 +96,11 @@ class Effects:
             case StopThread(outcome_text):
                 self._stop(outcome_text)
             case EditCall():
-                self.card_changes.extend(prompts.edit(self._tx, effect, self._principal))
-            case CastVote(prompt_id, answer):
-                prompts.cast_vote(self._tx, prompt_id, self._principal, answer)
-            case ClosePrompt():
-                self._close_prompt(effect)
+                self.card_changes.extend(gates.edit(self._tx, effect, self._principal))
+            case CastVote(gate_id, answer):
+                gates.cast_vote(self._tx, gate_id, self._principal, answer)
+            case CloseGate():
+                self._close_gate(effect)
             case (
                 RecordGrant()
                 | RevokeGrant()
@@ -147,8 +147,8 @@ class Effects:
                 grants.record_grant(self._tx, grant)
             case KeepSecrets(sealed):
                 memory.keep(self._tx, sealed, self._principal.user_id)
-            case ForgetCredentials(prompt_ids):
-                credentials.forget(self._tx, prompt_ids)
+            case ForgetCredentials(gate_ids):
+                credentials.forget(self._tx, gate_ids)
             case HaltTools(halted):
                 kill_switch.halt_tools(self._tx, self._principal.user_id, halted=halted)
                 self.halted = halted
@@ -174,9 +174,7 @@ class Effects:
         ):
             return
         message = effect.message
-        self.said.append(
-            Draft(event.channel, event.address, message, self._tx.ids.row_id(), message.prompt_id)
-        )
+        self.said.append(Draft(event.channel, event.address, message, self._tx.ids.row_id(), message.gate_id))
 
     def _admit_others(self, effect: OfferLink | NoteWrongCode | LetIn) -> None:
         event = self._event
@@ -251,14 +249,14 @@ class Effects:
             self.stopped_turn_id = on.active_turn_id
             return
         end_turn(self._tx, on.id, on.active_turn_id, TurnState.STOPPED)
-        self.card_changes.extend(prompts.cancel_of_turn(self._tx, on.active_turn_id, outcome_text))
+        self.card_changes.extend(gates.cancel_of_turn(self._tx, on.active_turn_id, outcome_text))
         self._thread = thread(self._tx, on.id)
 
-    def _close_prompt(self, effect: ClosePrompt) -> None:
-        prompts.cast_vote(self._tx, effect.prompt_id, self._principal, effect.outcome)
-        closed = prompts.close(
+    def _close_gate(self, effect: CloseGate) -> None:
+        gates.cast_vote(self._tx, effect.gate_id, self._principal, effect.outcome)
+        closed = gates.close(
             self._tx,
-            effect.prompt_id,
+            effect.gate_id,
             effect.outcome,
             effect.outcome_text,
             effect.card,

@@ -15,7 +15,7 @@ from core.store.codecs import event_extra_from_json, message_from_json, said_fro
 from core.store.feed import CallShown, CardSettled, CardShown, FeedItem, HubSaid, PersonSaid, Shown
 from core.store.rows import CallState
 from core.store.sqlite.connection import Row, Transaction
-from core.store.sqlite.mapping import PROMPT, prompt_of
+from core.store.sqlite.mapping import PROMPT, gate_of
 from core.transcript import AssistantSaid, Note, OperatorSaid, Said, Summary, ToolCalled, ToolResult, UserSaid
 from core.users import Role
 
@@ -45,14 +45,14 @@ def put_messages(
             _put(tx, thread_id, position(tx, thread_id), "message", turn_id, outbox_id=row.id)
 
 
-def put_card(tx: Transaction, thread_id: str, turn_id: str, prompt_id: str) -> None:
+def put_card(tx: Transaction, thread_id: str, turn_id: str, gate_id: str) -> None:
     """A prompt is asked."""
-    _put(tx, thread_id, position(tx, thread_id), "card", turn_id, prompt_id=prompt_id)
+    _put(tx, thread_id, position(tx, thread_id), "card", turn_id, gate_id=gate_id)
 
 
-def put_outcome(tx: Transaction, thread_id: str, turn_id: str, prompt_id: str) -> None:
+def put_outcome(tx: Transaction, thread_id: str, turn_id: str, gate_id: str) -> None:
     """A prompt got its outcome."""
-    _put(tx, thread_id, position(tx, thread_id), "outcome", turn_id, prompt_id=prompt_id)
+    _put(tx, thread_id, position(tx, thread_id), "outcome", turn_id, gate_id=gate_id)
 
 
 def _put(
@@ -64,7 +64,7 @@ def _put(
     *,
     event_id: int | None = None,
     outbox_id: int | None = None,
-    prompt_id: str | None = None,
+    gate_id: str | None = None,
 ) -> None:
     tx.run(
         "INSERT INTO feed (thread_id, seq, at, kind, turn_id, event_id, outbox_id, prompt_id)"
@@ -76,7 +76,7 @@ def _put(
         turn_id,
         event_id,
         outbox_id,
-        prompt_id,
+        gate_id,
     )
 
 
@@ -162,9 +162,9 @@ def _of_other(row: Row) -> Shown:
         case "message":
             return HubSaid(message_from_json(row[9]))
         case "card":
-            return CardShown(prompt_of(row[11:]))
+            return CardShown(gate_of(row[11:]))
         case _:
-            return CardSettled(prompt_of(row[11:]), row[10])
+            return CardSettled(gate_of(row[11:]), row[10])
 
 
 def _person(text: str | None, extra: str, sender: str | None, channel: str, role: str | None) -> PersonSaid:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core.messages import Message
-from core.store.feed import FeedItem, PersonSaid, PromptGlance, PromptsWanted, ThreadGlance, ThreadsWanted
+from core.store.feed import FeedItem, GateGlance, GatesWanted, PersonSaid, ThreadGlance, ThreadsWanted
 from core.store.port import KeyKind
 from core.store.rows import Explanation, ThreadRow
 from core.store.sqlite import feed, people
@@ -13,7 +13,7 @@ from core.store.sqlite.writer import Writer
 from core.users import Principal
 
 
-class Onlooking:
+class FeedQueries:
     """What a thread's feed consists of is read as one whole, in the reader thread; lists go through
     aiosqlite."""
 
@@ -44,17 +44,17 @@ class Onlooking:
         """See Feeds."""
         return await self._queries.pages.thread_glances(wanted)
 
-    async def prompt_glance(self, prompt_id: str) -> PromptGlance | None:
+    async def gate_glance(self, gate_id: str) -> GateGlance | None:
         """See Feeds."""
-        return await self._queries.pages.prompt_glance(prompt_id)
+        return await self._queries.pages.gate_glance(gate_id)
 
-    async def prompt_glances(self, wanted: PromptsWanted) -> Sequence[PromptGlance]:
+    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
         """See Feeds."""
-        return await self._queries.pages.prompt_glances(wanted)
+        return await self._queries.pages.gate_glances(wanted)
 
-    async def open_prompts_of(self, thread_id: str) -> Sequence[PromptGlance]:
+    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
         """See Feeds."""
-        return await self._queries.pages.open_prompts_of(thread_id)
+        return await self._queries.pages.open_gates_of(thread_id)
 
     async def said_to(self, event_key: str) -> Sequence[Message]:
         """See Feeds."""

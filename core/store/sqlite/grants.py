@@ -4,7 +4,7 @@
 
 from core.approvals import UNSAID, ApprovalSettings
 from core.audit_chain import AuditKind
-from core.prompts import Grant, Standing, ToolSetting
+from core.gates import ConsentSettings, Grant, ToolSetting
 from core.store.codecs import limits_to_json, settings_from_columns
 from core.store.sqlite.audit import record
 from core.store.sqlite.connection import Transaction
@@ -12,12 +12,12 @@ from core.store.sqlite.mapping import GRANT, grant_of
 from core.store.sqlite.people import user
 
 
-def in_thread(tx: Transaction, user_id: str, thread_id: str) -> Standing:
+def in_thread(tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:
     """See Store.standing."""
     rows = tx.all("SELECT tool, setting FROM tool_settings WHERE user_id = ?", user_id)
     settings = {tool: ToolSetting(setting) for tool, setting in rows}
     person, thread = _approvals(tx, user_id, thread_id)
-    return Standing(_grants(tx, user_id, thread_id), settings, person, thread)
+    return ConsentSettings(_grants(tx, user_id, thread_id), settings, person, thread)
 
 
 def _approvals(

@@ -10,11 +10,11 @@ from core.store.facets import HELD, HeldInput, SessionChange
 from core.store.rows import Draft
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.feed import put_messages
-from core.store.sqlite.feed_queries import Onlooking
+from core.store.sqlite.feed_queries import FeedQueries
 from core.store.sqlite.outbox import Cause, enqueue
 
 
-class HookUnits(Onlooking):
+class HookUnits(FeedQueries):
     """Implements core.store.facets.Hooking; every method is described there."""
 
     async def held_inputs(self, limit: int) -> Sequence[HeldInput]:

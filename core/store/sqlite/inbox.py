@@ -87,7 +87,7 @@ def _what(new: NewEvent) -> tuple[str, str | None, str | None]:
                 return event.order_key, None, None
             return event.order_key, storable(event.text), event_extra_to_json(event)
         case ChoiceAnswer():
-            return "", storable(f"{event.prompt_id}:{event.choice}"), None
+            return "", storable(f"{event.gate_id}:{event.choice}"), None
         case Moved():
             return "", storable(f"{event.old_address} is {event.address} now"), None
         case Unreadable():

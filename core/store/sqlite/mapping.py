@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from core.messages import Address, Sender
-from core.ports import OutboxRow, SendState
-from core.prompts import (
+from core.gates import (
+    Gate,
+    GateKind,
+    GateState,
     Grant,
     GrantScope,
     Offer,
     Option,
     Options,
-    Prompt,
-    PromptKind,
-    PromptState,
     Replies,
     ToolSetting,
     Vote,
     VoteRule,
 )
+from core.messages import Address, Sender
+from core.ports import OutboxRow, SendState
 from core.store.codecs import (
     answer_from_text,
     asked_from_json,
@@ -29,7 +29,7 @@ from core.store.codecs import (
 )
 from core.store.facets import SealedSecret, ToolSettingRow
 from core.store.pairing import PairingRequest, RequestState
-from core.store.rows import CallRow, CallState, Execution, PromptView, ThreadRow, TurnState
+from core.store.rows import CallRow, CallState, Execution, GateView, ThreadRow, TurnState
 from core.store.sqlite.connection import Row
 from core.tool import Effect, ProcessInfo
 from core.transcript import Entry
@@ -117,7 +117,7 @@ def call_of(row: Row) -> CallRow:
         state=CallState(row[5]),
         effect=Effect(row[6]),
         binding=row[7],
-        prompt_id=row[8],
+        gate_id=row[8],
         answer=None if row[9] is None else answer_from_text(row[9]),
         answered_by=row[10],
         process=None if row[11] is None else ProcessInfo(row[11], row[12], row[13]),
@@ -192,11 +192,11 @@ PROMPT = (
 _PROMPT_COLUMNS, _THREAD_COLUMNS = 30, 11
 
 
-def prompt_of(row: Row) -> Prompt:
+def gate_of(row: Row) -> Gate:
     """From the columns `PROMPT`."""
-    return Prompt(
+    return Gate(
         id=row[0],
-        kind=PromptKind(row[1]),
+        kind=GateKind(row[1]),
         thread_id=row[2],
         turn_id=row[3],
         call_id=row[4],
@@ -212,7 +212,7 @@ def prompt_of(row: Row) -> Prompt:
         expires_at=row[14],
         tool=row[15],
         pattern=row[16],
-        state=PromptState(row[17]),
+        state=GateState(row[17]),
         outcome=None if row[18] is None else answer_from_text(row[18]),
         outcome_text=row[19],
         remind_at=row[24],
@@ -236,16 +236,16 @@ PROMPT_VIEW_FROM = (
 )
 
 
-def prompt_views_of(rows: Sequence[Row]) -> tuple[PromptView, ...]:
+def gate_views_of(rows: Sequence[Row]) -> tuple[GateView, ...]:
     """From the columns `PROMPT_VIEW`, one row for each vote, the rows of a prompt side by side."""
-    return tuple(_prompt_view_of(list(group)) for _, group in groupby(rows, key=lambda row: row[0]))
+    return tuple(_gate_view_of(list(group)) for _, group in groupby(rows, key=lambda row: row[0]))
 
 
-def _prompt_view_of(rows: Sequence[Row]) -> PromptView:
+def _gate_view_of(rows: Sequence[Row]) -> GateView:
     thread_at, votes_at = _PROMPT_COLUMNS, _PROMPT_COLUMNS + _THREAD_COLUMNS
     cast = (row[votes_at : votes_at + 5] for row in rows if row[votes_at] is not None)
     votes = tuple(
         Vote(user_id, name, answer_from_text(answer), at, Role(role))
         for user_id, name, answer, at, role in cast
     )
-    return PromptView(prompt_of(rows[0]), votes, thread_of(rows[0][thread_at:votes_at]))
+    return GateView(gate_of(rows[0]), votes, thread_of(rows[0][thread_at:votes_at]))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from core.errors import StoreError
 from core.messages import Address, Message, MessageRef, plain
-from core.ports import KnownMessage, OutboxRow, Posted, SendState, Surroundings, Uncertain
+from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from core.store.codecs import message_from_json, message_to_json, refs_from_json, refs_to_json, storable
 from core.store.rows import Draft
 from core.store.sqlite.connection import Transaction
@@ -55,7 +55,7 @@ def enqueue(
             state.value,
             draft.nonce,
             replaces,
-            draft.prompt_id,
+            draft.gate_id,
             cause.turn_id,
             cause.event_id,
             int(sending),
@@ -263,7 +263,7 @@ _UNDER_WAY = frozenset({SendState.SENDING, SendState.AMBIGUOUS, SendState.STREAM
 _NEWEST = "id > (SELECT max(id) FROM outbox) - ? AND channel = ?"
 
 
-def surroundings(tx: Transaction, row_id: int) -> Surroundings:
+def surroundings(tx: Transaction, row_id: int) -> PostContext:
     """See core.ports.Outbox."""
     row = tx.one(
         f"SELECT {OUTBOX}, coalesce(asked_at, created_at), coalesce(asked_after, event_id, 0), asked_by"
@@ -285,7 +285,7 @@ def surroundings(tx: Transaction, row_id: int) -> Surroundings:
         channel,
     )
     known = [*received, *((_known(*one[:3]), bool(one[3])) for one in sent if one[1])]
-    return Surroundings(
+    return PostContext(
         asked,
         tx.clock.now() if asked_by is None else asked_by,
         tuple(message for message, is_earlier in known if is_earlier),

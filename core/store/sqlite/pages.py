@@ -17,9 +17,9 @@ from typing import Any
 
 from core.clock import Clock
 from core.errors import StoreUnavailable
+from core.gates import ConsentSettings
 from core.ids import RandomIds
-from core.prompts import Standing
-from core.store.feed import PromptGlance, PromptsWanted, ThreadGlance, ThreadsWanted
+from core.store.feed import GateGlance, GatesWanted, ThreadGlance, ThreadsWanted
 from core.store.rows import CallRow, CallState, Delivery, Explanation
 from core.store.sqlite.connection import Policy, Row, Transaction, connect_reader
 from core.store.sqlite.grants import in_thread
@@ -30,8 +30,8 @@ from core.store.sqlite.mapping import (
     PROMPT_VIEW,
     PROMPT_VIEW_FROM,
     THREAD,
+    gate_views_of,
     principal_of,
-    prompt_views_of,
     thread_of,
 )
 from core.tool import Effect
@@ -88,16 +88,16 @@ class Pages:
         )
         return [_glance_of(row) for row in rows]
 
-    async def prompt_glance(self, prompt_id: str) -> PromptGlance | None:
+    async def gate_glance(self, gate_id: str) -> GateGlance | None:
         """See Feeds."""
-        found = await self._prompts("p.id = ?", "p.id", prompt_id)
+        found = await self._gates("p.id = ?", "p.id", gate_id)
         return found[0] if found else None
 
-    async def open_prompts_of(self, thread_id: str) -> Sequence[PromptGlance]:
+    async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
         """See Feeds."""
-        return await self._prompts("p.thread_id = ? AND p.state = 'open'", "p.created_at, p.id", thread_id)
+        return await self._gates("p.thread_id = ? AND p.state = 'open'", "p.created_at, p.id", thread_id)
 
-    async def prompt_glances(self, wanted: PromptsWanted) -> Sequence[PromptGlance]:
+    async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
         """See Feeds."""
         at, order, beyond = ("created_at", "", ">") if wanted.open else ("closed_at", " DESC", "<")
         conditions = [f"x.state = '{'open' if wanted.open else 'closed'}'"]
@@ -115,14 +115,14 @@ class Pages:
             f"SELECT x.id FROM prompts x WHERE {' AND '.join(conditions)}"
             f" ORDER BY x.{at}{order}, x.id{order} LIMIT ?"
         )
-        return await self._prompts(
+        return await self._gates(
             f"p.id IN ({page})", f"p.{at}{order}, p.id{order}", *parameters, wanted.limit
         )
 
-    async def _prompts(self, condition: str, order: str, *parameters: Any) -> Sequence[PromptGlance]:
+    async def _gates(self, condition: str, order: str, *parameters: Any) -> Sequence[GateGlance]:
         sql = f"SELECT {_PROMPT} FROM {_PROMPT_FROM} WHERE {condition} ORDER BY {order}, v.at"
         rows = await self._ask(sql, *parameters)
-        return [_prompt_of(list(group)) for _, group in groupby(rows, key=lambda row: row[_OWN_COLUMNS])]
+        return [_gate_of(list(group)) for _, group in groupby(rows, key=lambda row: row[_OWN_COLUMNS])]
 
 
 def _threads_where(wanted: ThreadsWanted) -> tuple[list[str], list[Any]]:
@@ -165,10 +165,10 @@ def _glance_of(row: Row) -> ThreadGlance:
     )
 
 
-def _prompt_of(rows: Sequence[Row]) -> PromptGlance:
-    (view,) = prompt_views_of([row[_OWN_COLUMNS:] for row in rows])
+def _gate_of(rows: Sequence[Row]) -> GateGlance:
+    (view,) = gate_views_of([row[_OWN_COLUMNS:] for row in rows])
     requester, arguments, closed_by, closed_at = rows[0][:_OWN_COLUMNS]
-    return PromptGlance(view.prompt, view.votes, view.thread, requester, arguments, closed_by, closed_at)
+    return GateGlance(view.gate, view.votes, view.thread, requester, arguments, closed_by, closed_at)
 
 
 # What became of inbound events: everything recorded about them, each question one statement.
@@ -252,7 +252,7 @@ class PastCall:
     thread_id: str
     call: CallRow
     principal: Principal
-    standing: Standing
+    standing: ConsentSettings
     was: Was
 
 

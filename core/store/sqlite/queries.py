@@ -18,13 +18,13 @@ import aiosqlite
 from core.audit_chain import RETIRED
 from core.clock import Clock, SystemClock
 from core.errors import StoreUnavailable
+from core.gates import Grant
 from core.messages import Address, Message
 from core.ports import Seen
-from core.prompts import Grant
 from core.store.codecs import message_from_json
 from core.store.facets import SealedSecret, ToolSettingRow
 from core.store.pairing import NoiseRow, PairingRequest
-from core.store.rows import Execution, PromptView, ThreadRow
+from core.store.rows import Execution, GateView, ThreadRow
 from core.store.sqlite.connection import BUSY_TIMEOUT_S, Row, database_uri, is_failure_of_the_disk, what_to_do
 from core.store.sqlite.maintenance import require_current
 from core.store.sqlite.mapping import (
@@ -41,9 +41,9 @@ from core.store.sqlite.mapping import (
     TOOL_SETTING,
     entry_of,
     execution_of,
+    gate_views_of,
     grant_of,
     principal_of,
-    prompt_views_of,
     request_of,
     secret_of,
     thread_of,
@@ -171,13 +171,13 @@ class SqliteReader:
         )
         return [NoiseRow(row[0], Address(row[1]), *row[2:]) for row in rows]
 
-    async def open_prompts(self) -> Sequence[PromptView]:
+    async def open_gates(self) -> Sequence[GateView]:
         """See Store.open_prompts."""
         rows = await self._all(
             f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE p.state = 'open'"
             " ORDER BY p.created_at, p.id, v.at"
         )
-        return prompt_views_of(rows)
+        return gate_views_of(rows)
 
     async def tools_paused(self) -> bool:
         """Return whether all tools are paused."""

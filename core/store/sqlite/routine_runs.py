@@ -26,7 +26,7 @@ from core.store.routines import (
 )
 from core.store.sqlite import run_journal
 from core.store.sqlite.connection import Row, Transaction
-from core.store.sqlite.routines import MOST_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
+from core.store.sqlite.routines import MAX_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 
 # What a routine's runs may use a day: asked before each of them starts.
 
@@ -306,7 +306,7 @@ def _refusal(tx: Transaction, routine: RoutineRow, new: NewRun) -> ClaimRefusal 
     waiting = tx.one(
         "SELECT count(*) FROM routine_runs WHERE routine_id = ? AND state = 'waiting'", routine.id
     )
-    if waiting is not None and waiting[0] >= MOST_WAITING:
+    if waiting is not None and waiting[0] >= MAX_WAITING:
         return ClaimRefusal.QUEUE_FULL
     if not routine.enabled:
         return ClaimRefusal.PAUSED

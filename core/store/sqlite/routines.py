@@ -25,7 +25,7 @@ _TEXT = (
     " reruns = ?, webhook_path = ?,"
     " next_slot_at = iif(enabled, ?, NULL), daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
 )
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Runs of one routine that may wait."""
 PAUSED = "the routine was paused"
 NO_LIMIT = -1
@@ -241,7 +241,7 @@ def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStan
         " u.role = 'owner'"
         f" FROM routines o JOIN users u ON u.id = o.owner_id WHERE o.id IN ({marks}) ORDER BY o.name, o.id",
         now,
-        MOST_WAITING,
+        MAX_WAITING,
         *routine_ids,
     )
     return tuple(

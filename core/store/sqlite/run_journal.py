@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
-from core.prompts import Standing
+from core.gates import ConsentSettings
 from core.routine import Spent
 from core.store.codecs import said_from_columns, said_to_columns, storable
 from core.store.routines import RunSteps
@@ -40,7 +40,7 @@ def steps(tx: Transaction, run_id: str) -> RunSteps:
     )
 
 
-def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> Standing:
+def standing(tx: Transaction, owner_id: str, thread_id: str | None) -> ConsentSettings:
     """See RunJournal.run_standing."""
     return in_thread(tx, owner_id, thread_id or "")
 

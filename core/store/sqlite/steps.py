@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.audit_chain import AuditKind
 from core.errors import StaleTurn
-from core.prompts import Option, PromptKind
+from core.gates import GateKind, Option
 from core.store.rows import (
     CallRow,
     CallState,
@@ -22,6 +22,7 @@ from core.store.rows import (
 )
 from core.store.sqlite.audit import hidden, record, record_end
 from core.store.sqlite.connection import Row, Transaction
+from core.store.sqlite.gates import find_pressed
 from core.store.sqlite.grants import in_thread
 from core.store.sqlite.hooks import let_go
 from core.store.sqlite.inbox import rejoin_albums
@@ -40,7 +41,6 @@ from core.store.sqlite.mapping import (
 from core.store.sqlite.outbox import give_back_sending
 from core.store.sqlite.people import known_user
 from core.store.sqlite.previews import settle_replaced, withdraw
-from core.store.sqlite.prompts import find_pressed
 from core.store.sqlite.turns import append, end_turn, events_of, history, progress, started
 from core.tool import ProcessInfo, UseLimit
 from core.transcript import AssistantSaid, Note, Said, ToolCalled, ToolResult
@@ -254,7 +254,7 @@ def _continued(tx: Transaction, turn_id: str) -> Option | None:
     row = tx.one(
         "SELECT outcome FROM prompts WHERE turn_id = ? AND kind = ? ORDER BY created_at DESC LIMIT 1",
         turn_id,
-        PromptKind.CONTINUE.value,
+        GateKind.CONTINUE.value,
     )
     return None if row is None or row[0] is None else Option(row[0])
 

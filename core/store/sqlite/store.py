@@ -14,17 +14,17 @@ from core.ports import OutboxRow, Seen
 from core.store.accept import Accepted, Judge
 from core.store.feed import ChangeListener, ChangeLog
 from core.store.pairing import NoiseRow
-from core.store.rows import Explanation, PromptView, ThreadRow
+from core.store.rows import Explanation, GateView, ThreadRow
 from core.store.sqlite import accept
 from core.store.sqlite.accept import accept_event
 from core.store.sqlite.connection import HISTORY_LIMIT_CHARS, MERGE_LIMIT, Policy, ReaderThread, Transaction
+from core.store.sqlite.gate_timers import GateTimers, NoticeUnits
 from core.store.sqlite.hooks import HookUnits
-from core.store.sqlite.prompt_timers import NoticeUnits, PromptTending
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.routine_store import RoutineUnits
 from core.store.sqlite.units import (
     AuditUnits,
-    Consenting,
+    ConsentUnits,
     KeptUnits,
     OutboxUnits,
     PeopleUnits,
@@ -47,8 +47,8 @@ class SqliteStore(
     TurnUnits,
     OutboxUnits,
     PeopleUnits,
-    Consenting,
-    PromptTending,
+    ConsentUnits,
+    GateTimers,
     KeptUnits,
     AuditUnits,
 ):
@@ -143,9 +143,9 @@ class SqliteStore(
 
     # --- looking ---------------------------------------------------------------------------------------
 
-    async def open_prompts(self) -> Sequence[PromptView]:
+    async def open_gates(self) -> Sequence[GateView]:
         """See Store."""
-        return await self._queries.open_prompts()
+        return await self._queries.open_gates()
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
         """See Store."""

@@ -2,7 +2,7 @@
 
 from core.audit_chain import AuditKind
 from core.messages import ChoiceAnswer, InboundMessage, Sender
-from core.store.accept import Accepted, Join, Knock, Stranger, TurnedAway
+from core.store.accept import Accepted, AccountLinked, PairingOffered, Stranger, TurnedAway
 from core.store.pairing import CODE_LIFE_US, RATE_WINDOW_US, StrangerView
 from core.store.rows import Draft
 from core.store.sqlite import audit, pairing, people
@@ -23,13 +23,13 @@ def meet(
     match met:
         case TurnedAway():
             return turn_away(tx, event, met, counted=True, send_now=send_now)
-        case Knock(outcome, request, answer):
+        case PairingOffered(outcome, request, answer):
             pairing.keep_request(tx, request)
             event_id = record(tx, NewEvent(event, outcome, counted=True))
             draft = Draft(event.channel, event.address, answer, tx.ids.row_id())
             rows = enqueue(tx, in_reply(event, (draft,)), Cause(event_id=event_id), send_now=send_now)
             return Accepted(outcome, None, duplicate=False, outbox=rows)
-        case Join():
+        case AccountLinked():
             return _join(tx, event, known, met, send_now=send_now)
 
 
@@ -113,7 +113,9 @@ def _told_at(tx: Transaction, channel: str, sender: Sender) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def _join(tx: Transaction, event: Person, known: Identity | None, join: Join, *, send_now: bool) -> Accepted:
+def _join(
+    tx: Transaction, event: Person, known: Identity | None, join: AccountLinked, *, send_now: bool
+) -> Accepted:
     offer = join.offer
     pairing.use_offer(tx, offer)
     pairing.withdraw_request(tx, event.channel, event.sender.platform_user_id)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.approvals import ApprovalSettings
+from core.gates import ConsentSettings, Gate, Grant, ToolSetting
 from core.lazy_module import LazyModule
 from core.messages import Address, MessageRef, Sender
-from core.ports import OutboxRow, Posted, Surroundings
-from core.prompts import Grant, Prompt, Standing, ToolSetting
+from core.ports import OutboxRow, PostContext, Posted
 from core.store.facets import Document, MemoryNote, SealedSecret, ToolSettingRow
 from core.store.pairing import ClaimView, Decision, PairingRequest, Settled
 from core.store.rows import (
@@ -23,6 +23,7 @@ from core.store.rows import (
 )
 from core.store.sqlite import (
     audit,
+    gate_open,
     grants,
     kill_switch,
     memory,
@@ -30,12 +31,11 @@ from core.store.sqlite import (
     pairing,
     people,
     previews,
-    prompt_opening,
     steps,
     turns,
 )
 from core.store.sqlite.connection import ReaderThread
-from core.store.sqlite.feed_queries import Onlooking
+from core.store.sqlite.feed_queries import FeedQueries
 from core.store.sqlite.outbox import surroundings
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.writer import Writer
@@ -54,7 +54,7 @@ else:
     run_journal = LazyModule("core.store.sqlite.run_journal")
 
 
-class TurnUnits(Onlooking):
+class TurnUnits(FeedQueries):
     """The part of core.store.port.Store about turns; every method is described there."""
 
     async def load_turn(self, start: TurnStart) -> LoadedTurn:
@@ -77,10 +77,10 @@ class TurnUnits(Onlooking):
         await self._writer.run(lambda tx: steps.record_notes(tx, turn_id, notes))
 
     async def ask_person(
-        self, prompt: Prompt, cards: Sequence[Draft], *, beside: Sequence[Prompt] = ()
+        self, gate: Gate, cards: Sequence[Draft], *, beside: Sequence[Gate] = ()
     ) -> tuple[OutboxRow, ...]:
         """See Store."""
-        return await self._writer.run(lambda tx: prompt_opening.ask_person(tx, (prompt, *beside), cards))
+        return await self._writer.run(lambda tx: gate_open.ask_person(tx, (gate, *beside), cards))
 
     async def mark_running(
         self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
@@ -138,11 +138,9 @@ class TurnUnits(Onlooking):
         """See Store."""
         return await self._writer.run(lambda tx: turns.start_next(tx, thread_id, next_turn_id))
 
-    async def mark_unknown(
-        self, call_id: str, prompt: Prompt, cards: Sequence[Draft]
-    ) -> tuple[OutboxRow, ...]:
+    async def mark_unknown(self, call_id: str, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
         """See Store."""
-        return await self._writer.run(lambda tx: prompt_opening.mark_unknown(tx, call_id, prompt, cards))
+        return await self._writer.run(lambda tx: gate_open.mark_unknown(tx, call_id, gate, cards))
 
 
 # The audit as units of the store: implements core.store.port.Audit.
@@ -174,7 +172,7 @@ class AuditUnits:
 # What people have said once and for all: implements core.store.facets.Consents.
 
 
-class Consenting:
+class ConsentUnits:
     """What a turn needs at once is read in the reader thread; lists go through aiosqlite."""
 
     def __init__(self, writer: Writer, reader: ReaderThread, queries: SqliteReader) -> None:
@@ -186,7 +184,7 @@ class Consenting:
         """See Consents."""
         return await self._queries.grants(user_id)
 
-    async def standing(self, user_id: str, thread_id: str) -> Standing:
+    async def standing(self, user_id: str, thread_id: str) -> ConsentSettings:
         """See Consents."""
         return await self._reader.run(lambda tx: grants.in_thread(tx, user_id, thread_id))
 
@@ -222,7 +220,7 @@ class Consenting:
 # What lasts beyond a conversation, as units of the store.
 
 
-class KeptUnits(Onlooking):
+class KeptUnits(FeedQueries):
     """Implements core.store.facets.Kept; every method is described there."""
 
     async def halt_tools(self, by: str, *, halted: bool) -> bool:
@@ -277,7 +275,7 @@ class KeptUnits(Onlooking):
 # The outbox as its senders use it, as units of the store.
 
 
-class OutboxUnits(Onlooking):
+class OutboxUnits(FeedQueries):
     """Implements core.ports.Outbox but for what fails for good (see NoticeUnits); all is described there."""
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
@@ -322,7 +320,7 @@ class OutboxUnits(Onlooking):
         """See Outbox."""
         return await self._reader.run(lambda tx: previews.shown(tx, row_id))
 
-    async def surroundings(self, row_id: int) -> Surroundings:
+    async def surroundings(self, row_id: int) -> PostContext:
         """See Outbox."""
         return await self._reader.run(lambda tx: surroundings(tx, row_id))
 
@@ -330,7 +328,7 @@ class OutboxUnits(Onlooking):
 # Who people are, as units of the store.
 
 
-class PeopleUnits(Onlooking):
+class PeopleUnits(FeedQueries):
     """Implements core.store.port.People; every method is described there."""
 
     async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
@@ -380,7 +378,7 @@ class RunJournalUnits:
         """See RunJournal."""
         return await self._reader.run(lambda tx: run_journal.steps(tx, run_id))
 
-    async def run_standing(self, owner_id: str, thread_id: str | None) -> Standing:
+    async def run_standing(self, owner_id: str, thread_id: str | None) -> ConsentSettings:
         """See RunJournal."""
         return await self._reader.run(lambda tx: run_journal.standing(tx, owner_id, thread_id))
 

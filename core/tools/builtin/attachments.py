@@ -19,9 +19,9 @@ from core.messages import Attachment, File, Markdown, Message
 from core.names import folded, quoted
 from core.safety.paths import PathGuard, Place
 from core.tool import CallContext, Data, Effect, Requirement, Tool
-from core.tools.builtin.file_writing import discard, draft_of, to_its_end, write_draft
+from core.tools.builtin.file_changes import discard, draft_of, to_its_end, write_draft
 from core.tools.builtin.files import READ_LIMIT_BYTES, rating, text_of
-from core.tools.builtin.message import TEXT_LIMIT_CHARS, Telling
+from core.tools.builtin.message import TEXT_LIMIT_CHARS, Notifier
 from core.tools.definition import tool
 from core.transcript import UserSaid
 
@@ -38,7 +38,7 @@ FOLDER = "attachments"
 """Of the workspace. A model chooses neither place nor name, and nothing there is replaced."""
 SAVE_LIMIT_BYTES = 20 * 1024 * 1024
 ENTRIES_LOOKED_AT = 500
-MOST_OF_ONE_NAME = 100
+MAX_OF_ONE_NAME = 100
 
 _NOT_IN_NAMES = re.compile(r"[^\w.,()+@ -]")
 _NAME_LIMIT_CHARS = 100
@@ -56,7 +56,7 @@ class Conversations(Protocol):
         ...
 
 
-class Fetching(Protocol):
+class AttachmentSource(Protocol):
     """What has the files that people attach (see channels.manager.ChannelManager)."""
 
     async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
@@ -67,8 +67,8 @@ class Fetching(Protocol):
 def attachment_tools(
     guard: PathGuard,
     conversations: Conversations,
-    fetching: Callable[[], Fetching] | None,
-    telling: Callable[[], Telling] | None,
+    fetching: Callable[[], AttachmentSource] | None,
+    telling: Callable[[], Notifier] | None,
 ) -> tuple[Tool, Tool, Tool]:
     """The three. `fetching` and `telling` are asked for when they are needed; None where there are none."""
     attached = _Attached(conversations, fetching)
@@ -104,7 +104,7 @@ def _save_tool(attached: "_Attached", guard: PathGuard) -> Tool:
     return save_attachment
 
 
-def _send_tool(guard: PathGuard, telling: Callable[[], Telling] | None) -> Tool:
+def _send_tool(guard: PathGuard, telling: Callable[[], Notifier] | None) -> Tool:
     # Idempotent: what was told under a call's key is not told again.
     @tool(
         requirement=Requirement.ASK,
@@ -137,7 +137,7 @@ def _send_tool(guard: PathGuard, telling: Callable[[], Telling] | None) -> Tool:
 class _Attached:
     """The files of conversations."""
 
-    def __init__(self, conversations: Conversations, fetching: Callable[[], Fetching] | None) -> None:
+    def __init__(self, conversations: Conversations, fetching: Callable[[], AttachmentSource] | None) -> None:
         self._conversations = conversations
         self._fetching = fetching
 
@@ -194,14 +194,14 @@ def _save(guard: PathGuard, name: str, content: bytes, draft: str, given_up: thr
             discard(draft, place.directory)
         os.fsync(place.directory)
     if taken is None:
-        raise ToolFailed(f"There are {MOST_OF_ONE_NAME} files called {name} in {FOLDER}; delete some first.")
+        raise ToolFailed(f"There are {MAX_OF_ONE_NAME} files called {name} in {FOLDER}; delete some first.")
     return f"{FOLDER}/{taken}"
 
 
 def _names(name: str) -> Sequence[str]:
     stem, dot, ending = name.rpartition(".")
     stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
-    return [name, *(f"{stem}-{number}{ending}" for number in range(2, MOST_OF_ONE_NAME + 1))]
+    return [name, *(f"{stem}-{number}{ending}" for number in range(2, MAX_OF_ONE_NAME + 1))]
 
 
 def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes) -> bool:

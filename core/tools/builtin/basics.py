@@ -12,8 +12,8 @@ from pydantic import Field
 
 from core.clock import Clock
 from core.errors import InvalidArguments, ToolDenied, ToolFailed
+from core.gates import Replies
 from core.ids import is_secret_name
-from core.prompts import Replies
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Question, Requirement, Tool
 from core.tools.definition import tool
@@ -67,7 +67,7 @@ def _at(found: Any, pointer: str) -> Any:
 
 # `ask_user`: a question to the person the model works for, and their answer as the call's result.
 
-MOST_CHOICES = 10
+MAX_CHOICES = 10
 QUESTION_LIMIT_CHARS = 1_000
 """With its choices a question fits one message of every platform."""
 LABEL_LIMIT_CHARS = 60
@@ -89,7 +89,7 @@ def ask_user_tool() -> Tool:
             str, "the question, on its own", Field(min_length=1, max_length=QUESTION_LIMIT_CHARS)
         ],
         choices: Annotated[
-            list[Label] | None, "answers to choose from, a few words each", Field(max_length=MOST_CHOICES)
+            list[Label] | None, "answers to choose from, a few words each", Field(max_length=MAX_CHOICES)
         ] = None,
         free_text: Annotated[
             bool, "whether other words are an answer too; always so without choices"

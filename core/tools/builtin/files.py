@@ -24,9 +24,9 @@ from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, T
 from core.tools.definition import tool
 
 READ_LIMIT_BYTES = 10_000_000
-MOST_LINES = 2000
-MOST_ENTRIES = 500
-MOST_LOOKED_AT = 100_000
+MAX_LINES = 2000
+MAX_ENTRIES = 500
+MAX_LOOKED_AT = 100_000
 _SNIFFED_BYTES = 8192
 
 
@@ -47,11 +47,11 @@ def _read_tool(guard: PathGuard) -> Tool:
         path: Annotated[str, "the file, from the workspace: notes/today.txt"],
         first_line: Annotated[int, "begin with this line", Field(ge=1)] = 1,
         last_line: Annotated[
-            int | None, f"end with this line; left out: at most {MOST_LINES} lines", Field(ge=1)
+            int | None, f"end with this line; left out: at most {MAX_LINES} lines", Field(ge=1)
         ] = None,
     ) -> str:
         """Read a text file of the workspace, or some of its lines."""
-        last = first_line + MOST_LINES - 1 if last_line is None else last_line
+        last = first_line + MAX_LINES - 1 if last_line is None else last_line
         if last < first_line:
             raise InvalidArguments("last_line: comes before first_line")
         return await asyncio.to_thread(_read, guard, path, first_line, last)
@@ -125,13 +125,13 @@ def text_of(file: BinaryIO, name: str) -> tuple[str, bool]:
 
 def _list(guard: PathGuard, path: str) -> str:
     with guard.listing(path) as directory, os.scandir(directory) as entries:
-        found = list(itertools.islice(entries, MOST_LOOKED_AT))
-        shown = heapq.nsmallest(MOST_ENTRIES, found, key=lambda entry: entry.name)
+        found = list(itertools.islice(entries, MAX_LOOKED_AT))
+        shown = heapq.nsmallest(MAX_ENTRIES, found, key=lambda entry: entry.name)
         lines = [_line(entry, directory) for entry in shown]
     if not lines:
         return "[The directory is empty.]"
     if len(found) > len(lines):
-        more = "at least " if len(found) == MOST_LOOKED_AT else ""
+        more = "at least " if len(found) == MAX_LOOKED_AT else ""
         lines.append(f"[{len(lines)} of {more}{len(found)} entries, the first by name.]")
     return "\n".join(lines)
 
@@ -159,8 +159,8 @@ def printable(name: str) -> str:
 # Every directory and file is opened through the path guard, so nothing is found that could not be read.
 # Patterns are a model's own: RE2 matches them, in a time that grows with the text alone.
 
-MOST_FOUND = 200
-MOST_SEARCHED = 20_000
+MAX_FOUND = 200
+MAX_SEARCHED = 20_000
 FILE_LIMIT_BYTES = 2_000_000
 LINE_LIMIT_CHARS = 300
 TIME_LIMIT_S = 20.0
@@ -281,7 +281,7 @@ class _Walk:
             with self._guard.listing(folder) as directory:
                 for name in sorted(os.listdir(directory)):
                     self._seen += 1
-                    if self._seen > MOST_SEARCHED or time.monotonic() > self._ends_at:
+                    if self._seen > MAX_SEARCHED or time.monotonic() > self._ends_at:
                         self.cut_short = True
                         break
                     if self._guard.refusal(f"{folder}/{name}") is None:
@@ -297,8 +297,8 @@ def _found(guard: PathGuard, path: str, matches: Matches) -> str:
     lines = [f"{printable(name)}  {size}" for name, size in walk.files() if matches(name)]
     if not lines:
         return "[No file has such a name.]" + _cut(walk)
-    more = f"\n[{MOST_FOUND} of {len(lines)}.]" if len(lines) > MOST_FOUND else ""
-    return "\n".join(sorted(lines)[:MOST_FOUND]) + more + _cut(walk)
+    more = f"\n[{MAX_FOUND} of {len(lines)}.]" if len(lines) > MAX_FOUND else ""
+    return "\n".join(sorted(lines)[:MAX_FOUND]) + more + _cut(walk)
 
 
 def _grepped(guard: PathGuard, path: str, wanted: Matches, named: Matches | None) -> str:
@@ -308,8 +308,8 @@ def _grepped(guard: PathGuard, path: str, wanted: Matches, named: Matches | None
         if size > FILE_LIMIT_BYTES or (named is not None and not named(name)):
             continue
         lines += _lines(guard, name, wanted)
-        if len(lines) > MOST_FOUND:
-            return "\n".join(lines[:MOST_FOUND]) + "\n[There are more.]"
+        if len(lines) > MAX_FOUND:
+            return "\n".join(lines[:MAX_FOUND]) + "\n[There are more.]"
     return ("\n".join(lines) or "[No line matches.]") + _cut(walk)
 
 

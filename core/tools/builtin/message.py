@@ -22,7 +22,7 @@ else:
 TEXT_LIMIT_CHARS = 10_000
 
 
-class Telling(Protocol):
+class Notifier(Protocol):
     """What brings it there (see core.people.notices.Notices)."""
 
     async def send(self, key: str, to: "Recipient", message: Message) -> bool:
@@ -47,7 +47,7 @@ class Threads(Protocol):
         ...
 
 
-def message_tool(threads: Threads, telling: Callable[[], Telling] | None) -> Tool:
+def message_tool(threads: Threads, telling: Callable[[], Notifier] | None) -> Tool:
     """The tool. `telling` is asked for when something is to be said; None where nothing can be."""
 
     # Idempotent: what was told under a call's key is not told again.

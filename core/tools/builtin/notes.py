@@ -14,7 +14,7 @@ from core.tools.definition import tool
 
 # `memory_read` and `memory_tree`: what a person keeps under a path, and where; see also `memory_write`.
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+){0,7}")
 _PATH_LIMIT_CHARS = 200
 
@@ -88,15 +88,15 @@ def _tree_tool(kept: Documents) -> Tool:
     ) -> str:
         """List the documents kept for the person you are talking to."""
         folder = document_path(path) if path.strip("/ ") else ""
-        found = await kept.documents(call.principal.user_id, folder, MOST_LISTED)
+        found = await kept.documents(call.principal.user_id, folder, MAX_LISTED)
         return "\n".join(f"{one.path}  {one.size_chars}" for one in found) or "There are no documents here."
 
     return memory_tree
 
 
 _NOTE_LIMIT_CHARS = 10_000
-_MOST_FOUND = 50
-_MOST_DOCUMENTS = 1_000
+_MAX_FOUND = 50
+_MAX_DOCUMENTS = 1_000
 
 
 class Note(Protocol):
@@ -166,10 +166,10 @@ def _write_tool(notes: Notes) -> Tool:
 
 async def _kept(notes: Notes, call: CallContext, path: str, text: str, *, append: bool) -> str:
     kept = await notes.write_document(
-        call.principal.user_id, call.idempotency_key, path, text, append=append, most=_MOST_DOCUMENTS
+        call.principal.user_id, call.idempotency_key, path, text, append=append, most=_MAX_DOCUMENTS
     )
     if kept is None:
-        raise ToolFailed(f"There are {_MOST_DOCUMENTS} documents already, which is the limit.")
+        raise ToolFailed(f"There are {_MAX_DOCUMENTS} documents already, which is the limit.")
     return f"{'Added to' if append else 'Kept under'} {path}."
 
 
@@ -178,7 +178,7 @@ def _search_tool(notes: Notes) -> Tool:
     async def memory_search(
         call: CallContext,
         query: Annotated[str, "words that all occur in the note; empty: the newest notes"] = "",
-        limit: Annotated[int, "how many notes at most", Field(ge=1, le=_MOST_FOUND)] = 10,
+        limit: Annotated[int, "how many notes at most", Field(ge=1, le=_MAX_FOUND)] = 10,
     ) -> str:
         """Find notes and documents kept earlier for the person you are talking to, newest first."""
         found = await notes.search_memory(call.principal.user_id, query, limit)

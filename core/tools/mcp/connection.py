@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from core.safety.fencing import HeadAndTail
 from core.tool import Arguments, ProcessInfo
 from core.tools.bounds import bound
-from core.tools.mcp.listing import Listed
+from core.tools.mcp.catalog import Listed
 from core.tools.processes import MARKER, end_marked, kill_group, process_info
 
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024

@@ -2,7 +2,7 @@
 
 What a schema refers to must be in it. Patterns are matched by RE2, in linear time; one it does not know is
 not checked here, and neither are `format`, `uniqueItems` and `unevaluated…`: the server checks its own
-arguments. However a schema refers to itself, judging one value takes at most `MOST_STEPS` steps.
+arguments. However a schema refers to itself, judging one value takes at most `MAX_STEPS` steps.
 """
 
 import json
@@ -28,8 +28,8 @@ from core.tools.mcp.refusal import SchemaRefused
 
 LIMIT_BYTES = 16 * 1024
 """As JSON. It is sent to the model with every request: 16 KB are 4,000 tokens."""
-MOST_DEPTH = 32
-MOST_STEPS = 5_000
+MAX_DEPTH = 32
+MAX_STEPS = 5_000
 _SHOWN_CHARS = 120
 _UNCHECKED = ("format", "uniqueItems", "unevaluatedItems", "unevaluatedProperties")
 _BEYOND_US = (Unresolvable, RecursionError, TypeError, ValueError, KeyError, AttributeError)
@@ -69,7 +69,7 @@ class ForeignSchema:
             with _Steps():
                 found: ValidationError | None = next(self._judge.iter_errors(value), None)
         except _TooManySteps as error:
-            raise SchemaRefused(f"takes more than {MOST_STEPS} steps to compare with a value") from error
+            raise SchemaRefused(f"takes more than {MAX_STEPS} steps to compare with a value") from error
         except _BEYOND_US as error:
             raise SchemaRefused("cannot be followed") from error
         return None if found is None else _sentence(found)
@@ -96,8 +96,8 @@ def _judge_references(schema: Mapping[str, Any]) -> None:
     waiting: list[tuple[Any, int]] = [(schema, 0)]
     while waiting:
         node, depth = waiting.pop()
-        if depth > MOST_DEPTH:
-            raise SchemaRefused(f"is nested more than {MOST_DEPTH} deep")
+        if depth > MAX_DEPTH:
+            raise SchemaRefused(f"is nested more than {MAX_DEPTH} deep")
         if isinstance(node, dict):
             for key, inner in cast("dict[str, Any]", node).items():
                 if key in ("$ref", "$dynamicRef") and isinstance(inner, str) and not inner.startswith("#"):
@@ -133,7 +133,7 @@ class _Steps:
     """Within it, so many steps may be taken."""
 
     def __enter__(self) -> None:
-        self._token = _left.set([MOST_STEPS])
+        self._token = _left.set([MAX_STEPS])
 
     def __exit__(self, *_: object) -> None:
         _left.reset(self._token)

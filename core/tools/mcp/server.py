@@ -20,8 +20,8 @@ from core.errors import ToolFailed
 from core.off_loop import off_loop
 from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Effect, Tool
+from core.tools.mcp.catalog import Judge, Listed, Offer, Terms, offer
 from core.tools.mcp.connection import Connection, Connector, Known, NotCalled, Reply, ServerFailed
-from core.tools.mcp.listing import Judge, Listed, Offer, Terms, offer
 from core.tools.mcp.refusal import SchemaRefused
 from core.tools.processes import end_marked
 
@@ -33,7 +33,7 @@ LIST_AGAIN_AFTER_S = 600.0
 """For servers that do not say when their list changes."""
 BETWEEN_LISTS_S = 2.0
 """A server that says so all the time is not asked all the time."""
-MOST_CALLS = 8
+MAX_CALLS = 8
 """At once, of one server; others wait their turn within their own time."""
 REASONS_CHARS = 2_000
 _UNDECLARED = "[This does not have the form that {server} declared for it.]"
@@ -82,7 +82,7 @@ class McpServer:
         self._listed: Sequence[Listed] = ()
         self._connection: Connection | None = None
         self._settled = asyncio.Event()
-        self._places = asyncio.Semaphore(MOST_CALLS)
+        self._places = asyncio.Semaphore(MAX_CALLS)
         self.state = ServerState(Phase.CONNECTING, None, clock.now())
 
     @property

@@ -136,7 +136,7 @@ IMPORTED = (
     "bot.app",
     "bot.cli.commands",
     "bot.cli.show",
-    "bot.cli.running",
+    "bot.cli.serve",
     "channels.telegram.channel",
     "core.model.http",
     "core.model.openai",

@@ -95,11 +95,11 @@ async def test_a_program_talks_and_decides_in_json_lines(tmp_path: Path, program
     assert "command: echo ok > out.txt" in asked["text"]
     program.send(nonsense=1)
     assert "write {" in (await program.hears("error"))["message"]
-    program.send(prompt_id=asked["prompt_id"], choice="perhaps")
+    program.send(gate_id=asked["gate_id"], choice="perhaps")
     assert (await program.hears("error"))["message"] == (
         "perhaps is no answer to this; it takes approve, deny, always"
     )
-    program.send(prompt_id=asked["prompt_id"], choice="approve")
+    program.send(gate_id=asked["gate_id"], choice="approve")
     assert (await program.hears("settled"))["outcome"] == "Approved by owner"
     assert (await program.hears("stepped"))["tool"] == "shell"
     said = await program.hears("said")
@@ -128,7 +128,7 @@ async def test_a_program_changes_what_a_call_does_before_it_agrees(tmp_path: Pat
     program.send(text="run: echo no > out.txt")
     asked = await program.hears("asked")
     assert asked["arguments"] == {"command": "echo no > out.txt"}
-    program.send(prompt_id=asked["prompt_id"], arguments={"command": "echo edited > out.txt"})
+    program.send(gate_id=asked["gate_id"], arguments={"command": "echo edited > out.txt"})
     await program.hears("settled")
     await program.hears("said")
     assert (tmp_path / "workspace" / "out.txt").read_text() == "edited\n"

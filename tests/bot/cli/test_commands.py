@@ -274,12 +274,12 @@ async def waiting(house: House) -> str:
 
 @pytest.mark.parametrize("running", [True, False], ids=["a hub runs", "no hub runs"])
 async def test_a_decision_typed_runs_the_call_once(house: House, *, running: bool) -> None:
-    prompt_id = await waiting(house)
+    gate_id = await waiting(house)
     if not running:
         await house.stop()
-    ended = await hubbub(house.directory, "approvals", "decide", prompt_id.upper(), "approve")
-    assert (ended.code, ended.out, ended.err) == (0, f"{prompt_id}: Approved by owner\n", "")
-    again = await hubbub(house.directory, "approvals", "decide", prompt_id, "deny")
+    ended = await hubbub(house.directory, "approvals", "decide", gate_id.upper(), "approve")
+    assert (ended.code, ended.out, ended.err) == (0, f"{gate_id}: Approved by owner\n", "")
+    again = await hubbub(house.directory, "approvals", "decide", gate_id, "deny")
     assert (again.code, again.out) == (1, "")
     assert again.complaint == "already settled: Approved by owner"
     if not running:

@@ -157,7 +157,7 @@ def full_disk(hub: RunningHub) -> Iterator[None]:
 
 BLOCKED_THREAD = """
 import asyncio, time
-from bot.cli.running import run_to_the_end
+from bot.cli.serve import run_to_the_end
 
 async def serving():
     asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)
@@ -271,7 +271,7 @@ async def test_a_defect_ends_the_hub_and_is_in_the_log(tmp_path: Path) -> None:
         without_tables.execute(f"PRAGMA user_version = {len(schema_scripts())}")
     ended = await hubbub(tmp_path, "run", env=ANY_PORT)
     assert (ended.code, ended.out) == (1, "")
-    assert "ERROR   bot.cli.running: the hub broke down\n" in ended.err
+    assert "ERROR   bot.cli.serve: the hub broke down\n" in ended.err
     assert "no such table" in ended.err
 
 

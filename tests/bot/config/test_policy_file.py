@@ -10,7 +10,7 @@ from bot.config.load import load
 from bot.config.policy import LIMIT_BYTES, PolicyFile, policy_source, read_policy
 from bot.tools import build_laws
 from core.approvals import UNSAID, AdminPolicy, ApprovalSettings, Preset
-from core.prompts import Standing
+from core.gates import ConsentSettings
 from core.users import Principal, Role
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
@@ -102,7 +102,7 @@ def test_it_holds_as_soon_as_it_is_changed(file: Path, caplog: pytest.LogCapture
 
 def test_the_laws_of_a_hub_follow_its_file(file: Path) -> None:
     laws = build_laws(load(environ={"HUBBUB__POLICY__FILE": str(file)}, cwd=file.parent).config)
-    loose = Standing(thread=ApprovalSettings(Preset.AUTO, max_rounds=50))
+    loose = ConsentSettings(thread=ApprovalSettings(Preset.AUTO, max_rounds=50))
     held = laws.in_force(OWNER, loose)
     assert (held.preset, held.limits.max_rounds) == (Preset.AUTO, 10)
     held = laws.in_force(MEMBER, loose)
@@ -110,9 +110,9 @@ def test_the_laws_of_a_hub_follow_its_file(file: Path) -> None:
     assert laws.policy_for(MEMBER, loose).preset is Preset.WHITELIST
     assert "shell" in laws.policy().admin.disabled
     file.write_text("]")
-    assert laws.policy_for(OWNER, Standing()).admin.unreadable is not None
+    assert laws.policy_for(OWNER, ConsentSettings()).admin.unreadable is not None
     file.write_text("")
-    assert laws.policy_for(OWNER, Standing()).admin == AdminPolicy()
+    assert laws.policy_for(OWNER, ConsentSettings()).admin == AdminPolicy()
     assert laws.in_force(OWNER, loose).preset is Preset.AUTO
     held = laws.in_force(MEMBER, loose)
     assert (held.preset, held.limits.max_rounds) == (Preset.AUTO_LOOP, 5)

@@ -68,14 +68,14 @@ class MemoryTalk:
         await self._did(text)
         return text not in self.withheld
 
-    async def decide(self, prompt_id: str, choice: int) -> str:
+    async def decide(self, gate_id: str, choice: int) -> str:
         """See Talk."""
-        await self._did((prompt_id, choice))
+        await self._did((gate_id, choice))
         return "done"
 
-    async def approve_edited(self, prompt_id: str, arguments: Mapping[str, Any], choice: int) -> str:
+    async def approve_edited(self, gate_id: str, arguments: Mapping[str, Any], choice: int) -> str:
         """See Talk."""
-        await self._did((prompt_id, dict(arguments), choice))
+        await self._did((gate_id, dict(arguments), choice))
         return "done"
 
     async def next(self) -> Event:
@@ -202,7 +202,7 @@ async def test_arguments_are_edited_and_approved_so(key: str) -> None:
         await at.screen.shows("this is not JSON")
         assert at.talk.done == []
         at.types(BACKSPACE * len('{\n  "command": "ls"\n') + '{"command": "ls -l"}\r')
-        await at.talk.did((APPROVAL.prompt_id, {"command": "ls -l"}, APPROVAL.first_choice))
+        await at.talk.did((APPROVAL.gate_id, {"command": "ls -l"}, APPROVAL.first_choice))
 
 
 async def test_editing_that_is_left_approves_nothing_and_the_card_still_waits() -> None:
@@ -213,7 +213,7 @@ async def test_editing_that_is_left_approves_nothing_and_the_card_still_waits() 
         at.types(ESC)
         await at.reads("waiting for you")
         at.types("d\r")
-        await at.talk.did((APPROVAL.prompt_id, 1))
+        await at.talk.did((APPROVAL.gate_id, 1))
 
 
 async def test_a_question_takes_a_number_alone_or_any_words() -> None:
@@ -252,7 +252,7 @@ async def test_a_word_that_begins_with_a_key_is_sent_as_a_word() -> None:
 async def test_a_card_that_settled_elsewhere_takes_no_key() -> None:
     async with seat() as at:
         await at.sees(APPROVAL)
-        at.talk.put(Settled(APPROVAL.prompt_id, "Denied by Ann"))
+        at.talk.put(Settled(APPROVAL.gate_id, "Denied by Ann"))
         await at.screen.shows("Denied by Ann")
         at.types("a\r")
         await at.talk.did("a")

@@ -91,8 +91,8 @@ def test_a_card_is_shown_once_with_its_keys_until_it_is_settled() -> None:
     shown = stays(view, Asked(APPROVAL), Asked(APPROVAL))
     assert shown == "┃ May I run shell?\n┃ a Approve  ·  d Deny  ·  A Always  ·  e edit, then approve\n\n"
     assert view.card == APPROVAL
-    assert stays(view, Settled(APPROVAL.prompt_id, "Denied by Ann")) == "┗ Denied by Ann\n\n"
-    assert stays(view, Settled(APPROVAL.prompt_id, "Denied by Ann")) == ""
+    assert stays(view, Settled(APPROVAL.gate_id, "Denied by Ann")) == "┗ Denied by Ann\n\n"
+    assert stays(view, Settled(APPROVAL.gate_id, "Denied by Ann")) == ""
     assert view.card is None
 
 
@@ -101,7 +101,7 @@ def test_no_key_answers_a_card_of_a_conversation_that_was_left() -> None:
     stays(view, Began(), Wrote("t", 0, "Hel"), Asked(APPROVAL))
     assert stays(view, Moved(), columns=200) == (
         "1 question waits in the conversation you left: answer in the console, or with /approve or /deny"
-        f" and the ID ({APPROVAL.prompt_id}).\n\n"
+        f" and the ID ({APPROVAL.gate_id}).\n\n"
     )
     assert (view.card, view.running, changes(view)) == (None, False, "")
     assert stays(view, Moved()) == ""

@@ -44,9 +44,9 @@ class Client:
         assert status == 202, page
         return page
 
-    async def resolve(self, prompt_id: str, action: str, **more: object) -> tuple[int, Any]:
+    async def resolve(self, gate_id: str, action: str, **more: object) -> tuple[int, Any]:
         """An answer to what waits."""
-        body = {"request_id": prompt_id, "action": action, **more}
+        body = {"request_id": gate_id, "action": action, **more}
         return await self.ask("POST", "/api/chat/gate/resolve", body)
 
     async def refusal(self, method: str, path: str, body: object = None) -> tuple[int, str, str | None]:

@@ -12,7 +12,7 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.auth import ApiGuard, Gate
+from bot.web.auth import AccessRules, ApiGuard
 from bot.web.endpoints import BODY_LIMIT_BYTES
 from bot.web.file_links import FileLinks
 from core.clock import SystemClock
@@ -119,7 +119,9 @@ def test_no_headers_whatever_make_the_guard_stumble(host: bytes, authorization: 
 
     headers = [(b"host", host), (b"authorization", authorization), (b"x-hubbub-session", other)]
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": other, "headers": headers}
-    gate = Gate("the token", Principal("owner", Role.OWNER, "owner"), NobodysKeys(), FileLinks(SystemClock()))
+    gate = AccessRules(
+        "the token", Principal("owner", Role.OWNER, "owner"), NobodysKeys(), FileLinks(SystemClock())
+    )
     asyncio.run(ApiGuard(app, gate)(scope, receive, send))
     assert not passed
     assert answered[0] in {401, 403}
@@ -184,7 +186,7 @@ async def waiting(house: House, api: Client) -> str:
     await house.card(OWNER)
     _, found = await api.ask("GET", "/api/approvals")
     (approval,) = found["approvals"]
-    return approval["prompt_id"]
+    return approval["gate_id"]
 
 
 @pytest.mark.parametrize("action, runs", [("approve", True), ("deny", False)])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.live import EVENTS_LIMIT, MOST_OF_ONE, MOST_SUBSCRIBERS, Live, TooManySubscribers
+from bot.live import EVENTS_LIMIT, MAX_OF_ONE, MAX_SUBSCRIBERS, Live, TooManySubscribers
 from core.events import Began, Finished, Step, StepState, TextDelta
 from core.messages import Address
 from core.store.feed import Changes
@@ -44,7 +44,7 @@ async def story(api: Client) -> tuple[str, list[Any]]:
     await api.until(f"/api/threads/{thread_id}", lambda page: page["thread"]["turn"] is None)
     await api.send(RUN, thread_id=thread_id)
     page = await api.until("/api/approvals", lambda page: bool(page["approvals"]))
-    await api.resolve(page["approvals"][0]["prompt_id"], "approve")
+    await api.resolve(page["approvals"][0]["gate_id"], "approve")
     await api.until(f"/api/threads/{thread_id}", lambda page: page["thread"]["turn"] is None)
     await api.ask("POST", f"/api/threads/{thread_id}/answer", {"text": "by hand"})
     return thread_id, (await api.get(f"/api/threads/{thread_id}"))["items"]
@@ -77,7 +77,7 @@ async def test_a_stream_cut_anywhere_goes_on_exactly(tmp_path: Path) -> None:
             "assistant",
             "notice",
             "call",
-            "prompt",
+            "gate",
             "outcome",
             "result",
             "operator",
@@ -155,7 +155,7 @@ async def test_an_approval_is_told_everywhere(tmp_path: Path) -> None:
             assert (await lists.until("approval_needed"))[-1]["data"] == needed
             await house.pressed(OWNER, await house.card(OWNER), 1)
             resolved = (await stream.until("approval_resolved"))[-1]["data"]
-            assert (resolved["prompt_id"], resolved["state"]) == (needed["prompt_id"], "closed")
+            assert (resolved["gate_id"], resolved["state"]) == (needed["gate_id"], "closed")
             assert (await lists.until("approval_resolved"))[-1]["data"] == resolved
             await mia.send("mine")
             assert (await others.next())["data"]["thread_id"] != thread["id"]
@@ -174,7 +174,7 @@ async def test_a_vote_that_settles_nothing_yet_is_told(tmp_path: Path) -> None:
             house.telegram.user_sends_text(OWNER, RUN)
             needed = (await lists.until("approval_needed"))[-1]["data"]
             assert (needed["votes"], needed["quorum"]) == ([], 2)
-            assert (await mia.resolve(needed["prompt_id"], "approve"))[0] == 200
+            assert (await mia.resolve(needed["gate_id"], "approve"))[0] == 200
             counted = (await lists.until("approval_needed"))[-1]["data"]
             assert (counted["votes"], counted["state"]) == (["Mia"], "open")
             assert (counted["may_decide"], counted["voted"]) == (True, False)
@@ -243,7 +243,7 @@ async def test_nobody_waits_where_nothing_comes() -> None:
     assert not await one.something(0.01)
     live.changed(Changes(frozenset({"t"}), {"p": "t"}, people=True))
     assert await one.something(LIMIT_S)
-    assert (one.threads, one.prompts, one.people) == ({"t"}, {"p": "t"}, True)
+    assert (one.threads, one.gates, one.people) == ({"t"}, {"p": "t"}, True)
 
 
 # ---------------------------------------------------------------- how many
@@ -273,7 +273,7 @@ async def _status_of_a_stream(api: Client) -> int:
 
 def test_all_members_together_leave_the_owner_theirs() -> None:
     live, owner = Live(), Principal("owner", Role.OWNER, "owner")
-    assert (MOST_OF_ONE, MOST_SUBSCRIBERS) == (32, 256)
+    assert (MAX_OF_ONE, MAX_SUBSCRIBERS) == (32, 256)
     members = [Principal(f"m{number}", Role.MEMBER, "") for number in range(9)]
     held = [live.subscribe("t", member) for member in members[:8] for _ in range(32)]
     with pytest.raises(TooManySubscribers):

@@ -183,14 +183,14 @@ async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
     await house.card(OWNER)
     approval = await asked(api)
     assert (approval["arguments"]["command"], approval["editable"]) == ("echo line >> out.txt", True)
-    prompt_id = approval["prompt_id"]
+    gate_id = approval["gate_id"]
     for arguments, field in (({"command": 1}, "arguments.command"), ({"x": "y"}, None), ({}, None)):
-        status, page = await api.resolve(prompt_id, "approve", arguments=arguments)
+        status, page = await api.resolve(gate_id, "approve", arguments=arguments)
         assert (status, page["error"]["code"]) == (400, "invalid")
         assert page["error"]["field"].startswith(field or "arguments")
-    assert (await api.resolve(prompt_id, "deny", arguments={"command": "true"}))[0] == 409
+    assert (await api.resolve(gate_id, "deny", arguments={"command": "true"}))[0] == 409
     assert (await asked(api))["arguments"] == approval["arguments"]
-    status, page = await api.resolve(prompt_id, "approve", arguments={"command": "echo other >> out.txt"})
+    status, page = await api.resolve(gate_id, "approve", arguments={"command": "echo other >> out.txt"})
     assert (status, page["outcome"]) == (200, "Approved by owner, edited")
     await house.telegram.wait_text(OWNER, "Done:", timeout_s=LIMIT_S)
     assert (house.workspace / "out.txt").read_text() == "other\n"
@@ -216,11 +216,11 @@ async def test_what_was_asked_elsewhere_is_decided_here_with_other_arguments(
 async def test_an_edit_is_rated_like_any_call(house: House, api: Client) -> None:
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
-    prompt_id = (await asked(api))["prompt_id"]
-    status, page = await api.resolve(prompt_id, "approve", arguments={"command": "rm -rf /"})
+    gate_id = (await asked(api))["gate_id"]
+    status, page = await api.resolve(gate_id, "approve", arguments={"command": "rm -rf /"})
     assert status == 400
     assert "refused" in page["error"]["message"]
-    assert (await api.resolve(prompt_id, "approve"))[0] == 200
+    assert (await api.resolve(gate_id, "approve"))[0] == 200
 
 
 # ---------------------------------------------------------------- members
@@ -247,7 +247,7 @@ async def test_a_member_sees_their_own_only(house: House, api: Client) -> None:
     mia = await api.member("Mia")
     house.telegram.user_sends_text(OWNER, RUN)
     await house.card(OWNER)
-    prompt_id = (await asked(api))["prompt_id"]
+    gate_id = (await asked(api))["gate_id"]
     (thread,) = (await api.get("/api/threads"))["threads"]
     assert (await mia.get("/api/me"))["role"] == "member"
     for method, path in OWNERS_ONLY:
@@ -262,7 +262,7 @@ async def test_a_member_sees_their_own_only(house: House, api: Client) -> None:
     assert (await mia.refusal("POST", f"/api/threads/{thread['id']}/answer", answer))[0] == 403
     assert (await mia.refusal("POST", "/api/chat/send", {"text": "x", "thread_id": thread["id"]}))[0] == 404
     assert (await mia.get("/api/approvals"))["approvals"] == []
-    assert (await mia.resolve(prompt_id, "approve"))[0] == 404
+    assert (await mia.resolve(gate_id, "approve"))[0] == 404
     own = (await mia.send("hello"))["thread_id"]
     await idle(mia, own)
     assert [one["id"] for one in (await mia.get("/api/threads"))["threads"]] == [own]

@@ -161,7 +161,7 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
     assert pressed is not None
     event = read_press(pressed, US, "discord")
     assert isinstance(event, ChoiceAnswer)
-    assert (event.prompt_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, "5:77")
+    assert (event.gate_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, "5:77")
     assert (event.key, event.address, event.direct) == (f"dc:900:i:{ID}", "5", True)
 
 

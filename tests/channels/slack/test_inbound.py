@@ -118,7 +118,7 @@ def test_a_press_names_its_prompt_and_the_message_it_was_on() -> None:
     }
     event = read_press(payload, US, "slack", NOW)
     assert isinstance(event, ChoiceAnswer)
-    assert (event.prompt_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, f"C1:{TS}")
+    assert (event.gate_id, event.choice, event.ref) == ("k3f9a7mzq2", 1, f"C1:{TS}")
     assert event.address == "C1:1699999990.000001"
     assert event.key == f"sl:T1:i:C1:{TS}:UANN:1700000000.000001"
     payload["actions"] = [{"value": "something else"}]

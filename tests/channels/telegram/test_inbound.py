@@ -149,8 +149,8 @@ def test_a_group_that_became_a_supergroup_is_one_event_told_twice() -> None:
     old, new = {"id": -40, "type": "group"}, {"id": -1001, "type": "supergroup"}
     sender = {"id": 1087968824, "is_bot": True, "first_name": "Group"}
     leaving = {"message_id": 5, "date": 1, "chat": old, "migrate_to_chat_id": -1001, "from": sender}
-    coming = {"message_id": 1, "date": 2, "chat": new, "migrate_from_chat_id": -40, "sender_chat": new}
-    left, came = (read({"update_id": 1, "message": message}) for message in (leaving, coming))
+    prerender = {"message_id": 1, "date": 2, "chat": new, "migrate_from_chat_id": -40, "sender_chat": new}
+    left, came = (read({"update_id": 1, "message": message}) for message in (leaving, prerender))
     assert isinstance(left, Moved)
     assert isinstance(came, Moved)
     assert (left.key, left.old_address, left.address) == ("tg:123456:mv:-40:-1001", "-40", "-1001")
@@ -163,7 +163,7 @@ def test_a_press_is_the_answer_to_a_prompt() -> None:
         channel="tg",
         address="1001",  # type: ignore[arg-type]
         sender=ANN,
-        prompt_id="7Q2M9ZK4XA",
+        gate_id="7Q2M9ZK4XA",
         choice=1,
         sent_at=NOW,
         ref=ref_of(1001, 50),

@@ -15,7 +15,7 @@ import pytest
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.places import Timeouts
 from core.messages import Address, Choice, Code, File, Markdown, Message, MessageRef, Plain, plain
-from core.ports import KnownMessage, OutboxRow, Posted, SendState, Surroundings, Uncertain
+from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 from tests.channels.telegram.house import FastClock, channel, simulated_telegram
 from tests.simulators.telegram import TelegramSimulator
 from tests.simulators.telegram.people_files import PHOTO
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecatio
 SECOND = 1_000_000
 ASKED = 1_000_000 * SECOND
 CARD = Message((Plain("Run it?"),), (Choice("Approve"), Choice("Deny")), "7Q2M9ZK4XA")
-OTHER_CARD = replace(CARD, blocks=(Plain("Run that?"),), prompt_id="8Q2M9ZK4XB")
+OTHER_CARD = replace(CARD, blocks=(Plain("Run that?"),), gate_id="8Q2M9ZK4XB")
 LONG = plain("first " + "x" * 4090 + " second part")
 
 
@@ -56,7 +56,7 @@ class Stage:
 
     sim: TelegramSimulator
     channel: TelegramChannel
-    around: Surroundings = field(default_factory=lambda: Surroundings(row(plain("")), ASKED))
+    around: PostContext = field(default_factory=lambda: PostContext(row(plain("")), ASKED))
     looks: int = 0
 
     async def shows(self, message: Message, to: str = "7", part: int = 0) -> Seen:
@@ -70,11 +70,11 @@ class Stage:
         self.around = replace(self.around, row=lost, **more)
         payload = self.channel.render(lost.message)[len(lost.refs)]
 
-        async def look() -> Surroundings:
+        async def look() -> PostContext:
             self.looks += 1
             return self.around
 
-        return await self.channel.find_lost(lost.address, payload, lost.nonce, look)
+        return await self.channel.recover_post(lost.address, payload, lost.nonce, look)
 
     def asked(self) -> list[int]:
         """The ids that were tried, in order."""

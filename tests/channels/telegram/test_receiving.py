@@ -159,7 +159,7 @@ async def test_a_press_is_accepted_then_answered() -> None:
         await sim.wait_callback_answer(query.id)
         press = house.inbox.events[f"tg:123456:cb:{query.id}"]
         assert isinstance(press, ChoiceAnswer)
-        assert (press.prompt_id, press.choice, press.sender.name) == ("7Q2M9ZK4XA", 1, "Ann")
+        assert (press.gate_id, press.choice, press.sender.name) == ("7Q2M9ZK4XA", 1, "Ann")
         (answer,) = query.answers
         assert answer["text"] == ("Ann has decided already. " * 20)[:200]
         assert answer["show_alert"] is True

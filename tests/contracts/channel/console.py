@@ -132,8 +132,8 @@ class ConsoleStage:
         page = self._page
         if not page:
             return []
-        asked = {one["prompt_id"]: [c["label"] for c in one["choices"]] for one in page["approvals"]}
-        outcomes = {one["prompt_id"]: one["text"] for one in page["items"] if one["kind"] == "outcome"}
+        asked = {one["gate_id"]: [c["label"] for c in one["choices"]] for one in page["approvals"]}
+        outcomes = {one["gate_id"]: one["text"] for one in page["items"] if one["kind"] == "outcome"}
         seen = [_seen(item, asked, outcomes) for item in page["items"]]
         live = page["live"]
         if live is not None and live["text"]:
@@ -186,9 +186,9 @@ def _seen(
     match item:
         case {"kind": "assistant" | "notice", "text": str(text)} if text:
             return Shown(item["turn"] or str(item["seq"]), text, (), len(text))
-        case {"kind": "prompt", "prompt_id": str(prompt_id), "title": str(title), "lines": list(lines)}:
-            text = "\n".join([title, *lines, outcomes.get(prompt_id, "")]).strip()
-            return Shown(prompt_id, text, tuple(asked.get(prompt_id, ())), len(text))
+        case {"kind": "gate", "gate_id": str(gate_id), "title": str(title), "lines": list(lines)}:
+            text = "\n".join([title, *lines, outcomes.get(gate_id, "")]).strip()
+            return Shown(gate_id, text, tuple(asked.get(gate_id, ())), len(text))
         case _:
             return None
 

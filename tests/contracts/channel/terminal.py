@@ -72,7 +72,7 @@ class TerminalStage:
 
     async def presses(self, shown: Shown, button: int, *, stranger: bool = False) -> str:
         assert not stranger, ABSENT["company"]
-        self._write({"prompt_id": shown.id, "choice": button})
+        self._write({"gate_id": shown.id, "choice": button})
         return ""
 
     def sends_file(self, name: str, content: bytes) -> None:
@@ -110,13 +110,13 @@ class TerminalStage:
                 # It is printed where it grew.
                 name = self._shown.pop().id if self._is_growing() else f"line {len(self._shown)}"
                 self._shown.append(_seen(name.replace("growing", "answer"), text))
-            case {"type": "asked", "prompt_id": str(prompt_id), "text": str(text), "choices": list(choices)}:
+            case {"type": "asked", "gate_id": str(gate_id), "text": str(text), "choices": list(choices)}:
                 # Programs are told the words to answer with, people see them begin with a capital.
                 labels = tuple(str(choice).capitalize() for choice in choices)
-                self._shown.append(replace(_seen(prompt_id, text), buttons=labels))
-            case {"type": "settled", "prompt_id": str(prompt_id), "outcome": str(outcome)}:
+                self._shown.append(replace(_seen(gate_id, text), buttons=labels))
+            case {"type": "settled", "gate_id": str(gate_id), "outcome": str(outcome)}:
                 self._shown = [
-                    replace(one, text=f"{one.text}\n{outcome}", buttons=()) if one.id == prompt_id else one
+                    replace(one, text=f"{one.text}\n{outcome}", buttons=()) if one.id == gate_id else one
                     for one in self._shown
                 ]
             case {"type": "error", "message": message}:

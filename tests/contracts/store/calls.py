@@ -1,13 +1,13 @@
 """Calls as these suites make them: let through, asked about, and with an outcome."""
 
-from core.prompts import Standing
+from core.gates import ConsentSettings
 from core.store.rows import CallRow, TurnStart
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 from tests.contracts.store.world import World
 
 
-def go(call: CallRow, principal: Principal, standing: Standing) -> str | None:
+def go(call: CallRow, principal: Principal, standing: ConsentSettings) -> str | None:
     return None
 
 
@@ -16,5 +16,5 @@ def ok(call_id: str, text: str = "fine") -> ToolResult:
 
 
 async def ask_person(world: World, start: TurnStart, call_id: str) -> object:
-    prompt = world.prompt(start, call_id)
-    return await world.store.ask_person(prompt, [world.card(prompt)])
+    gate = world.gate(start, call_id)
+    return await world.store.ask_person(gate, [world.card(gate)])

@@ -1,20 +1,20 @@
 """How these suites settle a card."""
 
+from core.gates import Answer, Gate, Option
 from core.messages import Message, plain
-from core.prompts import Answer, Option, Prompt
-from core.store.effects import ClosePrompt
+from core.store.effects import CloseGate
 
 SETTLED = plain("settled card")
 
 
-def closing(prompt: Prompt, answer: Answer) -> ClosePrompt:
+def closing(gate: Gate, answer: Answer) -> CloseGate:
     said = answer.value if isinstance(answer, Option) else "answered"
-    return ClosePrompt(prompt.id, answer, f"{said} by Ada", SETTLED)
+    return CloseGate(gate.id, answer, f"{said} by Ada", SETTLED)
 
 
-def expired(prompt: Prompt) -> str:
-    return f"{prompt.kind} expired"
+def expired(gate: Gate) -> str:
+    return f"{gate.kind} expired"
 
 
-def expired_card(prompt: Prompt) -> Message:
-    return plain(f"expired: {prompt.title}")
+def expired_card(gate: Gate) -> Message:
+    return plain(f"expired: {gate.title}")

@@ -5,7 +5,15 @@ from itertools import count
 
 from core.ids import CODE_ALPHABET
 from core.messages import Address, Sender, plain
-from core.store.accept import Accepted, Join, Knock, Met, Stranger, TurnedAway, Verdict
+from core.store.accept import (
+    Accepted,
+    AccountLinked,
+    PairingOffered,
+    Stranger,
+    StrangerOutcome,
+    TurnedAway,
+    Verdict,
+)
 from core.store.effects import OfferLink
 from core.store.pairing import (
     CODE_LIFE_US,
@@ -36,7 +44,7 @@ class Door:
 
     async def met(
         self,
-        with_: Callable[[StrangerView], Met],
+        with_: Callable[[StrangerView], StrangerOutcome],
         by: Principal = BEN,
         *,
         redeems: bool = False,
@@ -44,7 +52,7 @@ class Door:
     ) -> Accepted:
         """A stranger writes."""
 
-        def meet(view: StrangerView) -> Met:
+        def meet(view: StrangerView) -> StrangerOutcome:
             self.views.append(view)
             return with_(view)
 
@@ -64,7 +72,7 @@ class Door:
             created_at=now,
             expires_at=now + CODE_LIFE_US,
         )
-        await self.met(lambda _: Knock(REFUSED, request, plain(request.code)), by)
+        await self.met(lambda _: PairingOffered(REFUSED, request, plain(request.code)), by)
         return request
 
     async def view(self, by: Principal = BEN, *, redeems: bool = False) -> StrangerView:
@@ -125,7 +133,7 @@ async def offered(world: World, by: Principal = ADA) -> LinkOffer:
 async def joined(world: World, offer: LinkOffer, by: Principal = BEN) -> Accepted:
     """A stranger joins by that offer."""
     return await Door(world).met(
-        lambda _: Join("linked", offer, plain("welcome"), plain("used")),
+        lambda _: AccountLinked("linked", offer, plain("welcome"), plain("used")),
         by,
         redeems=True,
         address=f"to {by.user_id}",

@@ -65,9 +65,9 @@ async def test_a_repeated_event_changes_nothing_and_has_the_recorded_outcome(wor
 
 async def test_a_repeated_press_is_answered_with_the_same_word(world: World) -> None:
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start))
-    press = world.press(prompt, 0)
-    rules = Rules(admit(ADA), lambda _event, _view: Verdict("answer", answer="Approved by Ada"), prompt.id)
+    gate = await world.ask(start, *await world.call(start))
+    press = world.press(gate, 0)
+    rules = Rules(admit(ADA), lambda _event, _view: Verdict("answer", answer="Approved by Ada"), gate.id)
     await world.store.accept_event(press, rules, send_now=False)
     again = await world.store.accept_event(press, rules, send_now=False)
     assert (again.duplicate, again.answer) == (True, "Approved by Ada")

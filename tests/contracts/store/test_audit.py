@@ -7,11 +7,11 @@ import pytest
 
 from core.approvals import ApprovalSettings, Preset
 from core.errors import StaleTurn
+from core.gates import Grant, GrantScope, Option, ToolSetting
 from core.messages import plain
-from core.prompts import Grant, GrantScope, Option, ToolSetting
 from core.store.effects import (
     CastVote,
-    ClosePrompt,
+    CloseGate,
     EditCall,
     EditedCall,
     HaltTools,
@@ -54,13 +54,13 @@ async def test_a_conversation_without_tools_leaves_no_record(world: World) -> No
 async def test_a_call_is_recorded_from_the_question_to_its_end(world: World) -> None:
     start = await world.turn(by=BEN)
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
-    await world.rule(CastVote(prompt.id, Option.APPROVE))
-    await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "approved", plain("approved")))
+    gate = await world.ask(start, call_id)
+    await world.rule(CastVote(gate.id, Option.APPROVE))
+    await world.rule(CloseGate(gate.id, Option.APPROVE, "approved", plain("approved")))
     assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
     result = ToolResult(call_id, ResultStatus.OK, "the output is nowhere in the audit")
     await world.store.finish_calls(start.turn_id, [result])
-    rows = await about(world, prompt.id, call_id)
+    rows = await about(world, gate.id, call_id)
     assert [(row.kind, row.actor) for row in rows] == [
         ("asked", "ben"),
         ("vote", "ada"),
@@ -70,7 +70,7 @@ async def test_a_call_is_recorded_from_the_question_to_its_end(world: World) -> 
         ("ended", "ben"),
     ]
     asked, *_, decided, started, ended = (json.loads(row.detail) for row in rows)
-    assert (asked["call"], asked["tool"], asked["binding"]) == (call_id, "shell", prompt.binding)
+    assert (asked["call"], asked["tool"], asked["binding"]) == (call_id, "shell", gate.binding)
     assert (decided["outcome"], decided["call"]) == ("approve", call_id)
     assert started["arguments"] == ended["arguments"]
     assert ended["status"] == "ok"
@@ -113,10 +113,10 @@ async def test_what_a_person_was_told_of_a_turn_without_an_answer_is_recorded(
 async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
-    edited = EditedCall(prompt, prompt.binding, '{"token": "hunter2"}')
+    gate = await world.ask(start, call_id)
+    edited = EditedCall(gate, gate.binding, '{"token": "hunter2"}')
     await world.rule(EditCall(edited, None))
-    row = (await about(world, prompt.id))[-1]
+    row = (await about(world, gate.id))[-1]
     assert (row.kind, row.actor) == ("edited", "ada")
     assert len(json.loads(row.detail)["arguments"]) == 64
     assert "hunter2" not in row.detail
@@ -125,13 +125,13 @@ async def test_an_edit_is_recorded_by_a_hash_of_what_was_made_of_the_call(world:
 async def test_what_is_recorded_of_an_edited_calls_run_is_what_ran(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
-    edited = EditedCall(prompt, prompt.binding, '{"command": "ls"}')
-    close = ClosePrompt(prompt.id, Option.APPROVE, "approved", plain("approved"))
+    gate = await world.ask(start, call_id)
+    edited = EditedCall(gate, gate.binding, '{"command": "ls"}')
+    close = CloseGate(gate.id, Option.APPROVE, "approved", plain("approved"))
     await world.rule(EditCall(edited, None), close)
     assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
     await world.store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
-    said = {row.kind: json.loads(row.detail) for row in await about(world, prompt.id, call_id)}
+    said = {row.kind: json.loads(row.detail) for row in await about(world, gate.id, call_id)}
     assert said["edited"]["arguments"] == said["started"]["arguments"] == said["ended"]["arguments"]
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from core.gates import Gate, Option
 from core.messages import plain
 from core.ports import SendState
-from core.prompts import Option, Prompt
-from core.store.effects import CastVote, ClosePrompt, EditCall, EditedCall
+from core.store.effects import CastVote, CloseGate, EditCall, EditedCall
 from core.store.rows import CallState, TurnStart
 from tests.contracts.store.world import ADA, BEN, World
 
@@ -13,35 +13,35 @@ CHANGED = '{"command": "echo changed"}'
 CARD, SETTLED = plain("changed card"), plain("settled card")
 
 
-def made_of(prompt: Prompt) -> EditedCall:
+def made_of(gate: Gate) -> EditedCall:
     changed = replace(
-        prompt,
+        gate,
         title="Run it so?",
         detail="echo changed",
         binding="hash of the changed call",
-        first_choice=prompt.first_choice + 2,
+        first_choice=gate.first_choice + 2,
     )
-    return EditedCall(changed, prompt.binding, CHANGED)
+    return EditedCall(changed, gate.binding, CHANGED)
 
 
-async def asked(world: World) -> tuple[TurnStart, str, Prompt]:
+async def asked(world: World) -> tuple[TurnStart, str, Gate]:
     start = await world.turn()
     (call_id,) = await world.call(start)
     return start, call_id, await world.ask(start, call_id)
 
 
 async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
-    start, call_id, prompt = await asked(world)
-    await world.rule(CastVote(prompt.id, Option.APPROVE), by=BEN)
-    edit = made_of(prompt)
-    accepted = await world.rule(EditCall(edit, CARD), CastVote(prompt.id, Option.APPROVE), by=ADA)
-    (view,) = await world.store.open_prompts()
+    start, call_id, gate = await asked(world)
+    await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
+    edit = made_of(gate)
+    accepted = await world.rule(EditCall(edit, CARD), CastVote(gate.id, Option.APPROVE), by=ADA)
+    (view,) = await world.store.open_gates()
     assert [vote.user_id for vote in view.votes] == ["ada"]
-    assert view.prompt == replace(edit.prompt, changed_at=world.clock.now())
+    assert view.gate == replace(edit.gate, changed_at=world.clock.now())
     call = await world.call_row(start, call_id)
     assert (call.arguments, call.binding, call.edited_by, call.state) == (
         CHANGED,
-        edit.prompt.binding,
+        edit.gate.binding,
         "Ada",
         CallState.WAITING,
     )
@@ -50,19 +50,19 @@ async def test_who_agreed_before_has_not_agreed_to_it(world: World) -> None:
 
 async def test_its_answers_have_positions_that_none_had_before(world: World) -> None:
     """A press of what an old copy shows is known as such, also once the hub was started again."""
-    _, _, prompt = await asked(world)
+    _, _, gate = await asked(world)
     for edits in (1, 2):
-        (view,) = await world.store.open_prompts()
-        await world.rule(EditCall(made_of(view.prompt), CARD))
-        (view,) = await world.store.open_prompts()
-        assert view.prompt.first_choice == 2 * edits
-        assert [view.prompt.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, prompt.answer_at(0)]
+        (view,) = await world.store.open_gates()
+        await world.rule(EditCall(made_of(view.gate), CARD))
+        (view,) = await world.store.open_gates()
+        assert view.gate.first_choice == 2 * edits
+        assert [view.gate.answer_at(at) for at in (2 * edits - 1, 2 * edits)] == [None, gate.answer_at(0)]
 
 
 async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(world: World) -> None:
-    start, call_id, prompt = await asked(world)
-    close = ClosePrompt(prompt.id, Option.APPROVE, "Approved by Ada, edited", SETTLED)
-    accepted = await world.rule(EditCall(made_of(prompt), None), close)
+    start, call_id, gate = await asked(world)
+    close = CloseGate(gate.id, Option.APPROVE, "Approved by Ada, edited", SETTLED)
+    accepted = await world.rule(EditCall(made_of(gate), None), close)
     assert accepted.started is not None
     assert [row.message for row in accepted.outbox] == [SETTLED]
     call = await world.call_row(start, call_id)
@@ -70,9 +70,9 @@ async def test_changed_and_agreed_to_at_once_its_cards_show_the_outcome_alone(wo
 
 
 async def test_the_journal_keeps_what_the_model_asked_for(world: World) -> None:
-    start, call_id, prompt = await asked(world)
+    start, call_id, gate = await asked(world)
     for _ in range(2):
-        await world.rule(EditCall(made_of(prompt), CARD))
+        await world.rule(EditCall(made_of(gate), CARD))
     said = [entry.said for entry in (await world.reload(start)).entries]
     assert "{}" in [getattr(one, "arguments", None) for one in said]
     assert (await world.call_row(start, call_id)).arguments == CHANGED

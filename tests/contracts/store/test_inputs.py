@@ -157,9 +157,9 @@ async def test_a_card_among_others_quotes_what_was_asked_and_its_copy_elsewhere_
     queued = await world.store.accept_event(asked, world.queueing(), send_now=False)
     assert queued.started is not None
     (call_id,) = await world.call(queued.started)
-    prompt = world.prompt(queued.started, call_id)
-    cards = [world.card(prompt, to="to group"), world.card(prompt, to="to Ada alone")]
-    rows = await world.store.ask_person(prompt, cards)
+    gate = world.gate(queued.started, call_id)
+    cards = [world.card(gate, to="to group"), world.card(gate, to="to Ada alone")]
+    rows = await world.store.ask_person(gate, cards)
     assert [(row.address, row.message.reply_to) for row in rows] == [
         ("to group", "group:1"),
         ("to Ada alone", None),

@@ -37,8 +37,8 @@ async def test_messages_of_the_last_minute_count_once_each(world: World) -> None
 
 async def test_presses_and_unlimited_people_do_not_count(world: World) -> None:
     start = await world.turn(by=BEN)
-    prompt = await world.ask(start, *await world.call(start))
-    await world.store.accept_event(world.press(prompt, 0, by=BEN), limited(), send_now=False)
+    gate = await world.ask(start, *await world.call(start))
+    await world.store.accept_event(world.press(gate, 0, by=BEN), limited(), send_now=False)
     assert await recent(world) == 0
 
 

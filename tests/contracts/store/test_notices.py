@@ -4,7 +4,7 @@ import asyncio
 
 from core.messages import Address, plain
 from core.ports import OutboxRow
-from core.store.accept import Join, Stranger, Verdict
+from core.store.accept import AccountLinked, Stranger, Verdict
 from core.store.facets import Place
 from core.store.feed import HubSaid
 from core.store.pairing import LinkOffer
@@ -97,7 +97,7 @@ async def test_a_linked_account_stays_linked_wherever_it_is_heard(world: World) 
     await world.turn()
     root = Account(CHANNEL, "ada", Via.CONFIG)
     offer = LinkOffer("ABCDEFGH", ADA, root, CHANNEL, Address("to room"), world.clock.now() + SECOND)
-    join = Join("linked", offer, plain("welcome"), plain("used"))
+    join = AccountLinked("linked", offer, plain("welcome"), plain("used"))
     meeting = Rules(lambda _event, _who: Stranger(lambda _: join), lambda _event, _view: Verdict("never"))
     await world.store.accept_event(world.message(by=BEN, scope="first"), meeting, send_now=False)
     rules = Rules(admit(ADA, Via.LINKED), lambda _event, _view: Verdict("heard"))

@@ -89,8 +89,8 @@ async def test_a_turn_that_rests_without_an_answer_takes_its_preview_away_first(
         await world.ask(start, call_id)
     else:
         await world.store.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
-        prompt = world.prompt(start, call_id)
-        await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+        gate = world.gate(start, call_id)
+        await world.store.mark_unknown(call_id, gate, [world.card(gate)])
     away, *cards = await world.store.pending_outbox(CHANNEL)
     assert (away.edit_of, away.message) == (preview.id, Message(()))
     assert len(cards) == (0 if how == "stopped" else 1)
@@ -101,7 +101,7 @@ async def test_a_turn_that_goes_on_after_a_question_begins_another(world: World)
     preview = await shown(world, start)
     await world.ask(start)
     late = world.clock.now() + 7_200 * SECOND
-    closed = await world.store.expire_prompts(late, lambda _: "late", lambda _: Message(()))
+    closed = await world.store.expire_gates(late, lambda _: "late", lambda _: Message(()))
     assert [started.turn_id for started in closed.started] == [start.turn_id]
     assert (await begin(world, start)).id != preview.id
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.prompts import Answer, Chose, Option, PromptKind, PromptState, Replies, Wrote
+from core.gates import Answer, Chose, GateKind, GateState, Option, Replies, Wrote
 from core.store.rows import CallState
 from tests.contracts.store.cards import closing, expired, expired_card
 from tests.contracts.store.world import BEN, SECOND, World
@@ -12,12 +12,12 @@ COLOURS = Replies(("red", "a “dark” green | blue", "赤 🚀"), free_text=Tr
 
 async def test_a_question_keeps_its_answers_as_they_are(world: World) -> None:
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start), kind=PromptKind.QUESTION, replies=COLOURS)
-    (view,) = await world.store.open_prompts()
-    assert view.prompt == prompt
-    assert view.prompt.answer_at(1) == Chose(1, "a “dark” green | blue")
+    gate = await world.ask(start, *await world.call(start), kind=GateKind.QUESTION, replies=COLOURS)
+    (view,) = await world.store.open_gates()
+    assert view.gate == gate
+    assert view.gate.answer_at(1) == Chose(1, "a “dark” green | blue")
     for outside in (-1, 3):
-        assert view.prompt.answer_at(outside) is None
+        assert view.gate.answer_at(outside) is None
 
 
 @pytest.mark.parametrize(
@@ -26,25 +26,25 @@ async def test_a_question_keeps_its_answers_as_they_are(world: World) -> None:
 async def test_a_reply_is_kept_with_the_call_and_the_turn_goes_on(world: World, answer: Answer) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS)
-    accepted = await world.rule(closing(prompt, answer))
+    gate = await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS)
+    accepted = await world.rule(closing(gate, answer))
     assert accepted.started is not None
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer, call.answered_by) == (CallState.APPROVED, answer, "Ada")
-    view = (await world.look(prompt_id=prompt.id)).prompt
+    view = (await world.look(gate_id=gate.id)).gate
     assert view is not None
-    assert (view.prompt.state, view.prompt.outcome) == (PromptState.CLOSED, answer)
+    assert (view.gate.state, view.gate.outcome) == (GateState.CLOSED, answer)
     assert [vote.answer for vote in view.votes] == [answer]
-    assert (await world.rule(closing(prompt, Wrote("something else")), by=BEN)).started is None
+    assert (await world.rule(closing(gate, Wrote("something else")), by=BEN)).started is None
     assert (await world.call_row(start, call_id)).answer == answer
 
 
 async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS)
+    gate = await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS)
     world.clock.advance(3600)
-    accepted = await world.rule(closing(prompt, Chose(0, "red")))
+    accepted = await world.rule(closing(gate, Chose(0, "red")))
     assert accepted.started is not None
     loaded = await world.store.load_turn(accepted.started)
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
@@ -53,11 +53,11 @@ async def test_a_reply_counts_the_budget_afresh_and_waiting_for_it_costs_nothing
 async def test_a_question_nobody_answers_is_skipped_by_nobody(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.ask(start, call_id, kind=PromptKind.QUESTION, replies=COLOURS, expires_in_s=1)
-    late = await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)
+    await world.ask(start, call_id, kind=GateKind.QUESTION, replies=COLOURS, expires_in_s=1)
+    late = await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)
     assert len(late.started) == 1
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer, call.answered_by) == (CallState.DENIED, Option.SKIP, None)
-    prompt = (await world.look(prompt_id=call.prompt_id)).prompt
-    assert prompt is not None
-    assert prompt.prompt.outcome_text == "question expired"
+    gate = (await world.look(gate_id=call.gate_id)).gate
+    assert gate is not None
+    assert gate.gate.outcome_text == "question expired"

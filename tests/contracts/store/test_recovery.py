@@ -3,10 +3,10 @@
 import pytest
 
 from core.errors import StaleTurn
+from core.gates import GateKind, Option
 from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
-from core.prompts import Option, PromptKind
-from core.store.effects import ClosePrompt, Say, StopThread
+from core.store.effects import CloseGate, Say, StopThread
 from core.store.rows import CallState, RunningCall, TurnState, UnfinishedTurn
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
@@ -56,11 +56,11 @@ async def test_a_call_with_an_effect_is_reported_with_its_child(database: Databa
     assert running == RunningCall(call, thread, BEN)
     assert (call.state, call.process) == (CallState.RUNNING, child)
 
-    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-    (row,) = await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+    gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
+    (row,) = await world.store.mark_unknown(call_id, gate, [world.card(gate)])
     assert row.state is SendState.QUEUED
     assert (await world.store.recover()).running_calls == ()
-    accepted = await world.rule(ClosePrompt(prompt.id, Option.HAPPENED, "It happened", plain("settled")))
+    accepted = await world.rule(CloseGate(gate.id, Option.HAPPENED, "It happened", plain("settled")))
     assert accepted.started is not None
     assert accepted.started.attempt == 1
 
@@ -70,8 +70,8 @@ async def test_a_call_that_may_be_repeated_is_simply_run_again(database: Databas
     world = await database.open()
     start = await world.turn()
     plain_call, approved_call = await world.call(start, "time", "fetch", effect=effect)
-    prompt = await world.ask(start, approved_call)
-    await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "Approved", plain("settled")))
+    gate = await world.ask(start, approved_call)
+    await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", plain("settled")))
     for call_id in (plain_call, approved_call):
         await world.store.mark_running(start.turn_id, call_id, go)
 
@@ -120,8 +120,8 @@ async def test_a_message_committed_as_sending_is_ambiguous_too(database: Databas
 async def test_a_change_of_a_card_is_simply_made_again(database: Database) -> None:
     world = await database.open()
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start))
-    accepted = await world.rule(ClosePrompt(prompt.id, Option.DENY, "Denied", plain("settled")))
+    gate = await world.ask(start, *await world.call(start))
+    accepted = await world.rule(CloseGate(gate.id, Option.DENY, "Denied", plain("settled")))
     (change,) = accepted.outbox
     await world.store.claim_outbox(change.id)
 
@@ -160,9 +160,9 @@ async def test_an_effect_cut_short_while_stopping_is_still_asked_about(database:
     found = await world.store.recover()
     assert [running.call.call_id for running in found.running_calls] == [call_id]
     assert found.turns == ()
-    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.RETRY,))
-    await world.store.mark_unknown(call_id, prompt, [])
-    accepted = await world.rule(ClosePrompt(prompt.id, Option.RETRY, "Retry", plain("settled")))
+    gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,))
+    await world.store.mark_unknown(call_id, gate, [])
+    accepted = await world.rule(CloseGate(gate.id, Option.RETRY, "Retry", plain("settled")))
     assert accepted.started is not None
     assert await world.store.mark_running(start.turn_id, call_id, go) is None
 
@@ -202,14 +202,14 @@ async def test_everything_is_there_after_opening_again(database: Database) -> No
     await world.store.ensure_user("ben", BEN.role, BEN.name)
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
+    gate = await world.ask(start, call_id)
     waiting = world.message("second")
     await world.store.accept_event(waiting, world.queueing(), send_now=False)
     await world.store.write_memory("ada", "k", "Ada likes tea")
     before = (
         await world.reload(start),
         list(await world.store.pending_outbox(CHANNEL)),
-        list(await world.store.open_prompts()),
+        list(await world.store.open_gates()),
         list(await world.store.explain_recent(10)),
         list(await world.store.threads(10)),
         list(await world.store.search_memory("ada", "tea", 5)),
@@ -218,7 +218,7 @@ async def test_everything_is_there_after_opening_again(database: Database) -> No
     after = (
         await world.reload(start),
         list(await world.store.pending_outbox(CHANNEL)),
-        list(await world.store.open_prompts()),
+        list(await world.store.open_gates()),
         list(await world.store.explain_recent(10)),
         list(await world.store.threads(10)),
         list(await world.store.search_memory("ada", "tea", 5)),
@@ -226,7 +226,7 @@ async def test_everything_is_there_after_opening_again(database: Database) -> No
     assert after == before
     assert await world.store.user("ben") == BEN
     assert (await world.store.accept_event(waiting, world.queueing(), send_now=False)).duplicate
-    await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "Approved", plain("settled")), by=ADA)
+    await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", plain("settled")), by=ADA)
     assert await world.store.mark_running(start.turn_id, call_id, go) is None
     following = await world.finish(start, "done")
     assert following is not None

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from core.errors import StaleTurn
-from core.prompts import Standing, ToolSetting
+from core.gates import ConsentSettings, ToolSetting
 from core.routine import RunStatus, Spent
 from core.store.routines import DayLeft, RunEnd
 from core.store.rows import CallRow, CallState, NewCall
@@ -27,7 +27,7 @@ async def people(world: World) -> None:
     await world.store.ensure_user(ADA.user_id, ADA.role, ADA.name)
 
 
-def let_it(_call: CallRow, _who: Principal, _said: Standing) -> str | None:
+def let_it(_call: CallRow, _who: Principal, _said: ConsentSettings) -> str | None:
     return None
 
 
@@ -71,7 +71,7 @@ async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: World) -
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)
     judged: list[tuple[str, str, bool]] = []
 
-    def check(call: CallRow, who: Principal, said: Standing) -> str | None:
+    def check(call: CallRow, who: Principal, said: ConsentSettings) -> str | None:
         judged.append((call.arguments, who.user_id, "shell" in said.disabled))
         return "it is disabled"
 

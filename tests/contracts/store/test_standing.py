@@ -1,6 +1,6 @@
 """What people have said about tools once and for all."""
 
-from core.prompts import Grant, GrantScope, ToolSetting
+from core.gates import Grant, GrantScope, ToolSetting
 from core.store.effects import RecordGrant
 from core.store.facets import ToolSettingRow
 from tests.contracts.store.world import ADA, BEN, World

@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import StaleTurn
-from core.prompts import Option, PromptKind
+from core.gates import GateKind, Option
 from core.store.effects import StopThread
 from core.store.rows import TurnState
 from core.transcript import AssistantSaid, ResultStatus, ToolResult, UserSaid
@@ -44,8 +44,8 @@ async def test_input_after_a_stop_is_the_next_turn(world: World) -> None:
 async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = world.prompt(start, call_id)
-    cards = await world.store.ask_person(prompt, [world.card(prompt), world.card(prompt, to="to Ada alone")])
+    gate = world.gate(start, call_id)
+    cards = await world.store.ask_person(gate, [world.card(gate), world.card(gate, to="to Ada alone")])
     await world.say("waits behind the question")
     stopped = await world.rule(StopThread("Stopped by Ada."))
 
@@ -58,10 +58,10 @@ async def test_stopping_a_waiting_turn_ends_it_with_its_prompts(world: World) ->
     result = (await world.said(start))[-2]
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.status) == (call_id, ResultStatus.CANCELLED)
-    assert not await world.store.open_prompts()
-    view = await world.look(prompt_id=prompt.id)
-    assert view.prompt is not None
-    assert (view.prompt.prompt.outcome, view.prompt.prompt.outcome_text) == (None, "Stopped by Ada.")
+    assert not await world.store.open_gates()
+    view = await world.look(gate_id=gate.id)
+    assert view.gate is not None
+    assert (view.gate.gate.outcome, view.gate.gate.outcome_text) == (None, "Stopped by Ada.")
     assert (view.waiting, view.running_since) == (0, None)
     assert (await world.turn()).number == 2
 
@@ -70,8 +70,8 @@ async def test_a_call_of_unknown_outcome_stays_unknown_when_its_turn_is_stopped(
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
-    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-    await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+    gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
+    await world.store.mark_unknown(call_id, gate, [world.card(gate)])
     await world.rule(StopThread("Stopped."))
     result = (await world.said(start))[-2]
     assert isinstance(result, ToolResult)

@@ -2,43 +2,43 @@
 
 from dataclasses import replace
 
+from core.gates import Gate, Option, VoteRule
 from core.messages import Message, MessageRef, plain
 from core.ports import OutboxRow, Posted
-from core.prompts import Option, Prompt, VoteRule
 from core.store.effects import CastVote
-from core.store.feed import HubSaid, PromptsWanted
+from core.store.feed import GatesWanted, HubSaid
 from core.store.rows import TurnStart
 from core.users import Role
 from tests.contracts.store.cards import closing
 from tests.contracts.store.world import ADA, BEN, SECOND, World
 
 
-def reminder(prompt: Prompt) -> Message:
-    return plain(f"still waiting: {prompt.title}")
+def reminder(gate: Gate) -> Message:
+    return plain(f"still waiting: {gate.title}")
 
 
-async def asked(world: World, **changes: int) -> tuple[TurnStart, Prompt, OutboxRow]:
+async def asked(world: World, **changes: int) -> tuple[TurnStart, Gate, OutboxRow]:
     """A prompt with one card, which is shown."""
     start = await world.turn()
     (call_id,) = await world.call(start)
     now = world.clock.now()
     rule = VoteRule(approvers=(ADA.user_id,), escalate_to=(BEN.user_id,))
     times = {name: now + seconds * SECOND for name, seconds in changes.items()}
-    prompt = replace(world.prompt(start, call_id), rule=rule, **times)
-    (card,) = await world.store.ask_person(prompt, [world.card(prompt)])
+    gate = replace(world.gate(start, call_id), rule=rule, **times)
+    (card,) = await world.store.ask_person(gate, [world.card(gate)])
     await world.store.claim_outbox(card.id)
     await world.store.record_part_sent(card.id, Posted(MessageRef("7"), "7"), last=True)
-    return start, prompt, card
+    return start, gate, card
 
 
 async def test_people_are_reminded_once_below_the_card(world: World) -> None:
     start, _, card = await asked(world, remind_at=10)
-    assert await world.store.remind_prompts(world.clock.now() + 9 * SECOND, reminder) == ()
+    assert await world.store.remind_gates(world.clock.now() + 9 * SECOND, reminder) == ()
     world.clock.advance(10)
-    (row,) = await world.store.remind_prompts(world.clock.now(), reminder)
+    (row,) = await world.store.remind_gates(world.clock.now(), reminder)
     assert (row.channel, row.address, row.message.reply_to) == (card.channel, card.address, "7")
     assert row.message.blocks == plain("still waiting: Run shell?").blocks
-    assert await world.store.remind_prompts(world.clock.now(), reminder) == ()
+    assert await world.store.remind_gates(world.clock.now(), reminder) == ()
     (seen,) = [
         item.shown
         for item in await world.store.feed_after(start.thread.id, 0, 100)
@@ -48,54 +48,54 @@ async def test_people_are_reminded_once_below_the_card(world: World) -> None:
 
 
 async def test_nobody_is_reminded_of_what_is_settled(world: World) -> None:
-    _, prompt, _ = await asked(world, remind_at=10)
-    await world.rule(closing(prompt, Option.DENY))
-    assert await world.store.remind_prompts(world.clock.now() + 20 * SECOND, reminder) == ()
+    _, gate, _ = await asked(world, remind_at=10)
+    await world.rule(closing(gate, Option.DENY))
+    assert await world.store.remind_gates(world.clock.now() + 20 * SECOND, reminder) == ()
 
 
 async def test_an_escalated_prompt_names_more_people_once(world: World) -> None:
-    start, prompt, _ = await asked(world, escalate_at=10)
+    start, gate, _ = await asked(world, escalate_at=10)
     await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
-    assert await world.store.prompts_to_escalate(world.clock.now()) == ()
+    assert await world.store.gates_to_escalate(world.clock.now()) == ()
     world.clock.advance(10)
-    (view,) = await world.store.prompts_to_escalate(world.clock.now())
-    assert (view.prompt.id, view.prompt.rule.escalated) == (prompt.id, False)
+    (view,) = await world.store.gates_to_escalate(world.clock.now())
+    assert (view.gate.id, view.gate.rule.escalated) == (gate.id, False)
 
-    copy, told = world.draft("copy", prompt_id=prompt.id), world.draft("told")
-    rows = await world.store.escalate_prompt(prompt.id, [copy], told)
+    copy, told = world.draft("copy", gate_id=gate.id), world.draft("told")
+    rows = await world.store.escalate_gate(gate.id, [copy], told)
     assert [row.message for row in rows] == [copy.message, told.message]
-    (view,) = await world.store.open_prompts()
-    assert view.prompt.rule == VoteRule((ADA.user_id,), escalate_to=(BEN.user_id,), escalated=True)
-    assert await world.store.prompts_to_escalate(world.clock.now()) == ()
-    assert await world.store.escalate_prompt(prompt.id, [copy], told) == ()
-    settled = await world.rule(closing(prompt, Option.APPROVE), by=BEN)
+    (view,) = await world.store.open_gates()
+    assert view.gate.rule == VoteRule((ADA.user_id,), escalate_to=(BEN.user_id,), escalated=True)
+    assert await world.store.gates_to_escalate(world.clock.now()) == ()
+    assert await world.store.escalate_gate(gate.id, [copy], told) == ()
+    settled = await world.rule(closing(gate, Option.APPROVE), by=BEN)
     assert len(settled.outbox) == 2  # both cards change
     assert settled.started is not None
     assert settled.started.turn_id == start.turn_id
 
 
 async def test_who_is_asked_later_sees_it_listed_from_then_on(world: World) -> None:
-    _, prompt, _ = await asked(world, escalate_at=10)
+    _, gate, _ = await asked(world, escalate_at=10)
     await world.store.ensure_user(BEN.user_id, BEN.role, BEN.name)
-    bens = PromptsWanted(limit=9, open=True, concerning=BEN.user_id)
-    assert not await world.store.prompt_glances(bens)
-    await world.store.escalate_prompt(prompt.id, [], world.draft("told"))
-    (glance,) = await world.store.prompt_glances(bens)
-    assert glance.prompt.rule.named == (ADA.user_id, BEN.user_id)
+    bens = GatesWanted(limit=9, open=True, concerning=BEN.user_id)
+    assert not await world.store.gate_glances(bens)
+    await world.store.escalate_gate(gate.id, [], world.draft("told"))
+    (glance,) = await world.store.gate_glances(bens)
+    assert glance.gate.rule.named == (ADA.user_id, BEN.user_id)
 
 
 async def test_a_settled_prompt_is_not_escalated(world: World) -> None:
-    _, prompt, _ = await asked(world, escalate_at=10)
-    await world.rule(closing(prompt, Option.DENY))
+    _, gate, _ = await asked(world, escalate_at=10)
+    await world.rule(closing(gate, Option.DENY))
     world.clock.advance(10)
-    assert await world.store.prompts_to_escalate(world.clock.now()) == ()
-    assert await world.store.escalate_prompt(prompt.id, [], world.draft("told")) == ()
+    assert await world.store.gates_to_escalate(world.clock.now()) == ()
+    assert await world.store.escalate_gate(gate.id, [], world.draft("told")) == ()
 
 
 async def test_votes_tell_the_role_of_their_person_as_it_is_now(world: World) -> None:
-    _, prompt, _ = await asked(world)
+    _, gate, _ = await asked(world)
     await world.store.ensure_user(BEN.user_id, Role.MEMBER, BEN.name)
-    await world.rule(CastVote(prompt.id, Option.APPROVE), by=BEN)
+    await world.rule(CastVote(gate.id, Option.APPROVE), by=BEN)
     await world.store.ensure_user(BEN.user_id, Role.GUEST, BEN.name)
-    (view,) = await world.store.open_prompts()
+    (view,) = await world.store.open_gates()
     assert [(vote.user_id, vote.role) for vote in view.votes] == [(BEN.user_id, Role.GUEST)]

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from core.errors import StaleTurn
+from core.gates import ConsentSettings, Grant, GrantScope, Option
 from core.ports import SendState
-from core.prompts import Grant, GrantScope, Option, Standing
-from core.store.effects import ClosePrompt, RecordGrant
+from core.store.effects import CloseGate, RecordGrant
 from core.store.rows import CallRow, CallState, NewCall, TurnStart, TurnState
 from core.tool import Effect, ProcessInfo
 from core.transcript import AssistantSaid, Note, Origin, ResultStatus, ToolCalled, ToolResult, UserSaid
@@ -94,9 +94,9 @@ async def test_the_check_before_running_sees_role_and_grants_as_they_are_now(wor
     ]
     await world.rule(*(RecordGrant(grant) for grant in grants))
     await world.store.ensure_user("ben", Role.GUEST, "Ben")
-    seen: list[tuple[CallRow, Principal, Standing]] = []
+    seen: list[tuple[CallRow, Principal, ConsentSettings]] = []
 
-    def check(call: CallRow, principal: Principal, live: Standing) -> str | None:
+    def check(call: CallRow, principal: Principal, live: ConsentSettings) -> str | None:
         seen.append((call, principal, live))
         return "guests may not"
 
@@ -306,9 +306,9 @@ async def test_waiting_for_a_person_costs_no_time(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     world.clock.advance(7)
-    prompt = await world.ask(start, call_id)
+    gate = await world.ask(start, call_id)
     world.clock.advance(86_400)
-    closed = await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "Approved", world.card(prompt).message))
+    closed = await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", world.card(gate).message))
     assert closed.started is not None
     assert (await world.store.load_turn(closed.started)).spent_us == 7 * SECOND
 

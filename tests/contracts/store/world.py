@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from core.gates import AskedCall, Gate, GateKind, Option, Options, Replies, VoteRule, joint_binding
 from core.ids import CODE_ALPHABET
 from core.messages import Address, ChoiceAnswer, InboundEvent, InboundMessage, Message, Sender, plain
 from core.ports import OutboxRow
-from core.prompts import AskedCall, Option, Options, Prompt, PromptKind, Replies, VoteRule, joint_binding
 from core.store.accept import Accepted, AcceptView, Admission, Admitted, Verdict
 from core.store.effects import Effect, QueueInput
 from core.store.port import Store
@@ -57,7 +57,7 @@ class CountingIds:
 
     call_id = row_id
 
-    def prompt_id(self) -> str:
+    def gate_id(self) -> str:
         return f"{self.number():010}"
 
     def code(self) -> str:
@@ -70,7 +70,7 @@ class Rules:
 
     admit_as: Callable[[InboundEvent, Identity | None], Admission]
     verdict: Callable[[InboundEvent, AcceptView], Verdict]
-    prompt_id: str | None = None
+    gate_id: str | None = None
     routine_ids: Sequence[str] = ()
     identities: list[Identity | None] = field(default_factory=list)
     views: list[AcceptView] = field(default_factory=list)
@@ -127,13 +127,13 @@ class World:
             direct=direct,
         )
 
-    def press(self, prompt: Prompt, choice: int, *, by: Principal = ADA) -> ChoiceAnswer:
+    def press(self, gate: Gate, choice: int, *, by: Principal = ADA) -> ChoiceAnswer:
         return ChoiceAnswer(
             key=f"chat:press:{self.ids.number()}",
             channel=CHANNEL,
             address=Address("to room"),
             sender=Sender(by.user_id, by.name),
-            prompt_id=prompt.id,
+            gate_id=gate.id,
             choice=choice,
             sent_at=self.clock.now(),
         )
@@ -153,10 +153,10 @@ class World:
         return QueueInput(thread_id, self.ids.row_id())
 
     def ruling(
-        self, *effects: Effect, by: Principal = ADA, outcome: str = "command", prompt_id: str | None = None
+        self, *effects: Effect, by: Principal = ADA, outcome: str = "command", gate_id: str | None = None
     ) -> Rules:
         """Every event has exactly these effects."""
-        return Rules(admit(by), lambda _event, _view: Verdict(outcome, effects), prompt_id)
+        return Rules(admit(by), lambda _event, _view: Verdict(outcome, effects), gate_id)
 
     async def say(self, text: str = "hello", *, by: Principal = ADA, **where: object) -> Accepted:
         """Somebody writes, and it is input."""
@@ -168,9 +168,9 @@ class World:
         event = self.message("/command", by=by)
         return await self.store.accept_event(event, self.ruling(*effects, by=by), send_now=send_now)
 
-    async def look(self, *, by: Principal = ADA, prompt_id: str | None = None) -> AcceptView:
+    async def look(self, *, by: Principal = ADA, gate_id: str | None = None) -> AcceptView:
         """What a message of this person would be judged on now."""
-        rules = self.ruling(by=by, prompt_id=prompt_id)
+        rules = self.ruling(by=by, gate_id=gate_id)
         await self.store.accept_event(self.message("/look", by=by), rules, send_now=False)
         return rules.view
 
@@ -236,17 +236,17 @@ class World:
 
     # --- prompts and messages --------------------------------------------------------------------------
 
-    def prompt(
+    def gate(
         self,
         start: TurnStart,
         call_id: str | None = None,
-        kind: PromptKind = PromptKind.APPROVAL,
+        kind: GateKind = GateKind.APPROVAL,
         options: Sequence[Option] = (Option.APPROVE, Option.DENY, Option.ALWAYS),
         replies: Replies | None = None,
         expires_in_s: int = 3600,
-    ) -> Prompt:
-        return Prompt(
-            id=self.ids.prompt_id(),
+    ) -> Gate:
+        return Gate(
+            id=self.ids.gate_id(),
             kind=kind,
             thread_id=start.thread.id,
             turn_id=start.turn_id,
@@ -263,7 +263,7 @@ class World:
             pattern="echo *",
         )
 
-    def joint(self, start: TurnStart, calls: Sequence[str]) -> Prompt:
+    def joint(self, start: TurnStart, calls: Sequence[str]) -> Gate:
         """About a call of shell and one of http at once."""
         asked = tuple(
             AskedCall(call_id, tool, "it writes", f"{tool} – whole", f"hash of {tool}")
@@ -271,7 +271,7 @@ class World:
         )
         options = (Option.APPROVE, Option.DENY, Option.ONE_BY_ONE)
         return replace(
-            self.prompt(start, options=options),
+            self.gate(start, options=options),
             detail="",
             tool=None,
             pattern=None,
@@ -279,17 +279,17 @@ class World:
             binding=joint_binding(call.binding for call in asked),
         )
 
-    def draft(self, text: str = "hi", *, to: str = "to room", prompt_id: str | None = None) -> Draft:
-        return Draft(CHANNEL, Address(to), plain(text), self.ids.row_id(), prompt_id)
+    def draft(self, text: str = "hi", *, to: str = "to room", gate_id: str | None = None) -> Draft:
+        return Draft(CHANNEL, Address(to), plain(text), self.ids.row_id(), gate_id)
 
-    def card(self, prompt: Prompt, *, to: str = "to room") -> Draft:
-        return self.draft(prompt.title, to=to, prompt_id=prompt.id)
+    def card(self, gate: Gate, *, to: str = "to room") -> Draft:
+        return self.draft(gate.title, to=to, gate_id=gate.id)
 
-    async def ask(self, start: TurnStart, call_id: str | None = None, **kind: object) -> Prompt:
+    async def ask(self, start: TurnStart, call_id: str | None = None, **kind: object) -> Gate:
         """The turn asks a person and waits."""
-        prompt = self.prompt(start, call_id, **kind)  # type: ignore[arg-type]
-        await self.store.ask_person(prompt, [self.card(prompt)])
-        return prompt
+        gate = self.gate(start, call_id, **kind)  # type: ignore[arg-type]
+        await self.store.ask_person(gate, [self.card(gate)])
+        return gate
 
     async def row(self, row_id: int) -> OutboxRow:
         """An unsettled outbox row as it is now."""

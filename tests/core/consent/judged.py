@@ -12,7 +12,7 @@ from core.consent.facts import (
     Policy,
     ToolFacts,
 )
-from core.prompts import Grant, GrantScope, ToolSetting
+from core.gates import Grant, GrantScope, ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal, Role
 

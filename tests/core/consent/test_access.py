@@ -17,7 +17,7 @@ from core.consent.facts import (
     RolePolicy,
     ToolFacts,
 )
-from core.prompts import ToolSetting
+from core.gates import ToolSetting
 from core.tool import Data, Requirement
 from core.users import Principal, Role
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.consent.cards import DETAIL_LIMIT_CHARS, open_card, settled_card
+from core.gates import Option, Options
 from core.messages import Code, Message, Plain
-from core.prompts import Option, Options
 from tests.contracts.store.world import text_of
 from tests.core.consent.test_changed_calls import WAITS
 

@@ -7,13 +7,13 @@ import pytest
 
 from core.consent import card_texts
 from core.consent.decisions import Decisions
+from core.gates import Gate, GateKind, GateState, Option, Options, Vote, VoteRule
 from core.inbound.judge import decided_by_word
 from core.inbound.submission import BareAnswer
 from core.messages import EDIT, Address, ChoiceAnswer, InboundMessage, MessageRef, Plain, Sender, plain
-from core.prompts import Option, Options, Prompt, PromptKind, PromptState, Vote, VoteRule
 from core.store.accept import AcceptView, ShownCard, Verdict
-from core.store.effects import CastVote, ClosePrompt, EditCall, EditedCall, EditRefused, Say
-from core.store.rows import PromptView, ThreadRow
+from core.store.effects import CastVote, CloseGate, EditCall, EditedCall, EditRefused, Say
+from core.store.rows import GateView, ThreadRow
 from core.users import Principal, Role
 from tests.contracts.store.world import CountingIds
 
@@ -22,9 +22,9 @@ SENDER = Sender("account", "Lea")
 HERE, CARD = Address("here"), MessageRef("card")
 CHANGED_AT = 100
 APPROVE, DENY = 0, 1
-WAITS = Prompt(
+WAITS = Gate(
     id="0123456789",
-    kind=PromptKind.APPROVAL,
+    kind=GateKind.APPROVAL,
     thread_id="thread",
     turn_id="turn",
     call_id="call",
@@ -43,24 +43,24 @@ CHANGED = replace(
 THREAD = ThreadRow("thread", "ben", "chat", "=here", HERE, "", 1, 1)
 
 
-def seen(prompt: Prompt, votes: tuple[Vote, ...] = ()) -> AcceptView:
+def seen(gate: Gate, votes: tuple[Vote, ...] = ()) -> AcceptView:
     """As it is judged when Lea writes in the conversation that it is about."""
-    on = PromptView(prompt, votes, THREAD)
-    return AcceptView(LEA, THREAD, None, 0, None, (on,), on, (ShownCard(prompt.id, (CARD,), "1"),), 0)
+    on = GateView(gate, votes, THREAD)
+    return AcceptView(LEA, THREAD, None, 0, None, (on,), on, (ShownCard(gate.id, (CARD,), "1"),), 0)
 
 
-def pressed(prompt: Prompt, position: int) -> tuple[object, ...]:
-    event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, position, sent_at=CHANGED_AT + 50)
-    verdict = Decisions(CountingIds(), CHANGED_AT + 50, None).press(event, seen(prompt))
+def pressed(gate: Gate, position: int) -> tuple[object, ...]:
+    event = ChoiceAnswer("key", "chat", HERE, SENDER, gate.id, position, sent_at=CHANGED_AT + 50)
+    verdict = Decisions(CountingIds(), CHANGED_AT + 50, None).press(event, seen(gate))
     return verdict.answer, *map(type, verdict.effects)
 
 
 def handed_in(
-    prompt: Prompt, edit: EditedCall, *, votes: tuple[Vote, ...] = (), choice: int = APPROVE
+    gate: Gate, edit: EditedCall, *, votes: tuple[Vote, ...] = (), choice: int = APPROVE
 ) -> Verdict:
     """Lea hands in a form that makes this of the call."""
-    event = ChoiceAnswer("key", "chat", HERE, SENDER, prompt.id, choice, sent_at=CHANGED_AT + 50, form="{}")
-    view = seen(prompt, votes)
+    event = ChoiceAnswer("key", "chat", HERE, SENDER, gate.id, choice, sent_at=CHANGED_AT + 50, form="{}")
+    view = seen(gate, votes)
     return Decisions(CountingIds(), CHANGED_AT + 50, edit).press(event, view)
 
 
@@ -76,11 +76,11 @@ def test_a_button_from_before_is_no_answer() -> None:
 
 def test_a_button_that_is_shown_now_is_one() -> None:
     assert pressed(CHANGED, 2 + APPROVE) == (card_texts.vote_counted(1), CastVote)
-    assert pressed(CHANGED, 2 + DENY)[1:] == (ClosePrompt,)
+    assert pressed(CHANGED, 2 + DENY)[1:] == (CloseGate,)
 
 
 def test_once_it_is_settled_any_of_its_buttons_tells_how() -> None:
-    over = replace(CHANGED, state=PromptState.CLOSED, outcome=Option.APPROVE, outcome_text="Approved by Ada")
+    over = replace(CHANGED, state=GateState.CLOSED, outcome=Option.APPROVE, outcome_text="Approved by Ada")
     for position in (APPROVE, 2 + APPROVE):
         assert pressed(over, position) == (card_texts.already_settled("Approved by Ada"),)
 
@@ -104,7 +104,7 @@ def test_nor_by_its_id() -> None:
 def test_a_refusal_needs_no_second_look() -> None:
     decisions = Decisions(CountingIds(), CHANGED_AT + 50, None)
     refused = decisions.named(seen(CHANGED), Option.DENY, 1)
-    assert any(isinstance(one, ClosePrompt) for one in refused.effects)
+    assert any(isinstance(one, CloseGate) for one in refused.effects)
     word = BareAnswer("no", Option.DENY, command=False)
     assert decided_by_word(written("no", 1), word, seen(CHANGED)) is not None
 
@@ -119,8 +119,8 @@ def test_a_form_that_changes_nothing_agrees_like_the_button() -> None:
     assert handed_in(WAITS, SAME).effects == (CastVote(WAITS.id, Option.APPROVE),)
     second = handed_in(WAITS, SAME, votes=(ADA_AGREED,))
     (close,) = second.effects
-    assert isinstance(close, ClosePrompt)
-    assert (close.prompt_id, close.outcome_text) == (WAITS.id, "Approved by Lea")
+    assert isinstance(close, CloseGate)
+    assert (close.gate_id, close.outcome_text) == (WAITS.id, "Approved by Lea")
 
 
 def test_a_form_that_changes_it_voids_what_was_agreed_to() -> None:
@@ -141,14 +141,14 @@ def test_a_form_from_before_is_not_taken(choice: int) -> None:
 def test_a_reply_to_what_it_was_before_is_answered_with_what_it_is() -> None:
     edit = EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
     decisions, view = Decisions(CountingIds(), CHANGED_AT + 50, edit), seen(CHANGED)
-    verdict = decisions.replied(view.open_prompts[0], view)
+    verdict = decisions.replied(view.open_gates[0], view)
     assert verdict is not None
     (said,) = verdict.effects
     assert isinstance(said, Say)
     assert said.message.blocks[0] == Plain(card_texts.REPLY_OUTDATED)
-    assert (said.message.prompt_id, said.message.first_choice) == (CHANGED.id, CHANGED.first_choice)
+    assert (said.message.gate_id, said.message.first_choice) == (CHANGED.id, CHANGED.first_choice)
     stranger = replace(view, principal=Principal("eve", Role.MEMBER, "Eve"))
-    refused = decisions.replied(view.open_prompts[0], stranger)
+    refused = decisions.replied(view.open_gates[0], stranger)
     assert refused is not None
     assert all(
         isinstance(one, Say) and one.message == plain(card_texts.NOT_ALLOWED_HERE) for one in refused.effects

@@ -19,7 +19,7 @@ from core.consent.facts import (
     ScopeGrant,
     ToolFacts,
 )
-from core.prompts import ToolSetting
+from core.gates import ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Principal
 from tests.core.consent.judged import ALWAYS_ALLOW, GUEST, MEMBER, NOW, OWNER, grant, judge, tool, word

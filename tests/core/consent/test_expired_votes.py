@@ -9,9 +9,9 @@ import pytest_asyncio
 
 from core.consent import card_texts
 from core.consent.cards import expired_text, settled_card
+from core.gates import GateKind, GateState, Offer, Option, Options, Replies
 from core.messages import Address, plain
 from core.ports import Posted
-from core.prompts import Offer, Option, Options, PromptKind, PromptState, Replies
 from core.store.accept import Accepted
 from core.store.rows import Draft, NewCall
 from core.tool import Effect
@@ -22,12 +22,12 @@ from tests.core.inbound.test_answering import CARD, CARD_AT, question
 PROMPT = "0123456789"
 LIFE_US = 60_000_000
 REPLIES = Replies(("red", "blue"), free_text=True)
-OFFERS: dict[PromptKind, Offer] = {
-    PromptKind.APPROVAL: Options((Option.APPROVE, Option.DENY, Option.ALWAYS)),
-    PromptKind.QUESTION: REPLIES,
-    PromptKind.UNKNOWN_OUTCOME: Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
-    PromptKind.CONTINUE: Options((Option.CONTINUE, Option.STOP)),
-    PromptKind.BUDGET: Options((Option.CONTINUE, Option.STOP)),
+OFFERS: dict[GateKind, Offer] = {
+    GateKind.APPROVAL: Options((Option.APPROVE, Option.DENY, Option.ALWAYS)),
+    GateKind.QUESTION: REPLIES,
+    GateKind.UNKNOWN_OUTCOME: Options((Option.HAPPENED, Option.RETRY, Option.SKIP)),
+    GateKind.CONTINUE: Options((Option.CONTINUE, Option.STOP)),
+    GateKind.BUDGET: Options((Option.CONTINUE, Option.STOP)),
 }
 Way = Callable[[Front], Awaitable[Accepted]]
 
@@ -51,14 +51,14 @@ TYPED = {
     "/approve ID session": types(f"/approve {PROMPT} session"),
     "/deny ID": types(f"/deny {PROMPT}"),
 }
-CASES: list[tuple[PromptKind, str, Way]] = [
-    *((PromptKind.APPROVAL, name, way) for name, way in TYPED.items()),
+CASES: list[tuple[GateKind, str, Way]] = [
+    *((GateKind.APPROVAL, name, way) for name, way in TYPED.items()),
     *((kind, f"button {n}", presses(n)) for kind in OFFERS for n in range(2)),
-    (PromptKind.UNKNOWN_OUTCOME, "button 2", presses(2)),
-    (PromptKind.APPROVAL, "form", presses(0, '{"line": "ls"}')),
-    (PromptKind.QUESTION, "form", presses(2, "green")),
-    (PromptKind.QUESTION, "words", types("green")),
-    (PromptKind.QUESTION, "words as a reply", types("green", reply=True)),
+    (GateKind.UNKNOWN_OUTCOME, "button 2", presses(2)),
+    (GateKind.APPROVAL, "form", presses(0, '{"line": "ls"}')),
+    (GateKind.QUESTION, "form", presses(2, "green")),
+    (GateKind.QUESTION, "words", types("green")),
+    (GateKind.QUESTION, "words as a reply", types("green", reply=True)),
 ]
 
 
@@ -69,39 +69,39 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
     await opened.store.close()
 
 
-async def asked(front: Front, kind: PromptKind) -> None:
+async def asked(front: Front, kind: GateKind) -> None:
     """A gate of that kind whose card is shown, and which lives a minute."""
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
     call = NewCall("call-1", "shell", "{}", Effect.EFFECT)
     await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
-    prompt = replace(
+    gate = replace(
         question(REPLIES, start),
         kind=kind,
         offer=OFFERS[kind],
         tool="shell",
         expires_at=front.clock.now() + LIFE_US,
     )
-    draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", prompt_id=prompt.id)
-    (card,) = await front.store.ask_person(prompt, [draft])
+    draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", gate_id=gate.id)
+    (card,) = await front.store.ask_person(gate, [draft])
     await front.store.claim_outbox(card.id)
     await front.store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
 
-async def state(front: Front) -> PromptState:
-    found = await front.store.prompt_glance(PROMPT)
+async def state(front: Front) -> GateState:
+    found = await front.store.gate_glance(PROMPT)
     assert found is not None
-    return found.prompt.state
+    return found.gate.state
 
 
 async def swept(front: Front) -> None:
-    await front.store.expire_prompts(
+    await front.store.expire_gates(
         front.clock.now(), expired_text, lambda one: settled_card(one, expired_text(one))
     )
 
 
 @pytest.mark.parametrize("kind,way", [pytest.param(k, w, id=f"{k}-{name}") for k, name, w in CASES])
-async def test_no_answer_is_taken_past_the_time(front: Front, kind: PromptKind, way: Way) -> None:
+async def test_no_answer_is_taken_past_the_time(front: Front, kind: GateKind, way: Way) -> None:
     await asked(front, kind)
     front.clock.at += LIFE_US
     accepted = await way(front)
@@ -109,12 +109,12 @@ async def test_no_answer_is_taken_past_the_time(front: Front, kind: PromptKind, 
     assert accepted.outcome == f"refused: answer to {PROMPT}"
     assert card_texts.TOO_LATE in said
     assert accepted.started is None
-    assert await state(front) is PromptState.OPEN
+    assert await state(front) is GateState.OPEN
     assert (await front.store.standing("owner", "")).grants == ()
 
 
 @pytest.mark.parametrize("kind", OFFERS)
-async def test_in_time_it_is_taken(front: Front, kind: PromptKind) -> None:
+async def test_in_time_it_is_taken(front: Front, kind: GateKind) -> None:
     await asked(front, kind)
     front.clock.at += LIFE_US - 1
     assert (await presses(0)(front)).outcome == f"answer: {PROMPT}"
@@ -122,7 +122,7 @@ async def test_in_time_it_is_taken(front: Front, kind: PromptKind) -> None:
 
 async def test_what_was_closed_for_its_time_stays_closed_when_the_clock_is_set_back(front: Front) -> None:
     """And what was not closed yet takes answers again: by the hub's clock its time is not over."""
-    await asked(front, PromptKind.APPROVAL)
+    await asked(front, GateKind.APPROVAL)
     front.clock.at += LIFE_US
     assert (await presses(0)(front)).answer == card_texts.TOO_LATE
     await swept(front)
@@ -130,4 +130,4 @@ async def test_what_was_closed_for_its_time_stays_closed_when_the_clock_is_set_b
     accepted = await presses(0)(front)
     assert accepted.outcome == f"refused: answer to {PROMPT}"
     assert accepted.answer != card_texts.TOO_LATE
-    assert await state(front) is PromptState.CLOSED
+    assert await state(front) is GateState.CLOSED

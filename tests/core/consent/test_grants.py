@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.consent.decide import Wanted, covered, granted
-from core.prompts import Grant, GrantScope
+from core.gates import Grant, GrantScope
 from core.tool import Need
 
 GRANT = Grant("g1", "olivia", "shell", "git status", GrantScope.USER, None, "olivia", 0)

@@ -4,7 +4,7 @@ import pytest
 
 from core.approvals import Preset
 from core.consent.facts import Ask, Autonomous, Policy
-from core.prompts import Grant
+from core.gates import Grant
 from core.tool import Requirement, Risk
 from tests.core.consent.judged import grant, judge, tool, word
 

@@ -4,7 +4,7 @@ import pytest
 
 from core.consent.facts import Ask
 from core.consent.rules import DIRECT, HERE, ApprovalRule, ApprovalRules
-from core.prompts import VoteRule
+from core.gates import VoteRule
 from core.tool import Requirement
 from core.users import Principal, Role
 

@@ -6,21 +6,21 @@ import pytest
 
 from core.consent import card_texts, votes
 from core.consent.votes import VoteCloses, VoteCounts, VoteRefused, VoteResult
-from core.messages import Address
-from core.prompts import (
+from core.gates import (
     Answer,
     Chose,
+    Gate,
+    GateKind,
+    GateState,
     Option,
     Options,
-    Prompt,
-    PromptKind,
-    PromptState,
     Replies,
     Vote,
     VoteRule,
     Wrote,
 )
-from core.store.rows import PromptView, ThreadRow
+from core.messages import Address
+from core.store.rows import GateView, ThreadRow
 from core.users import Principal, Role
 
 OWNER = Principal("owner", Role.OWNER, "Olivia")
@@ -29,7 +29,7 @@ BOB = Principal("bob", Role.MEMBER, "Bob")
 CHOICES = (Option.APPROVE, Option.DENY, Option.ALWAYS)
 
 
-def judge_vote(on: PromptView, voter: Principal, answer: Answer, now: int = 0) -> VoteResult:
+def judge_vote(on: GateView, voter: Principal, answer: Answer, now: int = 0) -> VoteResult:
     return votes.judge_vote(on, voter, answer, now)
 
 
@@ -39,10 +39,10 @@ def view(
     options: tuple[Option, ...] = CHOICES,
     replies: Replies | None = None,
     outcome: Option | None = None,
-) -> PromptView:
-    prompt = Prompt(
+) -> GateView:
+    gate = Gate(
         id="p",
-        kind=PromptKind.APPROVAL if replies is None else PromptKind.QUESTION,
+        kind=GateKind.APPROVAL if replies is None else GateKind.QUESTION,
         thread_id="t",
         turn_id="n",
         call_id="c",
@@ -54,12 +54,12 @@ def view(
         binding="b",
         created_at=0,
         expires_at=1,
-        state=PromptState.CLOSED if outcome else PromptState.OPEN,
+        state=GateState.CLOSED if outcome else GateState.OPEN,
         outcome=outcome,
         outcome_text="Approved by Ann" if outcome else None,
     )
     thread = ThreadRow("t", "ann", "chat", "=7", Address("7"), "", 0, 0)
-    return PromptView(prompt, tuple(Vote(user, user, option, 0) for user, option in votes), thread)
+    return GateView(gate, tuple(Vote(user, user, option, 0) for user, option in votes), thread)
 
 
 @pytest.mark.parametrize("voter", [ANN, OWNER])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from core.approvals import LoopLimits, NoPolicy
 from core.consent.facts import Policy
-from core.consent.rules import ConsentLaws
-from core.inbound.credentials import Confiding
-from core.inbound.judge import EventJudge, HouseRules
+from core.consent.rules import EffectivePolicy
+from core.inbound.credentials import CredentialCapture
+from core.inbound.judge import EventJudge, InboundRules
 from core.inbound.sessions import SessionManager
 from core.messages import Address, Attachment, ChoiceAnswer, InboundMessage, Message, MessageRef, Sender
 from core.people.access import Access, ChannelAccess
@@ -25,7 +25,7 @@ OWNER = Principal("owner", Role.OWNER, "Olivia")
 OWNER_ACCOUNT = "o"
 
 
-LAWS = ConsentLaws(Policy(), LoopLimits(), NoPolicy())
+LAWS = EffectivePolicy(Policy(), LoopLimits(), NoPolicy())
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Sent:
     def may_send_now(self, channel: str, address: Address) -> bool:
         return False
 
-    def coming(self, channel: str, message: Message) -> None:
+    def prerender(self, channel: str, message: Message) -> None:
         pass
 
 
@@ -51,7 +51,7 @@ class Front:
         self.store = store
         self.clock = clock
         self.sent = Sent()
-        self._rules = HouseRules(
+        self._rules = InboundRules(
             access,
             SessionManager(ids),
             ids,
@@ -60,7 +60,7 @@ class Front:
         )
         self.desk = PairingDesk(store, ClaimRules(access, ids), self.sent)
         self._events = 0
-        self.confiding: Confiding | None = None
+        self.confiding: CredentialCapture | None = None
 
     @classmethod
     async def open(
@@ -120,7 +120,7 @@ class Front:
         )
         return await self._accept(event)
 
-    async def presses(self, person: str, prompt_id: str, choice: int, form: str | None = None) -> Accepted:
+    async def presses(self, person: str, gate_id: str, choice: int, form: str | None = None) -> Accepted:
         """A person presses a button of a card, or hands words in with it."""
         self._events += 1
         event = ChoiceAnswer(
@@ -128,7 +128,7 @@ class Front:
             channel=CHANNEL,
             address=Address(person),
             sender=Sender(person, person.title()),
-            prompt_id=prompt_id,
+            gate_id=gate_id,
             choice=choice,
             sent_at=self.clock.now(),
             form=form,

@@ -9,10 +9,10 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.gates import Answer, Chose, Gate, GateKind, Replies, VoteRule, Wrote
 from core.inbound.judge import reply_in_words
 from core.messages import Address, Attachment, MessageRef, plain
 from core.ports import Posted
-from core.prompts import Answer, Chose, Prompt, PromptKind, Replies, VoteRule, Wrote
 from core.store.accept import Accepted
 from core.store.rows import CallRow, Draft, NewCall, TurnStart
 from core.tool import Effect
@@ -52,9 +52,9 @@ class Asked:
         return asked
 
     async def puts(self, replies: Replies, *, shown: bool = True) -> None:
-        prompt = question(replies, self.start)
-        draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", prompt_id=prompt.id)
-        (card,) = await self.front.store.ask_person(prompt, [draft])
+        gate = question(replies, self.start)
+        draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", gate_id=gate.id)
+        (card,) = await self.front.store.ask_person(gate, [draft])
         if shown:
             await self.front.store.claim_outbox(card.id)
             await self.front.store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
@@ -67,10 +67,10 @@ class Asked:
         return call.answer
 
 
-def question(replies: Replies, start: TurnStart) -> Prompt:
-    return Prompt(
+def question(replies: Replies, start: TurnStart) -> Gate:
+    return Gate(
         id="0123456789",
-        kind=PromptKind.QUESTION,
+        kind=GateKind.QUESTION,
         thread_id=start.thread.id,
         turn_id=start.turn_id,
         call_id="call-1",
@@ -138,7 +138,7 @@ async def test_with_two_open_prompts_no_text_answers(front: Front) -> None:
     assert queued(await asked.front.says(OWNER_ACCOUNT, "blue", order=CARD_AT + 9))
 
 
-async def _second_prompt(asked: Asked, other: Prompt) -> None:
+async def _second_prompt(asked: Asked, other: Gate) -> None:
     """As after a crash with a call of unknown outcome beside the question."""
     store = asked.front.store
     await asked.front.presses(OWNER_ACCOUNT, "0123456789", 0)
@@ -148,9 +148,9 @@ async def _second_prompt(asked: Asked, other: Prompt) -> None:
     for one in (call, third):
         await store.mark_running(asked.start.turn_id, one.call_id, lambda _call, _who, _grants: None)
     for number, one in enumerate((call, third)):
-        prompt = replace(other, id=f"987654321{number}", call_id=one.call_id)
-        draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", prompt_id=prompt.id)
-        (card,) = await store.mark_unknown(one.call_id, prompt, [draft])
+        gate = replace(other, id=f"987654321{number}", call_id=one.call_id)
+        draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("Which?"), "nonce", gate_id=gate.id)
+        (card,) = await store.mark_unknown(one.call_id, gate, [draft])
         await store.claim_outbox(card.id)
         await store.record_part_sent(card.id, Posted(CARD, f"{CARD_AT:09}"), last=True)
 
@@ -175,18 +175,18 @@ labels = st.lists(
 def test_a_text_means_a_choice_only_if_it_is_worded_like_one(
     own: list[str], text: str, data: st.DataObject
 ) -> None:
-    prompt = _prompt(tuple(own))
+    gate = _gate(tuple(own))
     if own:
         index = data.draw(st.integers(0, len(own) - 1))
-        assert reply_in_words(prompt, f" {own[index]}\n") == Chose(index, own[index])
-    said = reply_in_words(prompt, text)
-    assert prompt.takes(said)
+        assert reply_in_words(gate, f" {own[index]}\n") == Chose(index, own[index])
+    said = reply_in_words(gate, text)
+    assert gate.takes(said)
     alike = [label for label in own if label.casefold() == text.strip().casefold()]
     assert said == (Chose(own.index(alike[0]), alike[0]) if alike else Wrote(text.strip()))
 
 
-def _prompt(own: tuple[str, ...]) -> Prompt:
-    return Prompt(
-        "p", PromptKind.QUESTION, "t", "n", "c", "ann", "?", "", Replies(own, free_text=True),
+def _gate(own: tuple[str, ...]) -> Gate:
+    return Gate(
+        "p", GateKind.QUESTION, "t", "n", "c", "ann", "?", "", Replies(own, free_text=True),
         VoteRule(approvers=("ann",)), "", 0, 1,
     )  # fmt: skip

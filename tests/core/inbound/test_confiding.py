@@ -9,10 +9,10 @@ import pytest
 import pytest_asyncio
 
 from core.errors import VaultError
+from core.gates import Chose, Option, Replies, Wrote
 from core.inbound import credentials
-from core.inbound.credentials import VALUE_LIMIT_BYTES, WAITS_US, Confiding
+from core.inbound.credentials import VALUE_LIMIT_BYTES, WAITS_US, CredentialCapture
 from core.messages import MessageRef
-from core.prompts import Chose, Option, Replies, Wrote
 from core.store.facets import SealedSecret
 from tests.core.inbound.doors import OWNER_ACCOUNT, Front
 from tests.core.inbound.test_answering import CARD, CARD_AT, Asked
@@ -30,7 +30,7 @@ def seal(name: str, value: str) -> SealedSecret:
 @pytest_asyncio.fixture
 async def front(tmp_path: Path) -> AsyncIterator[Front]:
     opened = await Front.open(tmp_path, owners=(OWNER_ACCOUNT, "second"))
-    opened.confiding = Confiding(seal)
+    opened.confiding = CredentialCapture(seal)
     yield opened
     await opened.store.close()
     assert not written_down(tmp_path, PASSWORD)
@@ -113,7 +113,7 @@ async def test_a_vault_that_takes_nothing_keeps_the_question_open(front: Front) 
         raise VaultError("the vault's key is missing")
 
     asked = await Asked.open(front, SECRET)
-    front.confiding = Confiding(refuse)
+    front.confiding = CredentialCapture(refuse)
     accepted = await front.says(OWNER_ACCOUNT, PASSWORD, order=CARD_AT + 1)
     assert accepted.outcome == "credential: not kept"
     assert front.heard(OWNER_ACCOUNT)[-1] == credentials.NOT_KEPT

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from core.consent.cards import expired_text, settled_card
 from core.inbound import credentials
-from core.inbound.credentials import Confiding
+from core.inbound.credentials import CredentialCapture
 from core.messages import Attachment
 from core.people.access import ChannelAccess, GroupMode
 from tests.core.inbound.doors import OWNER_ACCOUNT, Front
@@ -25,7 +25,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
     """Looked through at the end: the database and its log, byte by byte."""
     rules = ChannelAccess(groups=GroupMode.ALL)
     opened = await Front.open(tmp_path, rules=rules, owners=(OWNER_ACCOUNT, "second"))
-    opened.confiding = Confiding(seal)
+    opened.confiding = CredentialCapture(seal)
     yield opened
     found = traces(tmp_path)
     await opened.store.close()
@@ -71,7 +71,7 @@ async def voice(front: Front, asked: Asked) -> None:
 
 
 async def expires(front: Front, asked: Asked) -> None:
-    await front.store.expire_prompts(2**61, expired_text, lambda one: settled_card(one, expired_text(one)))
+    await front.store.expire_gates(2**61, expired_text, lambda one: settled_card(one, expired_text(one)))
 
 
 async def new_and_stop(front: Front, asked: Asked) -> None:

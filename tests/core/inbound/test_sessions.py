@@ -11,9 +11,9 @@ import pytest_asyncio
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
 from core.consent.facts import Policy
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
 from core.ids import RandomIds
-from core.inbound.judge import EventJudge, HouseRules
+from core.inbound.judge import EventJudge, InboundRules
 from core.inbound.sessions import SessionManager
 from core.messages import Address, InboundMessage, Sender
 from core.people.access import Access, ChannelAccess, DirectMode
@@ -25,8 +25,8 @@ OWNER = Principal("owner", Role.OWNER, "Olivia")
 IDS = RandomIds()
 CHANNELS = {name: ChannelAccess(DirectMode.OPEN) for name in ("chat", "web")}
 OWNERS = frozenset({("chat", "olivia"), ("web", "olivia")})
-LAWS = ConsentLaws(Policy(), LoopLimits(), NoPolicy())
-RULES = HouseRules(
+LAWS = EffectivePolicy(Policy(), LoopLimits(), NoPolicy())
+RULES = InboundRules(
     Access(OWNER, OWNERS, CHANNELS),
     SessionManager(IDS),
     IDS,

@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.consent.cards import open_card
+from core.gates import ConsentSettings, Gate, GateKind, Grant, GrantScope, Option, Options, VoteRule
 from core.messages import Address
 from core.people.access import ChannelAccess, DirectMode
-from core.prompts import Grant, GrantScope, Option, Options, Prompt, PromptKind, Standing, VoteRule
 from core.store.accept import Accepted
 from core.store.rows import Draft, NewCall
 from core.tool import Effect
@@ -34,7 +34,7 @@ async def told(front: Front, person: str, words: str) -> str:
     return "\n".join(text_of(row.message) for row in accepted.outbox)
 
 
-async def standing(front: Front) -> Standing:
+async def standing(front: Front) -> ConsentSettings:
     """What holds in the owner's conversation."""
     (thread,) = [row for row in await front.store.threads(10) if row.owner_id == OWNER.user_id]
     return await front.store.standing(OWNER.user_id, thread.id)
@@ -63,13 +63,13 @@ async def test_it_is_laid_down_here_or_everywhere(
 ) -> None:
     await front.says(OWNER_ACCOUNT)
     await front.says(OWNER_ACCOUNT, f"/approvals {words}")
-    assert await standing(front) == Standing(thread=settings)
+    assert await standing(front) == ConsentSettings(thread=settings)
     await front.says(OWNER_ACCOUNT, f"/approvals all {words}")
-    assert await standing(front) == Standing(thread=settings, person=settings)
+    assert await standing(front) == ConsentSettings(thread=settings, person=settings)
     await front.says(OWNER_ACCOUNT, "/approvals default")
-    assert await standing(front) == Standing(person=settings)
+    assert await standing(front) == ConsentSettings(person=settings)
     await front.says(OWNER_ACCOUNT, "/approvals all default")
-    assert await standing(front) == Standing()
+    assert await standing(front) == ConsentSettings()
 
 
 async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
@@ -91,7 +91,7 @@ async def test_what_is_said_one_after_the_other_adds_up(front: Front) -> None:
 async def test_anything_else_changes_nothing_and_tells_how(front: Front, words: str) -> None:
     await front.says(OWNER_ACCOUNT)
     assert "Write /approvals and one of manual, " in await told(front, OWNER_ACCOUNT, f"/approvals {words}")
-    assert await standing(front) == Standing()
+    assert await standing(front) == ConsentSettings()
 
 
 async def test_where_nothing_was_said_yet_it_holds_everywhere_only(front: Front) -> None:
@@ -114,15 +114,15 @@ async def test_nobody_but_the_owner_goes_beyond_what_is_configured(
 # --- grants ----------------------------------------------------------------------------------------------
 
 
-async def asked(front: Front, *, options: tuple[Option, ...] | None = None) -> Prompt:
+async def asked(front: Front, *, options: tuple[Option, ...] | None = None) -> Gate:
     """A card to the owner."""
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
     call = NewCall("call-1", "shell", "{}", Effect.EFFECT)
     await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), [call])
-    prompt = Prompt(
+    gate = Gate(
         id="0123456789",
-        kind=PromptKind.APPROVAL,
+        kind=GateKind.APPROVAL,
         thread_id=start.thread.id,
         turn_id=start.turn_id,
         call_id="call-1",
@@ -137,9 +137,9 @@ async def asked(front: Front, *, options: tuple[Option, ...] | None = None) -> P
         tool="shell",
         pattern="git status",
     )
-    draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), open_card(prompt), "nonce", prompt_id=prompt.id)
-    await front.store.ask_person(prompt, [draft])
-    return prompt
+    draft = Draft(CHANNEL, Address(OWNER_ACCOUNT), open_card(gate), "nonce", gate_id=gate.id)
+    await front.store.ask_person(gate, [draft])
+    return gate
 
 
 async def granted(front: Front) -> list[Grant]:
@@ -147,13 +147,13 @@ async def granted(front: Front) -> list[Grant]:
 
 
 async def test_session_grants_for_this_conversation_alone(front: Front) -> None:
-    prompt = await asked(front)
-    accepted: Accepted = await front.says(OWNER_ACCOUNT, f"/approve {prompt.id} session")
+    gate = await asked(front)
+    accepted: Accepted = await front.says(OWNER_ACCOUNT, f"/approve {gate.id} session")
     assert accepted.started is not None
     (grant,) = await granted(front)
-    assert (grant.scope, grant.thread_id) == (GrantScope.THREAD, prompt.thread_id)
+    assert (grant.scope, grant.thread_id) == (GrantScope.THREAD, gate.thread_id)
     assert (grant.tool, grant.pattern) == ("shell", "git status")
-    here = await front.store.standing(OWNER.user_id, prompt.thread_id)
+    here = await front.store.standing(OWNER.user_id, gate.thread_id)
     assert [one.id for one in here.grants] == [grant.id]
     assert (await front.store.standing(OWNER.user_id, "another")).grants == ()
     (call,) = (await front.store.load_turn(accepted.started)).calls
@@ -161,23 +161,23 @@ async def test_session_grants_for_this_conversation_alone(front: Front) -> None:
 
 
 async def test_always_grants_everywhere(front: Front) -> None:
-    prompt = await asked(front)
-    await front.says(OWNER_ACCOUNT, f"/approve {prompt.id} always")
+    gate = await asked(front)
+    await front.says(OWNER_ACCOUNT, f"/approve {gate.id} always")
     (grant,) = await granted(front)
     assert (grant.scope, grant.thread_id) == (GrantScope.USER, None)
 
 
 @pytest.mark.parametrize("word", ["session", "always"])
 async def test_where_always_is_not_offered_neither_is_a_session(front: Front, word: str) -> None:
-    prompt = await asked(front, options=(Option.APPROVE, Option.DENY))
-    assert '"always" is not offered' in await told(front, OWNER_ACCOUNT, f"/approve {prompt.id} {word}")
+    gate = await asked(front, options=(Option.APPROVE, Option.DENY))
+    assert '"always" is not offered' in await told(front, OWNER_ACCOUNT, f"/approve {gate.id} {word}")
     assert await granted(front) == []
 
 
 async def test_grants_are_listed_and_taken_back(front: Front) -> None:
     assert "You have granted nothing" in await told(front, OWNER_ACCOUNT, "/grants")
-    prompt = await asked(front)
-    await front.says(OWNER_ACCOUNT, f"/approve {prompt.id} session")
+    gate = await asked(front)
+    await front.says(OWNER_ACCOUNT, f"/approve {gate.id} session")
     (grant,) = await granted(front)
     listed = await told(front, OWNER_ACCOUNT, "/grants")
     assert listed.startswith(f"shell: git status (one conversation), {grant.id[-8:]}")

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.gates import Option
 from core.inbound.submission import (
-    AnswerPrompt,
+    AnswerGate,
     BareAnswer,
     Help,
     LetPersonIn,
@@ -18,7 +19,6 @@ from core.inbound.submission import (
     UserInput,
     parse_submission,
 )
-from core.prompts import Option
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,11 @@ from core.prompts import Option
         ("/help@hubbub_bot", Help()),
         ("/start", Start("")),
         ("/start a1B2", Start("a1B2")),
-        ("/approve k3f9a7mzq2", AnswerPrompt("k3f9a7mzq2", Option.APPROVE)),
-        ("/approve K3F9-A7MZQ2", AnswerPrompt("k3f9a7mzq2", Option.APPROVE)),
-        ("/approve k3f9a7mzqO", AnswerPrompt("k3f9a7mzq0", Option.APPROVE)),
-        ("/approve k3f9a7mzq2 always", AnswerPrompt("k3f9a7mzq2", Option.ALWAYS)),
-        ("/deny k3f9a7mzq2", AnswerPrompt("k3f9a7mzq2", Option.DENY)),
+        ("/approve k3f9a7mzq2", AnswerGate("k3f9a7mzq2", Option.APPROVE)),
+        ("/approve K3F9-A7MZQ2", AnswerGate("k3f9a7mzq2", Option.APPROVE)),
+        ("/approve k3f9a7mzqO", AnswerGate("k3f9a7mzq0", Option.APPROVE)),
+        ("/approve k3f9a7mzq2 always", AnswerGate("k3f9a7mzq2", Option.ALWAYS)),
+        ("/deny k3f9a7mzq2", AnswerGate("k3f9a7mzq2", Option.DENY)),
         ("/approve two words here", UnknownCommand("approve")),
         (
             "/approve Telegram k3f9-a7mz",

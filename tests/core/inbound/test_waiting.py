@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from core.gates import Gate, GateKind, Option, Options
 from core.messages import Address, plain
-from core.prompts import Option, Options, Prompt, PromptKind
 from core.store.accept import Accepted
 from core.store.rows import Draft, NewCall
 from core.tool import Effect
@@ -17,9 +17,9 @@ from tests.contracts.store.world import text_of
 from tests.core.inbound.doors import CHANNEL, OWNER_ACCOUNT, Front
 from tests.core.inbound.test_answering import CHOICES, question
 
-APPROVAL = (PromptKind.APPROVAL, (Option.APPROVE, Option.DENY))
-UNKNOWN = (PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY, Option.SKIP))
-LIMIT = (PromptKind.CONTINUE, (Option.CONTINUE, Option.STOP))
+APPROVAL = (GateKind.APPROVAL, (Option.APPROVE, Option.DENY))
+UNKNOWN = (GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY, Option.SKIP))
+LIMIT = (GateKind.CONTINUE, (Option.CONTINUE, Option.STOP))
 IDS = ("0123456789", "1123456789")
 
 
@@ -30,18 +30,18 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
     await opened.store.close()
 
 
-async def ask(front: Front, kind: PromptKind, options: tuple[Option, ...], count: int = 1) -> None:
+async def ask(front: Front, kind: GateKind, options: tuple[Option, ...], count: int = 1) -> None:
     """So many calls of one answer wait for the owner, each on a card of its own."""
     start = (await front.says(OWNER_ACCOUNT)).started
     assert start is not None
-    calls = [NewCall(f"call-{prompt_id}", "shell", "{}", Effect.EFFECT) for prompt_id in IDS[:count]]
+    calls = [NewCall(f"call-{gate_id}", "shell", "{}", Effect.EFFECT) for gate_id in IDS[:count]]
     await front.store.record_reply_and_intents(start.turn_id, AssistantSaid(""), calls)
-    prompts: list[Prompt] = []
-    for call, prompt_id in zip(calls, IDS, strict=False):
-        one = replace(question(CHOICES, start), id=prompt_id, call_id=call.call_id, title="May I?", kind=kind)
-        prompts.append(replace(one, offer=Options(options)))
-    cards = [Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("?"), one.id, prompt_id=one.id) for one in prompts]
-    await front.store.ask_person(prompts[0], cards, beside=prompts[1:])
+    gates: list[Gate] = []
+    for call, gate_id in zip(calls, IDS, strict=False):
+        one = replace(question(CHOICES, start), id=gate_id, call_id=call.call_id, title="May I?", kind=kind)
+        gates.append(replace(one, offer=Options(options)))
+    cards = [Draft(CHANNEL, Address(OWNER_ACCOUNT), plain("?"), one.id, gate_id=one.id) for one in gates]
+    await front.store.ask_person(gates[0], cards, beside=gates[1:])
 
 
 def told(accepted: Accepted) -> str:
@@ -51,7 +51,7 @@ def told(accepted: Accepted) -> str:
 
 @pytest.mark.parametrize("waits,by_words", [(APPROVAL, True), (UNKNOWN, False), (LIMIT, False)])
 async def test_the_notice_names_commands_only_where_they_answer(
-    front: Front, waits: tuple[PromptKind, tuple[Option, ...]], by_words: bool
+    front: Front, waits: tuple[GateKind, tuple[Option, ...]], by_words: bool
 ) -> None:
     await ask(front, *waits)
     notice = told(await front.says(OWNER_ACCOUNT, "are you there?"))
@@ -63,7 +63,7 @@ async def test_the_notice_names_commands_only_where_they_answer(
 @pytest.mark.parametrize("command", ["/approve", "/deny"])
 @pytest.mark.parametrize("waits", [UNKNOWN, LIMIT])
 async def test_what_waits_for_a_button_is_not_denied(
-    front: Front, waits: tuple[PromptKind, tuple[Option, ...]], command: str
+    front: Front, waits: tuple[GateKind, tuple[Option, ...]], command: str
 ) -> None:
     await ask(front, *waits)
     assert told(await front.says(OWNER_ACCOUNT, command)) == (

@@ -40,7 +40,7 @@ class Town:
     def may_send_now(self, channel: str, address: Address) -> bool:
         return False
 
-    def coming(self, channel: str, message: Message) -> None:
+    def prerender(self, channel: str, message: Message) -> None:
         pass
 
 

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 from core.routine import Cron, Definition, Lightweight, Manual, Trigger
 from core.routines.definitions import text_of
-from core.routines.describe import MOST_A_DAY, SHOWN_A_DAY, calendar
+from core.routines.describe import MAX_A_DAY, SHOWN_A_DAY, calendar
 from core.routines.slots import next_slot
 from core.store.routines import RoutineRow
 from tests.core.routines.test_schedule import us
@@ -46,6 +46,6 @@ def test_a_day_without_an_hour_is_a_day() -> None:
 def test_many_slots_are_counted_up_to_a_limit_and_the_earliest_come_first() -> None:
     rows = [row("often", Cron("* * * * *")), row("noon", Cron("1 12 * * *")), row("never", Manual())]
     (today, tomorrow) = calendar(rows, ZoneInfo("UTC"), NOW, 2)
-    assert [(one.name, one.count) for one in today.routines] == [("often", MOST_A_DAY), ("noon", 1)]
+    assert [(one.name, one.count) for one in today.routines] == [("often", MAX_A_DAY), ("noon", 1)]
     assert len(today.routines[0].slots) == SHOWN_A_DAY
     assert tomorrow.routines[0].slots[0] == us("2026-03-29T00:00Z")

@@ -2,7 +2,7 @@
 
 from core.routine import Definition, Lightweight, Manual, Webhook
 from core.routines.definitions import text_of
-from core.routines.pattern_registry import Doors
+from core.routines.registry import WebhookRegistry
 from core.store.routines import RoutineRow
 
 
@@ -12,14 +12,14 @@ def row(routine_id: str, path: str | None) -> RoutineRow:
     return RoutineRow(routine_id, "owner", text, True, None, None, 0, None, None, 0, 0, 0, "", None, 1, 0, 0)
 
 
-def at(doors: Doors, path: str) -> str | None:
+def at(doors: WebhookRegistry, path: str) -> str | None:
     door = doors.at(path)
     return None if door is None else door.routine_id
 
 
 def test_a_path_that_was_taken_over_stays_open() -> None:
     """The new owner of a path may be heard of before the old one is heard to have left it."""
-    doors = Doors()
+    doors = WebhookRegistry()
     doors.changed(row("old", "pushes"))
     doors.changed(row("new", "pushes"))
     doors.changed(row("old", None))

@@ -9,7 +9,7 @@ import pytest_asyncio
 from core.clock import SECOND_US
 from core.routine import RunStatus, SlotInput
 from core.routine_json import input_from_json
-from core.routines.notices import MOST_AN_HOUR
+from core.routines.notices import MAX_AN_HOUR
 from core.store.routines import RoutineRow, RoutineRunRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.plugins.profile import Profile
@@ -175,7 +175,7 @@ async def test_an_owner_is_told_so_often_an_hour_restarts_or_not(works: Works) -
     assert await fire(19) == 19
     await works.crash()
     await works.start()
-    assert await fire(3) == MOST_AN_HOUR == 20
+    assert await fire(3) == MAX_AN_HOUR == 20
     assert [run.notice_state for run in await works.runs(row)][:3] == ["dropped", "dropped", "sent"]
     works.clock.advance(3601)
     assert await fire(1) == 21

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from core.gates import Chose, Option, Wrote
 from core.messages import Attachment, as_told
 from core.model.openai_messages import operator_text, user_text
 from core.names import NAME_LIMIT_CHARS, folded, quoted
-from core.prompts import Chose, Option, Wrote
 from core.routine import Lightweight, ManualInput, MessageInput, SlotInput, SystemInput, WebhookInput
 from core.routines.run import Asked, system_text
 from core.routines.run import user_text as question
@@ -18,7 +18,7 @@ from core.runs.chat import PromptFacts, system_prompt
 from core.runs.tool_calls import denied, reply_result, told_of_edit, unknown
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
-from core.tools.mcp.listing import Listed, Terms, offer
+from core.tools.mcp.catalog import Listed, Terms, offer
 from core.transcript import OperatorSaid, UserSaid
 from core.users import Principal, Role
 

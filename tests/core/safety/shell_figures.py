@@ -38,7 +38,7 @@ _WITH_SUBCOMMANDS = frozenset(
     }
 )
 
-MOST_GRANTS = 3
+MAX_GRANTS = 3
 """That a person can be expected to give for one task that runs unattended."""
 
 
@@ -127,8 +127,8 @@ def main(table: Path) -> None:
             told = f"{len(low)} low, {figures.plain} plain, {figures.unasked} unasked"
             print(f"{name}: {len(written)} lines, {told}")
             if name == "unattended":
-                within = unattended(written, guard, MOST_GRANTS)
-                print(f"    {within} of {len(written)} run with {MOST_GRANTS} grants at most")
+                within = unattended(written, guard, MAX_GRANTS)
+                print(f"    {within} of {len(written)} run with {MAX_GRANTS} grants at most")
             is_daily = name.startswith(("everyday", "benign"))
             for line, reason in figures.asked if is_daily else ((one, "LOW") for one in low):
                 print(f"    {line!r}: {reason}")

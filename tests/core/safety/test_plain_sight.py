@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.safety.confusables import MOST_NAMED, hides_something, in_plain_sight, look_alikes
+from core.safety.confusables import MAX_NAMED, hides_something, in_plain_sight, look_alikes
 from core.safety.shell.lexer import Line, NotPlain, read_line
 from core.tool import CallContext, Data, Effect, Requirement, Tool
 from core.tools.definition import tool
@@ -118,7 +118,7 @@ def test_decoys_hide_no_look_alike() -> None:
     decoys = " ".join("\u0430\u043e" + "\u0441" * n for n in range(50))
     found = look_alikes(f"{decoys} p\u0430ypal")
     assert found[0].startswith("p\u0430ypal ")
-    assert found[-1] == f"and {51 - MOST_NAMED} more"
+    assert found[-1] == f"and {51 - MAX_NAMED} more"
 
 
 PLAIN = re.compile(

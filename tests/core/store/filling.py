@@ -25,7 +25,7 @@ MEGABYTE = 1 << 20
 class Queueing:
     """Everything is input of the one thread."""
 
-    prompt_id = None
+    gate_id = None
     routine_ids = ()
 
     def __init__(self) -> None:

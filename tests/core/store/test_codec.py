@@ -3,6 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from core.gates import Answer, Chose, Option, Wrote
 from core.messages import (
     Address,
     Attachment,
@@ -17,7 +18,6 @@ from core.messages import (
     Plain,
     Sender,
 )
-from core.prompts import Answer, Chose, Option, Wrote
 from core.store.codecs import (
     answer_from_text,
     answer_to_text,
@@ -54,7 +54,7 @@ messages = st.builds(
     Message,
     blocks=st.lists(blocks).map(tuple),
     choices=st.lists(st.builds(Choice, text)).map(tuple),
-    prompt_id=st.none() | text,
+    gate_id=st.none() | text,
     outcome=st.none() | text,
     files=st.lists(st.builds(File, text, text, text)).map(tuple),
 )

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.clock import Clock
+from core.gates import Option
 from core.messages import Address, MessageRef, plain
 from core.ports import Posted
-from core.prompts import Option
-from core.store.accept import Admitted, Knock, Met, Stranger, TurnedAway, Verdict
-from core.store.effects import CastVote, ClosePrompt, Say, SayAtTimes, StopThread
+from core.store.accept import Admitted, PairingOffered, Stranger, StrangerOutcome, TurnedAway, Verdict
+from core.store.effects import CastVote, CloseGate, Say, SayAtTimes, StopThread
 from core.store.pairing import PairingRequest
 from core.store.sqlite.connection import Policy, ReaderThread, Transaction
 from core.store.sqlite.queries import SqliteReader
@@ -43,15 +43,15 @@ async def a_busy_hour(world: World) -> None:
     start = await world.turn()
     await world.say("more")
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
+    gate = await world.ask(start, call_id)
     card = (await store.pending_outbox(CHANNEL))[0]
     await store.claim_outbox(card.id)
     await store.record_part_sent(card.id, Posted(MessageRef("1"), "1"), last=True)
-    await world.look(prompt_id=prompt.id)
-    await world.rule(CastVote(prompt.id, Option.APPROVE), Say(plain("noted")), send_now=True)
-    stray = replace(world.press(prompt, 0), ref=MessageRef("a copy nobody knew"))
-    await store.accept_event(stray, world.ruling(prompt_id=prompt.id), send_now=True)
-    await world.rule(ClosePrompt(prompt.id, Option.APPROVE, "Approved", plain("settled")))
+    await world.look(gate_id=gate.id)
+    await world.rule(CastVote(gate.id, Option.APPROVE), Say(plain("noted")), send_now=True)
+    stray = replace(world.press(gate, 0), ref=MessageRef("a copy nobody knew"))
+    await store.accept_event(stray, world.ruling(gate_id=gate.id), send_now=True)
+    await world.rule(CloseGate(gate.id, Option.APPROVE, "Approved", plain("settled")))
     await store.mark_running(start.turn_id, call_id, lambda _call, _who, _grants: None)
     await store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
     await world.reload(start)
@@ -64,7 +64,7 @@ async def a_busy_hour(world: World) -> None:
     following = await world.finish(start, "answer", world.draft(), send_now=True)
     assert following is not None
     await world.ask(following, *await world.call(following))
-    await store.expire_prompts(
+    await store.expire_gates(
         world.clock.now() + 7_200 * SECOND, lambda _: "Expired", lambda _: plain("expired")
     )
     await world.rule(StopThread("Stopped"))
@@ -108,8 +108,8 @@ async def a_crowd_at_the_door(world: World) -> None:
     now = world.clock.now()
     event = world.message(by=BEN)
     request = PairingRequest("r", "CODE", CHANNEL, event.sender, event.address, now, now + 60 * SECOND)
-    met: list[Met] = [
-        Knock("refused: not paired", request, plain("a code")),
+    met: list[StrangerOutcome] = [
+        PairingOffered("refused: not paired", request, plain("a code")),
         TurnedAway("refused: not paired", plain("why")),
         TurnedAway("refused: unknown code", plain("no"), again_after_us=0, wrong_code=True),
         TurnedAway("refused: too many messages", noise=True),

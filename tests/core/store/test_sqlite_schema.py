@@ -11,12 +11,12 @@ import pytest
 
 from core.approvals import UNSAID, ApprovalSettings, Preset
 from core.errors import SchemaTooNew, StoreUnavailable
+from core.gates import Chose, GateKind, Option, Replies, ToolSetting, Wrote
 from core.messages import Address, Attachment, plain
-from core.prompts import Chose, Option, PromptKind, Replies, ToolSetting, Wrote
-from core.store.effects import ClosePrompt
+from core.store.effects import CloseGate
 from core.store.facets import Place
 from core.store.feed import CardShown
-from core.store.rows import CallState, PromptView
+from core.store.rows import CallState, GateView
 from core.store.sqlite.maintenance import migrate, schema_scripts, schema_version
 from core.store.sqlite.queries import SqliteReader
 from core.store.sqlite.store import SqliteStore
@@ -103,7 +103,7 @@ async def _the_routine_is_there(world: World) -> None:
 async def _what_was_asked_together_is_there(world: World) -> None:
     (thread,) = [thread for thread in await world.store.threads(100) if thread.scope == "=together"]
     (card,) = [
-        item.shown.prompt
+        item.shown.gate
         for item in await world.store.feed_after(thread.id, 0, 100)
         if isinstance(item.shown, CardShown)
     ]
@@ -131,23 +131,23 @@ async def _how_people_want_to_be_asked_is_there(world: World) -> None:
     assert {standing.thread for standing in standings} == {UNSAID, chosen}
 
 
-async def _open_questions(world: World) -> list[PromptView]:
+async def _open_questions(world: World) -> list[GateView]:
     """What asks for a credential comes last."""
-    questions = [one for one in await world.store.open_prompts() if one.prompt.kind is PromptKind.QUESTION]
+    questions = [one for one in await world.store.open_gates() if one.gate.kind is GateKind.QUESTION]
     return sorted(questions, key=lambda one: _secret_of(one) is not None)
 
 
-def _secret_of(view: PromptView) -> str | None:
-    assert isinstance(view.prompt.offer, Replies)
-    return view.prompt.offer.secret
+def _secret_of(view: GateView) -> str | None:
+    assert isinstance(view.gate.offer, Replies)
+    return view.gate.offer.secret
 
 
 async def _the_questions_are_there(world: World) -> None:
     view, *wanted = await _open_questions(world)
     assert [_secret_of(one) for one in wanted] in ([], ["garden"])
-    assert view.prompt.offer == Replies(("red", "dark green"), free_text=True)
+    assert view.gate.offer == Replies(("red", "dark green"), free_text=True)
     assert [vote.answer for vote in view.votes] == [Chose(1, "dark green")]
-    close = ClosePrompt(view.prompt.id, Chose(1, "dark green"), "dark green", COLOURED)
+    close = CloseGate(view.gate.id, Chose(1, "dark green"), "dark green", COLOURED)
     event = world.message("dark green", key="chat:closing")
     accepted = await world.store.accept_event(event, world.ruling(close), send_now=False)
     assert accepted.started is not None
@@ -209,8 +209,8 @@ async def _everything_is_there(world: World) -> None:
     ]
     answered = next(event for event in reversed(events) if event.outcome == "turn 1")
     assert [(one.state, one.parts) for one in answered.deliveries] == [("sent", 1)]
-    (open_prompt,) = [one for one in await store.open_prompts() if one.prompt.kind is not PromptKind.QUESTION]
-    assert [vote.name for vote in open_prompt.votes] == ["Ada"]
+    (open_gate,) = [one for one in await store.open_gates() if one.gate.kind is not GateKind.QUESTION]
+    assert [vote.name for vote in open_gate.votes] == ["Ada"]
     assert [grant.pattern for grant in await store.grants("ada")] == ["ls *"]
     assert [note.text for note in await store.search_memory("ada", "服务 friday", 5)] == [
         "部署服务器在周五 deploy on Friday"

@@ -12,10 +12,10 @@ from core.approvals import Preset
 from core.consent.cards import open_card, settled_card
 from core.consent.facts import Policy
 from core.errors import ToolDenied
-from core.prompts import Prompt, PromptKind, Replies, Standing, VoteRule
+from core.gates import ConsentSettings, Gate, GateKind, Replies, VoteRule
 from core.store.rows import CallRow, CallState
 from core.tool import Data, Effect, Question, Requirement
-from core.tools.builtin.basics import LABEL_LIMIT_CHARS, MOST_CHOICES, ask_user_tool
+from core.tools.builtin.basics import LABEL_LIMIT_CHARS, MAX_CHOICES, ask_user_tool
 from core.tools.pipeline import NeedsPerson, Prepared, PutsQuestion, Refused
 from core.transcript import ResultStatus
 from core.users import Principal, Role
@@ -28,7 +28,7 @@ GUEST = Principal("gus", Role.GUEST, "Gus")
 def asked(arguments: dict[str, Any], principal: Principal = OWNER, policy: Policy | None = None) -> Prepared:
     """What the pipeline makes of a call."""
     call = CallRow("c", "n", 1, "ask_user", json.dumps(arguments), CallState.INTENT, Effect.NONE)
-    return pipeline(ask_user_tool(), policy=policy).prepare(call, principal, THREAD, Standing())
+    return pipeline(ask_user_tool(), policy=policy).prepare(call, principal, THREAD, ConsentSettings())
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_every_question_it_makes_can_be_shown(question: str, choices: list[str],
         return
     replies = made.question.replies
     assert replies.labels or replies.free_text
-    assert len(replies.labels) == len(choices) <= MOST_CHOICES
+    assert len(replies.labels) == len(choices) <= MAX_CHOICES
     assert all(0 < len(label.strip()) <= LABEL_LIMIT_CHARS for label in replies.labels)
-    prompt = Prompt(
-        "0123456789", PromptKind.QUESTION, "t", "n", "c", "ann", made.question.text, "", replies,
+    gate = Gate(
+        "0123456789", GateKind.QUESTION, "t", "n", "c", "ann", made.question.text, "", replies,
         VoteRule(approvers=("ann",)), "", 0, 1,
     )  # fmt: skip
-    (shown,) = render(open_card(prompt))
+    (shown,) = render(open_card(gate))
     assert str(shown["text"]).strip()
-    assert len(render(settled_card(prompt, "x" * 500))) == 1
+    assert len(render(settled_card(gate, "x" * 500))) == 1
     buttons = [button for row in _rows(shown) for button in row]
     assert [button["callback_data"] for button in buttons] == [
         f"p:0123456789:{index}" for index in range(len(replies.labels))
@@ -118,11 +118,11 @@ def test_every_question_it_makes_can_be_shown(question: str, choices: list[str],
     ],
 )
 def test_long_choices_get_rows_of_their_own(labels: list[str], rows: list[int]) -> None:
-    prompt = Prompt(
-        "p", PromptKind.QUESTION, "t", "n", "c", "ann", "?", "", Replies(tuple(labels), free_text=False),
+    gate = Gate(
+        "p", GateKind.QUESTION, "t", "n", "c", "ann", "?", "", Replies(tuple(labels), free_text=False),
         VoteRule(), "", 0, 1,
     )  # fmt: skip
-    (shown,) = render(open_card(prompt))
+    (shown,) = render(open_card(gate))
     assert [len(row) for row in _rows(shown)] == rows
 
 

@@ -7,7 +7,7 @@ import pytest
 from core.errors import InvalidArguments, ToolDenied, ToolFailed
 from core.safety.paths import PathGuard
 from core.tool import Effect, Requirement, Tool
-from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import searching_tools
 from tests.core.tools.support import run
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from core.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed
 from core.safety.paths import PathGuard, Place
 from core.tool import Data, Effect, Requirement, Tool
-from core.tools.builtin import file_writing, files
-from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin import file_changes, files
+from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools
 from tests.core.tools.support import Call, run
 
@@ -182,7 +182,7 @@ async def test_a_directory_is_listed(tools: Tools, work: Path) -> None:
 
 
 async def test_of_a_large_directory_the_first_names_are_listed(tools: Tools, work: Path) -> None:
-    for number in range(files.MOST_ENTRIES + 7):
+    for number in range(files.MAX_ENTRIES + 7):
         (work / f"{number:04d}").touch()
     lines = (await run(tools["list_dir"], {})).split("\n")
     assert lines[0] == "0000  0"
@@ -260,12 +260,12 @@ async def test_what_must_not_be_written_is_left_as_it_is(tools: Tools, work: Pat
 
 
 async def test_content_that_is_no_text_or_too_long_is_refused(tools: Tools, work: Path) -> None:
-    for content in ("\ud800", "é" * (file_writing.WRITE_LIMIT_BYTES // 2) + "x"):
+    for content in ("\ud800", "é" * (file_changes.WRITE_LIMIT_BYTES // 2) + "x"):
         with pytest.raises(InvalidArguments, match="content"):
             await run(tools["write_file"], {"path": "f", "content": content})
     assert everything_in(work) == {}
-    await run(tools["write_file"], {"path": "f", "content": "é" * (file_writing.WRITE_LIMIT_BYTES // 2)})
-    assert (work / "f").stat().st_size == file_writing.WRITE_LIMIT_BYTES
+    await run(tools["write_file"], {"path": "f", "content": "é" * (file_changes.WRITE_LIMIT_BYTES // 2)})
+    assert (work / "f").stat().st_size == file_changes.WRITE_LIMIT_BYTES
 
 
 async def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tools: Tools, work: Path) -> None:
@@ -283,7 +283,7 @@ async def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tools: Tools,
 KILLED_WHILE_WRITING = """
 import asyncio, pathlib, resource, signal, sys
 from core.safety.paths import PathGuard
-from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.file_changes import writing_tools
 from tests.core.tools.support import Call, run
 
 write = writing_tools(PathGuard(pathlib.Path(sys.argv[1])))[0]

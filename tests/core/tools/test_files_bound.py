@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.consent import card_texts
-from core.prompts import Option, Standing
+from core.gates import ConsentSettings, Option
 from core.safety.paths import CONTENT_LIMIT_BYTES, PathGuard
 from core.store.rows import CallRow, CallState
 from core.tool import Effect
-from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.shell import shell_tool
 from core.tools.pipeline import CallPipeline, NeedsPerson, Ready
 from tests.core.tools.test_pipeline import OWNER, THREAD, pipeline
@@ -37,7 +37,7 @@ def asked(tool: str, **arguments: str) -> CallRow:
 
 
 def agreed_to(made: CallPipeline, call: CallRow) -> CallRow:
-    needs = made.prepare(call, OWNER, THREAD, Standing())
+    needs = made.prepare(call, OWNER, THREAD, ConsentSettings())
     assert isinstance(needs, NeedsPerson)
     assert needs.again == ""
     return replace(call, state=CallState.APPROVED, answer=Option.APPROVE, binding=needs.binding)
@@ -71,12 +71,12 @@ def test_a_file_that_changed_is_asked_about_again_and_says_so(
     name = next(name for name in CHANGES if name in call.arguments)
     for change in CHANGES[name]:
         agreed = agreed_to(made, call)
-        assert isinstance(made.prepare(agreed, OWNER, THREAD, Standing()), Ready)
+        assert isinstance(made.prepare(agreed, OWNER, THREAD, ConsentSettings()), Ready)
         change(work)
-        needs = made.prepare(agreed, OWNER, THREAD, Standing())
+        needs = made.prepare(agreed, OWNER, THREAD, ConsentSettings())
         assert isinstance(needs, NeedsPerson)
         assert card_texts.FILE_CHANGED in needs.ask.reason
-        refusal = made.recheck(THREAD)(agreed, OWNER, Standing())
+        refusal = made.recheck(THREAD)(agreed, OWNER, ConsentSettings())
         assert refusal is not None
         assert card_texts.FILE_CHANGED in refusal
 
@@ -84,13 +84,13 @@ def test_a_file_that_changed_is_asked_about_again_and_says_so(
 def test_consent_holds_over_a_restart_while_the_file_stays(work: Path, made: CallPipeline) -> None:
     agreed = agreed_to(made, CALLS[0])
     again = pipeline(*writing_tools(PathGuard(work)), workspace=str(work))
-    assert isinstance(again.prepare(agreed, OWNER, THREAD, Standing()), Ready)
+    assert isinstance(again.prepare(agreed, OWNER, THREAD, ConsentSettings()), Ready)
 
 
 def test_other_arguments_are_not_blamed_on_a_file(made: CallPipeline) -> None:
     agreed = agreed_to(made, CALLS[0])
     other = replace(agreed, arguments=json.dumps({"path": "notes.txt", "content": "other"}))
-    needs = made.prepare(other, OWNER, THREAD, Standing())
+    needs = made.prepare(other, OWNER, THREAD, ConsentSettings())
     assert isinstance(needs, NeedsPerson)
     assert needs.again == card_texts.CALL_CHANGED
 
@@ -98,15 +98,15 @@ def test_other_arguments_are_not_blamed_on_a_file(made: CallPipeline) -> None:
 def test_files_that_a_command_only_reads_may_change(work: Path, made: CallPipeline) -> None:
     agreed = agreed_to(made, asked("shell", command="tail -n 5 notes.txt"))
     (work / "notes.txt").write_text("more")
-    assert isinstance(made.prepare(agreed, OWNER, THREAD, Standing()), Ready)
+    assert isinstance(made.prepare(agreed, OWNER, THREAD, ConsentSettings()), Ready)
 
 
 def test_of_a_long_file_it_counts_that_nobody_wrote_to_it(work: Path, made: CallPipeline) -> None:
     long = work / "notes.txt"
     long.write_bytes(b"x" * (CONTENT_LIMIT_BYTES + 1))
     agreed = agreed_to(made, CALLS[2])
-    assert isinstance(made.prepare(agreed, OWNER, THREAD, Standing()), Ready)
+    assert isinstance(made.prepare(agreed, OWNER, THREAD, ConsentSettings()), Ready)
     long.chmod(0o640)
     with long.open("r+b") as file:
         file.write(b"y")
-    assert isinstance(made.prepare(agreed, OWNER, THREAD, Standing()), NeedsPerson)
+    assert isinstance(made.prepare(agreed, OWNER, THREAD, ConsentSettings()), NeedsPerson)

@@ -16,15 +16,15 @@ import pytest
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
 from core.consent.facts import Autonomous, DenyReason, Policy, ScopeGrant
-from core.consent.rules import ConsentLaws
-from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
+from core.consent.rules import EffectivePolicy
+from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.safety.network import NetworkGuard, SystemLookup
 from core.safety.paths import PathGuard
 from core.store.rows import CallRow, CallState
 from core.tool import CallContext, Data, Effect, ProcessInfo, Requirement, Risk, Tool
 from core.tools.builtin.basics import echo_tool
-from core.tools.builtin.file_writing import writing_tools
+from core.tools.builtin.file_changes import writing_tools
 from core.tools.builtin.files import reading_tools
 from core.tools.builtin.http import http_tool
 from core.tools.builtin.shell import shell_tool
@@ -89,7 +89,7 @@ class Desk:
             *more,
         ]
         settings = PipelineSettings(
-            laws=ConsentLaws(policy or Policy(), LoopLimits(), NoPolicy()),
+            laws=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
             binding_key=b"k" * 32,
             workspace=str(workspace),
             tool_timeout_s=20,
@@ -102,13 +102,13 @@ class Desk:
         self,
         name: str,
         arguments: dict[str, Any] | str,
-        standing: Standing | None = None,
+        standing: ConsentSettings | None = None,
         mode: Autonomous | None = None,
     ) -> Prepared:
         call = self._call(name, arguments)
         if mode is None:
-            return self.pipeline.prepare(call, OWNER, THREAD, standing or Standing())
-        return self.pipeline.prepare(call, OWNER, THREAD, standing or Standing(), mode)
+            return self.pipeline.prepare(call, OWNER, THREAD, standing or ConsentSettings())
+        return self.pipeline.prepare(call, OWNER, THREAD, standing or ConsentSettings(), mode)
 
     async def run(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """As it runs once everybody agreed."""
@@ -120,7 +120,7 @@ class Desk:
             replace(self._call(name, arguments), answer=Option.APPROVE, binding=_binding(prepared)),
             OWNER,
             THREAD,
-            Standing(),
+            ConsentSettings(),
         )
         assert isinstance(found, Ready)
         return await made.run(self._call(name, arguments), found, OWNER, THREAD, _started)
@@ -363,7 +363,7 @@ async def test_row_69_files_are_known_by_their_whole_names(
 
 
 def test_row_70_a_tool_is_found_by_either_kind_of_dash_and_settings_go_with_it(desk: Desk) -> None:
-    off = Standing(settings={"write_file": ToolSetting.DISABLED})
+    off = ConsentSettings(settings={"write_file": ToolSetting.DISABLED})
     prepared = desk.prepare("write-file", {"path": "a", "content": "b"}, off)
     assert isinstance(prepared, Refused)
     assert prepared.reason is DenyReason.DISABLED
@@ -373,9 +373,9 @@ def test_row_70_a_tool_is_found_by_either_kind_of_dash_and_settings_go_with_it(d
 def test_row_71_what_always_asks_asks_whatever_was_granted(tmp_path: Path, preset: Preset) -> None:
     desk = Desk(tmp_path / "w", policy=Policy(preset=preset))
     grant = Grant("g", "owner", "shell", "*", GrantScope.USER, None, "Olivia", 0)
-    allowed = Standing(grants=(grant,), settings={"shell": ToolSetting.ALWAYS_ALLOW})
+    allowed = ConsentSettings(grants=(grant,), settings={"shell": ToolSetting.ALWAYS_ALLOW})
     prepared = desk.prepare("shell", DANGER, allowed)
     assert isinstance(prepared, NeedsPerson)
     assert not prepared.ask.allow_always
-    harmless = Standing(settings={"echo": ToolSetting.ALWAYS_ALLOW})
+    harmless = ConsentSettings(settings={"echo": ToolSetting.ALWAYS_ALLOW})
     assert isinstance(desk.prepare("echo", {"text": "x"}, harmless), Ready)

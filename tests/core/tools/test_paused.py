@@ -14,9 +14,9 @@ from bot.operator.settings import HubKeeping
 from core.approvals import LoopLimits, NoPolicy
 from core.clock import SystemClock
 from core.consent.facts import Policy
-from core.consent.rules import ConsentLaws
+from core.consent.rules import EffectivePolicy
+from core.gates import ConsentSettings
 from core.ids import RandomIds
-from core.prompts import Standing
 from core.safety.fencing import ResultLimits
 from core.store.rows import CallState, TurnStart
 from core.store.sqlite.store import SqliteStore
@@ -60,7 +60,7 @@ async def no_process(process: ProcessInfo) -> None:
 async def carried_out(world: World, made: CallPipeline, start: TurnStart, call_id: str) -> None:
     """As a turn does it: marked in the transaction, then run."""
     call = await world.call_row(start, call_id)
-    ready = made.prepare(call, ADA, start.thread.id, Standing())
+    ready = made.prepare(call, ADA, start.thread.id, ConsentSettings())
     if not isinstance(ready, Ready):
         return
     check = made.recheck(start.thread.id)
@@ -78,7 +78,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
     files.mkdir()
     halt = ToolHalt()
     settings = PipelineSettings(
-        laws=ConsentLaws(Policy(), LoopLimits(), NoPolicy()),
+        laws=EffectivePolicy(Policy(), LoopLimits(), NoPolicy()),
         binding_key=b"k" * 32,
         workspace=str(files),
         tool_timeout_s=30,

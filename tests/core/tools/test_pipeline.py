@@ -11,8 +11,8 @@ import pytest
 from core.approvals import LoopLimits, NoPolicy, Preset
 from core.clock import SystemClock
 from core.consent.facts import Autonomous, DenyReason, Policy, RolePolicy, ScopeGrant
-from core.consent.rules import ConsentLaws
-from core.prompts import Grant, GrantScope, Option, Standing, ToolSetting
+from core.consent.rules import EffectivePolicy
+from core.gates import ConsentSettings, Grant, GrantScope, Option, ToolSetting
 from core.safety.fencing import ResultLimits
 from core.store.rows import CallRow, CallState
 from core.tool import Arguments, CallContext, CallPlan, Data, Effect, ProcessInfo, Requirement, Tool
@@ -50,7 +50,7 @@ def pipeline(
     *tools: Tool, policy: Policy | None = None, workspace: str = "/w", key: bytes = b"k" * 32
 ) -> CallPipeline:
     settings = PipelineSettings(
-        laws=ConsentLaws(policy or Policy(), LoopLimits(), NoPolicy()),
+        laws=EffectivePolicy(policy or Policy(), LoopLimits(), NoPolicy()),
         binding_key=key,
         workspace=workspace,
         tool_timeout_s=30,
@@ -66,7 +66,7 @@ def call(name: str = "charge", arguments: str = '{"amount": 5}') -> CallRow:
 
 def approved(made: CallPipeline, asked_for: CallRow, principal: Principal = OWNER) -> CallRow:
     """The call as it stands after a person approved what they were shown."""
-    prepared = made.prepare(asked_for, principal, THREAD, Standing())
+    prepared = made.prepare(asked_for, principal, THREAD, ConsentSettings())
     assert isinstance(prepared, NeedsPerson)
     return replace(
         asked_for, state=CallState.APPROVED, binding=prepared.binding, answer=Option.APPROVE, answered_by="O"
@@ -78,7 +78,7 @@ async def no_process(process: ProcessInfo) -> None:
 
 
 def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
-    prepared = pipeline().prepare(call(), OWNER, THREAD, Standing())
+    prepared = pipeline().prepare(call(), OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, NeedsPerson)
     assert prepared.detail == "amount: 5\nto: shop"
     assert not prepared.ask.allow_always
@@ -87,7 +87,7 @@ def test_what_needs_a_person_is_shown_with_its_arguments() -> None:
 def test_what_is_asked_about_later_is_shown_alike() -> None:
     """Whether it has happened, say: with what the tool reads in it, and nothing hidden."""
     made, asked_for = pipeline(), call(arguments='{"amount": "5"}')
-    prepared = made.prepare(asked_for, OWNER, THREAD, Standing())
+    prepared = made.prepare(asked_for, OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, NeedsPerson)
     assert made.shown(asked_for) == prepared.detail
     gone = call("gone", '{"text": "a\u200bb\\n  two", "more": [1]}')
@@ -97,10 +97,10 @@ def test_what_is_asked_about_later_is_shown_alike() -> None:
 
 def test_an_approved_call_is_ready_with_the_arguments_shown() -> None:
     made = pipeline()
-    prepared = made.prepare(approved(made, call()), OWNER, THREAD, Standing())
+    prepared = made.prepare(approved(made, call()), OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, Ready)
     assert dict(prepared.arguments) == {"amount": 5, "to": "shop"}
-    assert made.recheck(THREAD)(approved(made, call()), OWNER, Standing()) is None
+    assert made.recheck(THREAD)(approved(made, call()), OWNER, ConsentSettings()) is None
 
 
 @pytest.mark.parametrize(
@@ -128,31 +128,31 @@ def test_consent_covers_nothing_but_what_was_shown(change: str) -> None:
             made = pipeline(key=b"x" * 32)
         case _:
             agreed = replace(agreed, binding=None)
-    assert isinstance(made.prepare(agreed, principal, thread, Standing()), NeedsPerson)
-    assert made.recheck(thread)(agreed, principal, Standing()) is not None
+    assert isinstance(made.prepare(agreed, principal, thread, ConsentSettings()), NeedsPerson)
+    assert made.recheck(thread)(agreed, principal, ConsentSettings()) is not None
 
 
 def test_a_role_lost_after_the_approval_stops_the_call() -> None:
     made = pipeline(policy=Policy(roles=RolePolicy(member=("charge",))))
     agreed = approved(made, call(), MEMBER)
-    assert made.recheck(THREAD)(agreed, MEMBER, Standing()) is None
-    assert made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), Standing()) is not None
+    assert made.recheck(THREAD)(agreed, MEMBER, ConsentSettings()) is None
+    assert made.recheck(THREAD)(agreed, replace(MEMBER, role=Role.GUEST), ConsentSettings()) is not None
 
 
 def test_a_denied_answer_is_no_consent() -> None:
     made = pipeline()
     agreed = replace(approved(made, call()), answer=Option.DENY)
-    assert isinstance(made.prepare(agreed, OWNER, THREAD, Standing()), NeedsPerson)
+    assert isinstance(made.prepare(agreed, OWNER, THREAD, ConsentSettings()), NeedsPerson)
 
 
 def test_run_it_again_is_consent_to_the_same_call() -> None:
     again = replace(call(), state=CallState.UNKNOWN, answer=Option.RETRY)
-    assert isinstance(pipeline().prepare(again, OWNER, THREAD, Standing()), Ready)
+    assert isinstance(pipeline().prepare(again, OWNER, THREAD, ConsentSettings()), Ready)
 
 
 def test_a_grant_never_covers_what_always_asks() -> None:
     grant = Grant("g", "owner", "charge", None, GrantScope.USER, None, "owner", 0)
-    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, Standing((grant,))), NeedsPerson)
+    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, ConsentSettings((grant,))), NeedsPerson)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_grant_never_covers_what_always_asks() -> None:
     ],
 )
 def test_what_cannot_run_is_a_result_for_the_model(asked: CallRow, status: ResultStatus) -> None:
-    prepared = pipeline().prepare(asked, OWNER, THREAD, Standing())
+    prepared = pipeline().prepare(asked, OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is status
 
@@ -183,7 +183,7 @@ def test_a_tool_that_fails_where_its_arguments_are_looked_at_fails_that_call_alo
         """Break."""
         return "it ran"
 
-    prepared = pipeline(broken).prepare(call("broken", "{}"), OWNER, THREAD, Standing())
+    prepared = pipeline(broken).prepare(call("broken", "{}"), OWNER, THREAD, ConsentSettings())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is ResultStatus.ERROR
     assert "failed unexpectedly while its arguments were looked at" in prepared.result.text
@@ -192,7 +192,7 @@ def test_a_tool_that_fails_where_its_arguments_are_looked_at_fails_that_call_alo
 def test_a_tool_outside_the_role_is_hidden_and_refused() -> None:
     made = pipeline()
     assert [spec.name for spec in made.offered(MEMBER)] == []
-    prepared = made.prepare(call(), MEMBER, THREAD, Standing())
+    prepared = made.prepare(call(), MEMBER, THREAD, ConsentSettings())
     assert isinstance(prepared, Refused)
     assert prepared.result.status is ResultStatus.DENIED
 
@@ -206,12 +206,12 @@ async def test_a_call_runs_with_its_own_deadline_and_a_stable_key() -> None:
     made = pipeline()
     asked = call()
 
-    ready = made.prepare(approved(made, asked), OWNER, THREAD, Standing())
+    ready = made.prepare(approved(made, asked), OWNER, THREAD, ConsentSettings())
     assert isinstance(ready, Ready)
     result = await made.run(asked, ready, OWNER, THREAD, no_process)
     assert result.status is ResultStatus.OK
     assert "charged 5 to shop as c1 for owner" in result.text
-    look = made.prepare(call("look", json.dumps({})), OWNER, THREAD, Standing())
+    look = made.prepare(call("look", json.dumps({})), OWNER, THREAD, ConsentSettings())
     assert isinstance(look, Ready)
     assert "in /w for 30 s" in (await made.run(call("look"), look, OWNER, THREAD, no_process)).text
 
@@ -219,8 +219,8 @@ async def test_a_call_runs_with_its_own_deadline_and_a_stable_key() -> None:
 # --- a person's own settings ----------------------------------------------------------------------------
 
 
-def settings(value: ToolSetting, tool: str = "look") -> Standing:
-    return Standing(settings={tool: value})
+def settings(value: ToolSetting, tool: str = "look") -> ConsentSettings:
+    return ConsentSettings(settings={tool: value})
 
 
 def test_a_tool_the_person_disabled_is_hidden_and_refused_at_the_last_moment_too() -> None:
@@ -228,18 +228,18 @@ def test_a_tool_the_person_disabled_is_hidden_and_refused_at_the_last_moment_too
     disabled = settings(ToolSetting.DISABLED)
     assert [spec.name for spec in made.offered(OWNER, disabled.disabled)] == ["charge"]
     look = call("look", "{}")
-    assert isinstance(made.prepare(look, OWNER, THREAD, Standing()), Ready)
+    assert isinstance(made.prepare(look, OWNER, THREAD, ConsentSettings()), Ready)
     prepared = made.prepare(look, OWNER, THREAD, disabled)
     assert isinstance(prepared, Refused)
     assert (prepared.result.status, prepared.result.text) == (ResultStatus.DENIED, "look is disabled.")
-    assert made.recheck(THREAD)(look, OWNER, Standing()) is None
+    assert made.recheck(THREAD)(look, OWNER, ConsentSettings()) is None
     assert made.recheck(THREAD)(look, OWNER, disabled) == "look is disabled."
 
 
 def test_what_the_person_agreed_to_does_not_run_once_they_disabled_it() -> None:
     made = pipeline()
     agreed = approved(made, call())
-    assert made.recheck(THREAD)(agreed, OWNER, Standing()) is None
+    assert made.recheck(THREAD)(agreed, OWNER, ConsentSettings()) is None
     assert made.recheck(THREAD)(agreed, OWNER, settings(ToolSetting.DISABLED, "charge")) is not None
 
 
@@ -249,7 +249,7 @@ def test_a_person_is_asked_each_time_or_never_as_they_wish() -> None:
     assert isinstance(asked, NeedsPerson)
     assert not asked.ask.allow_always
     manual = pipeline(policy=Policy(preset=Preset.MANUAL))
-    assert isinstance(manual.prepare(look, OWNER, THREAD, Standing()), NeedsPerson)
+    assert isinstance(manual.prepare(look, OWNER, THREAD, ConsentSettings()), NeedsPerson)
     assert isinstance(manual.prepare(look, OWNER, THREAD, settings(ToolSetting.ALWAYS_ALLOW)), Ready)
     charge = manual.prepare(call(), OWNER, THREAD, settings(ToolSetting.ALWAYS_ALLOW, "charge"))
     assert isinstance(charge, NeedsPerson)
@@ -264,18 +264,20 @@ def autonomous(*scope: str, grants: tuple[ScopeGrant, ...] = ()) -> Autonomous:
 
 def test_a_run_without_a_person_is_refused_instead_of_asking() -> None:
     made = pipeline()
-    refused = made.prepare(call(), OWNER, THREAD, Standing(), autonomous("charge"))
+    refused = made.prepare(call(), OWNER, THREAD, ConsentSettings(), autonomous("charge"))
     assert isinstance(refused, Refused)
     assert refused.reason is DenyReason.AUTONOMOUS_UNAVAILABLE
     assert "needs a person's word" in refused.result.text
-    said = made.recheck(THREAD, autonomous("charge"))(call(), OWNER, Standing())
+    said = made.recheck(THREAD, autonomous("charge"))(call(), OWNER, ConsentSettings())
     assert said == refused.result.text
 
 
 def test_an_explicit_grant_of_tool_and_pattern_lets_it_run() -> None:
     given = autonomous("charge", grants=(ScopeGrant("charge", "*"),))
-    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, Standing(), given), Ready)
-    assert isinstance(pipeline().prepare(call("look", "{}"), OWNER, THREAD, Standing(), given), Refused)
+    assert isinstance(pipeline().prepare(call(), OWNER, THREAD, ConsentSettings(), given), Ready)
+    assert isinstance(
+        pipeline().prepare(call("look", "{}"), OWNER, THREAD, ConsentSettings(), given), Refused
+    )
 
 
 def test_a_model_without_a_person_is_told_of_its_scope_alone() -> None:
@@ -287,7 +289,7 @@ def test_a_model_without_a_person_is_told_of_its_scope_alone() -> None:
 async def test_a_question_that_nobody_can_be_asked_is_answered_so() -> None:
     made = pipeline(ask_user_tool())
     asked = call("ask_user", '{"question": "Red?"}')
-    ready = made.prepare(asked, OWNER, THREAD, Standing(), autonomous("ask_user"))
+    ready = made.prepare(asked, OWNER, THREAD, ConsentSettings(), autonomous("ask_user"))
     assert isinstance(ready, Ready)
     result = await made.run(asked, ready, OWNER, THREAD, no_process)
     assert result.status is ResultStatus.DENIED

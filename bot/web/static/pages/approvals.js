@@ -66,7 +66,7 @@ class ApprovalsPage {
 
   /** @param {Approval | undefined} approval @param {() => void} renew */
   #hint(approval, renew) {
-    const card = this.#cards.get(approval?.prompt_id ?? "");
+    const card = this.#cards.get(approval?.gate_id ?? "");
     if (card && approval?.choices) card.update(approval);
     else renew();
   }
@@ -89,7 +89,7 @@ class ApprovalsPage {
 
   /** @param {Approval[]} approvals @param {boolean} older */
   #show(approvals, older) {
-    if (!older && this.#tab === "") this.#dropSettled(new Set(approvals.map((one) => one.prompt_id)));
+    if (!older && this.#tab === "") this.#dropSettled(new Set(approvals.map((one) => one.gate_id)));
     for (const approval of approvals) this.#card(approval);
     this.older.hidden = !this.#next;
     this.note.replaceChildren(...(this.list.childElementCount ? [] : this.#empty()));
@@ -123,11 +123,11 @@ class ApprovalsPage {
 
   /** @param {Approval} approval */
   #card(approval) {
-    const known = this.#cards.get(approval.prompt_id);
+    const known = this.#cards.get(approval.gate_id);
     if (known) return known.update(approval);
     const page = approval.channel === "web" ? "chat" : "threads";
     const card = approvalCard(approval, { place: "page", link: link(page, approval.thread_id) });
-    this.#cards.set(approval.prompt_id, card);
+    this.#cards.set(approval.gate_id, card);
     this.list.append(card.element);
   }
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from core.errors import InvalidArguments
 from core.tool import Data, Effect, Requirement, Tool
 from core.tools.definition import NAME
-from core.tools.mcp.listing import (
+from core.tools.mcp.catalog import (
     DESCRIPTION_CHARS,
-    MOST_TOOLS,
+    MAX_TOOLS,
     Listed,
     Offer,
     Terms,
@@ -106,8 +106,8 @@ def test_odd_tools_are_refused_and_the_others_stay() -> None:
 
 def test_there_are_most_tools_and_most_to_say() -> None:
     found = offered([one(f"t{n}") for n in range(500)])
-    assert len(found.tools) == MOST_TOOLS
-    assert found.refused["…"] == f"and {500 - MOST_TOOLS - 20} more"
+    assert len(found.tools) == MAX_TOOLS
+    assert found.refused["…"] == f"and {500 - MAX_TOOLS - 20} more"
     wordy = {"type": "object", "properties": {"a": {"description": "x" * 15_000}}}
     assert len(offered([one(f"t{n}", parameters=wordy) for n in range(9)]).tools) == 4
     (long,) = offered([one(description="x" * 5_000)]).tools

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.tools.mcp.listing import judge_of
+from core.tools.mcp.catalog import judge_of
 from core.tools.mcp.refusal import SchemaRefused
 from tests.simulators.mcp.raw import doubling
 

@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import ToolFailed
 from core.tool import Arguments, ProcessInfo, Tool
+from core.tools.mcp.catalog import Listed, Terms
 from core.tools.mcp.connection import NotCalled, Reply, ServerFailed
-from core.tools.mcp.listing import Listed, Terms
 from core.tools.mcp.server import LONGEST_PAUSE_S, McpServer, Phase
 from tests.clock import ManualClock
 from tests.core.tools.support import Call, run

@@ -74,10 +74,10 @@ def own_name(server: str, tool: str) -> str | None:
     return f"{server}{SEPARATOR}{name}"
 
 
-MOST_LISTED = 512
+MAX_LISTED = 512
 """Further ones are not looked at: reading a list takes a tenth of a millisecond a tool, during which nothing
 else goes on."""
-MOST_TOOLS = 64
+MAX_TOOLS = 64
 """Of one server. Models lose their way among more, and each is sent with every request."""
 DESCRIPTION_CHARS = 1_000
 ALL_SPECS_BYTES = 64 * 1024
@@ -174,8 +174,8 @@ def _tool(
         raise SchemaRefused("its name has no letter or digit")
     if _folded(name) in known:
         raise SchemaRefused(f"another one is called {name}, too")
-    if len(known) >= MOST_TOOLS:
-        raise SchemaRefused(f"{MOST_TOOLS} tools of a server are the most; name those you want in `only`")
+    if len(known) >= MAX_TOOLS:
+        raise SchemaRefused(f"{MAX_TOOLS} tools of a server are the most; name those you want in `only`")
     tool = _built(one, name, terms, run, judged=judged)
     if _size(tool) > room_bytes:
         text = f"the server's tools take more than {ALL_SPECS_BYTES} bytes; name those you want in `only`"

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from core.clock import SECOND_US
 from core.consent import card_texts
-from core.consent.cards import fitting, open_card, reminded_at, unknown_outcome_prompt
+from core.consent.cards import fitting, open_card, reminded_at, unknown_outcome_gate
 from core.consent.rules import ApprovalRule
 from core.events import Step, StepState
+from core.gates import AskedCall, Gate, GateKind, Offer, Option, Options, VoteRule, joint_binding
 from core.ports import OutboxRow
-from core.prompts import AskedCall, Offer, Option, Options, Prompt, PromptKind, VoteRule, joint_binding
 from core.runs.services import ChatServices, ChatSettings
 from core.store.facets import SealedSecret
 from core.store.rows import CallRow, Draft, TurnStart
@@ -29,12 +29,12 @@ class Asked:
 class _Card:
     """A prompt to be opened, with its copies for other places."""
 
-    prompt: Prompt
+    gate: Gate
     copies: Sequence[Draft] = ()
     editable: bool = False
 
 
-class Asking:
+class ApprovalRequests:
     """The prompts of one turn. After each the turn waits in the store, and is no longer this run's."""
 
     def __init__(self, services: ChatServices, settings: ChatSettings, start: TurnStart) -> None:
@@ -73,16 +73,16 @@ class Asking:
     async def _joint(self, asked: Sequence[Asked]) -> _Card:
         calls = tuple(_shown(one) for one in asked)
         offer = Options((Option.APPROVE, Option.DENY, Option.ONE_BY_ONE))
-        prompt = self._prompt(PromptKind.APPROVAL, card_texts.joint_title(len(calls)), offer)
+        gate = self._gate(GateKind.APPROVAL, card_texts.joint_title(len(calls)), offer)
         binding = joint_binding(call.binding for call in calls)
-        return await self._ruled(replace(prompt, calls=calls, binding=binding), self._rule(asked[0]))
+        return await self._ruled(replace(gate, calls=calls, binding=binding), self._rule(asked[0]))
 
     async def _single(self, asked: Asked) -> _Card:
         ask, tool = asked.needs.ask, asked.needs.tool
         rule = self._rule(asked)
         offer = Options(ask.options(rule.vote.quorum))
-        prompt = replace(
-            self._prompt(PromptKind.APPROVAL, card_texts.approval_title(tool.name, ask.reason), offer),
+        gate = replace(
+            self._gate(GateKind.APPROVAL, card_texts.approval_title(tool.name, ask.reason), offer),
             call_id=asked.call.call_id,
             detail=asked.needs.detail,
             binding=asked.needs.binding,
@@ -90,26 +90,26 @@ class Asking:
             pattern=ask.pattern,
         )
         editable = bool(asked.needs.detail) and not tool.sensitive
-        return await self._ruled(prompt, rule, editable=editable)
+        return await self._ruled(gate, rule, editable=editable)
 
     def _rule(self, asked: Asked) -> ApprovalRule:
         return self._settings.approvals.of(asked.needs.tool.name, asked.needs.ask, self._start.principal)
 
-    async def _ruled(self, prompt: Prompt, rule: ApprovalRule, *, editable: bool = False) -> _Card:
+    async def _ruled(self, gate: Gate, rule: ApprovalRule, *, editable: bool = False) -> _Card:
         """The prompt under that rule, with its copies for other places."""
-        prompt = replace(prompt, rule=rule.vote, escalate_at=rule.escalates_at(prompt.created_at))
+        gate = replace(gate, rule=rule.vote, escalate_at=rule.escalates_at(gate.created_at))
         place = rule.place(self._start.principal.user_id)
-        copies = await self._services.elsewhere.cards(prompt, place, self._thread, editable=editable)
-        return _Card(prompt, copies, editable)
+        copies = await self._services.elsewhere.cards(gate, place, self._thread, editable=editable)
+        return _Card(gate, copies, editable)
 
     async def put(self, call: CallRow, puts: PutsQuestion) -> None:
         """The call is a question. Only who the turn is run for may answer."""
         text = puts.question.text
         if puts.question.replies.secret in [kept.name for kept in await self._kept(puts)]:
             text = f"{text}\nIt takes the place of what is kept under that name now."
-        prompt = self._prompt(PromptKind.QUESTION, text, puts.question.replies)
+        gate = self._gate(GateKind.QUESTION, text, puts.question.replies)
         rule = VoteRule(approvers=(self._start.principal.user_id,))
-        await self._open(_Card(replace(prompt, call_id=call.call_id, rule=rule, tool=puts.tool.name)))
+        await self._open(_Card(replace(gate, call_id=call.call_id, rule=rule, tool=puts.tool.name)))
         self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
 
     async def _kept(self, puts: PutsQuestion) -> Sequence[SealedSecret]:
@@ -121,23 +121,23 @@ class Asking:
         services = self._services
         requester_id, now = self._start.principal.user_id, services.clock.now()
         detail = services.pipeline.shown(call)
-        prompt = unknown_outcome_prompt(call, detail, self._thread.id, requester_id, now, services.ids)
+        gate = unknown_outcome_gate(call, detail, self._thread.id, requester_id, now, services.ids)
 
         async def ask() -> tuple[OutboxRow, ...]:
-            return await services.store.mark_unknown(call.call_id, prompt, [self._card(prompt)])
+            return await services.store.mark_unknown(call.call_id, gate, [self._card(gate)])
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 
     async def whether_to_go_on(self, reason: str) -> None:
         """The budget is used up; `reason` is a sentence."""
         offer = Options((Option.CONTINUE, Option.STOP))
-        await self._open(_Card(self._prompt(PromptKind.CONTINUE, card_texts.continue_title(reason), offer)))
+        await self._open(_Card(self._gate(GateKind.CONTINUE, card_texts.continue_title(reason), offer)))
 
-    def _prompt(self, kind: PromptKind, title: str, offer: Offer) -> Prompt:
+    def _gate(self, kind: GateKind, title: str, offer: Offer) -> Gate:
         now = self._services.clock.now()
-        expires_at = now + self._settings.prompt_expires_after_s * SECOND_US
-        return Prompt(
-            id=self._services.ids.prompt_id(),
+        expires_at = now + self._settings.gate_expires_after_s * SECOND_US
+        return Gate(
+            id=self._services.ids.gate_id(),
             kind=kind,
             thread_id=self._thread.id,
             turn_id=self._start.turn_id,
@@ -161,17 +161,17 @@ class Asking:
             shown = [
                 draft
                 for card in cards
-                for draft in (self._card(card.prompt, editable=card.editable), *card.copies)
+                for draft in (self._card(card.gate, editable=card.editable), *card.copies)
             ]
-            beside = [card.prompt for card in others]
-            return await services.store.ask_person(first.prompt, shown, beside=beside)
+            beside = [card.gate for card in others]
+            return await services.store.ask_person(first.gate, shown, beside=beside)
 
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 
-    def _card(self, prompt: Prompt, *, editable: bool = False) -> Draft:
+    def _card(self, gate: Gate, *, editable: bool = False) -> Draft:
         thread, nonce = self._thread, self._services.ids.row_id()
         return Draft(
-            thread.channel, thread.address, open_card(prompt, editable=editable), nonce, prompt_id=prompt.id
+            thread.channel, thread.address, open_card(gate, editable=editable), nonce, gate_id=gate.id
         )
 
     def _tell(self, event: Step) -> None:

@@ -15,8 +15,8 @@ from core.consent import card_texts
 from core.consent.forms import as_before, changed_by, fields_of, looks_like_a_form
 from core.consent.rules import ApprovalRules
 from core.errors import InvalidArguments, ToolNotFound
+from core.gates import Gate, GateKind, GateState, Options
 from core.messages import EditForm, MessageRef
-from core.prompts import Options, Prompt, PromptKind, PromptState
 from core.store.effects import EditedCall, EditRefused
 from core.store.port import Store
 from core.store.rows import CallRow, CallState
@@ -26,7 +26,7 @@ from core.users import Principal
 _FIELD = re.compile(r"[A-Za-z_][\w.]*")
 
 
-class CallEditing:
+class CallEditor:
     """Prepares edits."""
 
     def __init__(self, store: Store, pipeline: CallPipeline, approvals: ApprovalRules) -> None:
@@ -34,16 +34,16 @@ class CallEditing:
         self._pipeline = pipeline
         self._approvals = approvals
 
-    async def form(self, prompt_id: str) -> EditForm | EditRefused | None:
+    async def form(self, gate_id: str) -> EditForm | EditRefused | None:
         """What can be changed of the prompt's call; None where nothing waits that has arguments."""
-        glance = await self._store.prompt_glance(prompt_id)
-        if glance is not None and glance.prompt.calls:
+        glance = await self._store.gate_glance(gate_id)
+        if glance is not None and glance.gate.calls:
             return EditRefused(card_texts.EDIT_ONE_BY_ONE)
-        if glance is None or not _has_arguments(glance.prompt):
+        if glance is None or not _has_arguments(glance.gate):
             return None
-        if self._pipeline.sensitive(glance.prompt.tool or ""):
+        if self._pipeline.sensitive(glance.gate.tool or ""):
             return EditRefused(card_texts.NOT_SHOWN)
-        return EditForm(fields_of(_arguments(glance.arguments)), glance.prompt.first_choice)
+        return EditForm(fields_of(_arguments(glance.arguments)), glance.gate.first_choice)
 
     async def read_reply(self, channel: str, ref: MessageRef, text: str) -> EditedCall | EditRefused | None:
         """What a text in reply to a card makes of its call; None where it is none about arguments.
@@ -51,105 +51,103 @@ class CallEditing:
         A card counts for what it said when it came, though it is kept up to date: what of it somebody saw
         who replies cannot be known.
         """
-        shown = await self._store.prompt_shown_as(channel, ref)
+        shown = await self._store.gate_shown_as(channel, ref)
         if shown is None:
             return None
-        prompt_id, first_choice = shown
-        edit = await self.prepare(prompt_id, text)
-        if edit is None or first_choice == await self._first_choice(prompt_id):
+        gate_id, first_choice = shown
+        edit = await self.prepare(gate_id, text)
+        if edit is None or first_choice == await self._first_choice(gate_id):
             return edit
         return EditRefused(card_texts.REPLY_OUTDATED, outdated=True)
 
-    async def _first_choice(self, prompt_id: str) -> int | None:
-        glance = await self._store.prompt_glance(prompt_id)
-        return None if glance is None else glance.prompt.first_choice
+    async def _first_choice(self, gate_id: str) -> int | None:
+        glance = await self._store.gate_glance(gate_id)
+        return None if glance is None else glance.gate.first_choice
 
-    async def prepare(self, prompt_id: str, form: str) -> EditedCall | EditRefused | None:
+    async def prepare(self, gate_id: str, form: str) -> EditedCall | EditRefused | None:
         """The prompt's call with these arguments: all of them as a JSON object, or `name: value` lines that
         change some. None where nothing waits that has arguments, or these are none."""
-        glance = await self._store.prompt_glance(prompt_id)
-        if glance is None or glance.prompt.state is PromptState.CLOSED:
+        glance = await self._store.gate_glance(gate_id)
+        if glance is None or glance.gate.state is GateState.CLOSED:
             return None
-        prompt = glance.prompt
-        if prompt.calls:
-            return self._of_several(prompt, form)
-        requester = await self._store.user(prompt.requester_id)
-        if not _has_arguments(prompt) or requester is None:
+        gate = glance.gate
+        if gate.calls:
+            return self._of_several(gate, form)
+        requester = await self._store.user(gate.requester_id)
+        if not _has_arguments(gate) or requester is None:
             return None
         before = _arguments(glance.arguments)
         try:
-            given = self._given(prompt, form, before)
+            given = self._given(gate, form, before)
             if given is None:
                 return None
-            call = self._call(prompt, as_before(given, before))
+            call = self._call(gate, as_before(given, before))
         except InvalidArguments as error:
             return _refused(error)
-        standing = await self._store.standing(requester.user_id, prompt.thread_id)
+        standing = await self._store.standing(requester.user_id, gate.thread_id)
         try:
-            asked = self._pipeline.prepare_edit(call, requester, prompt.thread_id, standing)
+            asked = self._pipeline.prepare_edit(call, requester, gate.thread_id, standing)
         except ToolNotFound as error:
             return EditRefused(str(error))
         except InvalidArguments as error:
             return _refused(error)
-        return asked if isinstance(asked, EditRefused) else self._edited(prompt, call, asked, requester)
+        return asked if isinstance(asked, EditRefused) else self._edited(gate, call, asked, requester)
 
-    def editable(self, prompt: Prompt) -> bool:
+    def editable(self, gate: Gate) -> bool:
         """Whether its call's arguments can be changed on its card."""
-        shown = bool(prompt.detail) and not self._pipeline.sensitive(prompt.tool or "")
-        return shown and _has_arguments(prompt)
+        shown = bool(gate.detail) and not self._pipeline.sensitive(gate.tool or "")
+        return shown and _has_arguments(gate)
 
-    def _of_several(self, prompt: Prompt, form: str) -> EditRefused | None:
+    def _of_several(self, gate: Gate, form: str) -> EditRefused | None:
         """It is not known which of them is meant."""
-        names = {name for call in prompt.calls for name in self._pipeline.argument_names(call.tool)}
+        names = {name for call in gate.calls for name in self._pipeline.argument_names(call.tool)}
         meant = form.lstrip().startswith("{") or changed_by(form, {}, names) is not None
         return EditRefused(card_texts.EDIT_ONE_BY_ONE) if meant else None
 
-    def _given(self, prompt: Prompt, form: str, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _given(self, gate: Gate, form: str, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if form.lstrip().startswith("{"):
             return _object(form)
-        names = {*before, *self._pipeline.argument_names(prompt.tool or "")}
+        names = {*before, *self._pipeline.argument_names(gate.tool or "")}
         changed = changed_by(form, before, names)
         if changed is None and not looks_like_a_form(form):
             raise InvalidArguments("They are not JSON.")
         return changed
 
-    def _call(self, prompt: Prompt, arguments: dict[str, Any]) -> CallRow:
+    def _call(self, gate: Gate, arguments: dict[str, Any]) -> CallRow:
         text = json.dumps(arguments, ensure_ascii=False)
         return CallRow(
-            call_id=prompt.call_id or "",
-            turn_id=prompt.turn_id,
+            call_id=gate.call_id or "",
+            turn_id=gate.turn_id,
             seq=0,
-            tool=prompt.tool or "",
+            tool=gate.tool or "",
             arguments=text,
             state=CallState.WAITING,
-            effect=self._pipeline.effect_of(prompt.tool or ""),
+            effect=self._pipeline.effect_of(gate.tool or ""),
         )
 
     def _edited(
-        self, prompt: Prompt, call: CallRow, asked: NeedsPerson, requester: Principal
+        self, gate: Gate, call: CallRow, asked: NeedsPerson, requester: Principal
     ) -> EditedCall | EditRefused:
         """The rule is the prompt's own, unless the call has become one that others decide."""
-        rule = prompt.rule
+        rule = gate.rule
         now = self._approvals.of(asked.tool.name, asked.ask, requester).vote
         if replace(now, escalated=rule.escalated) != rule:
             return EditRefused(card_texts.EDIT_NEEDS_OTHERS)
-        shown = prompt.offer.options if isinstance(prompt.offer, Options) else ()
+        shown = gate.offer.options if isinstance(gate.offer, Options) else ()
         changed = replace(
-            prompt,
+            gate,
             title=card_texts.approval_title(asked.tool.name, asked.ask.reason),
             detail=asked.detail,
             offer=Options(asked.ask.options(rule.quorum)),
             binding=asked.binding,
             pattern=asked.ask.pattern,
-            first_choice=prompt.first_choice + len(shown),
+            first_choice=gate.first_choice + len(shown),
         )
-        return EditedCall(changed, prompt.binding, call.arguments)
+        return EditedCall(changed, gate.binding, call.arguments)
 
 
-def _has_arguments(prompt: Prompt) -> bool:
-    return (
-        prompt.kind is PromptKind.APPROVAL and prompt.state is PromptState.OPEN and prompt.call_id is not None
-    )
+def _has_arguments(gate: Gate) -> bool:
+    return gate.kind is GateKind.APPROVAL and gate.state is GateState.OPEN and gate.call_id is not None
 
 
 def _arguments(text: str | None) -> Mapping[str, Any]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StaleTurn
+from core.gates import Gate, GateKind, GateState, Grant, GrantScope, Option, Vote
 from core.messages import MessageRef, plain
 from core.ports import Posted, SendState
-from core.prompts import Grant, GrantScope, Option, Prompt, PromptKind, PromptState, Vote
 from core.store.accept import AcceptView, Verdict
-from core.store.effects import CastVote, ClosePrompt, RecordGrant
+from core.store.effects import CastVote, CloseGate, RecordGrant
 from core.store.rows import CallState, TurnState
 from core.transcript import AssistantSaid
 from core.users import Role
@@ -22,51 +22,51 @@ from tests.contracts.store.world import ADA, BEN, CHANNEL, SECOND, Rules, World,
 async def test_a_turn_that_asks_waits_and_its_prompt_is_seen(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = world.prompt(start, call_id)
-    rows = await world.store.ask_person(prompt, [world.card(prompt)])
+    gate = world.gate(start, call_id)
+    rows = await world.store.ask_person(gate, [world.card(gate)])
 
     assert [(row.state, row.address, row.message) for row in rows] == [
-        (SendState.QUEUED, "to room", plain(prompt.title))
+        (SendState.QUEUED, "to room", plain(gate.title))
     ]
     thread = await world.store.thread(start.thread.id)
     assert thread is not None
     assert (thread.active_turn_id, thread.active_turn_state) == (start.turn_id, TurnState.WAITING)
-    (view,) = await world.store.open_prompts()
-    assert (view.prompt, view.votes, view.thread) == (prompt, (), thread)
+    (view,) = await world.store.open_gates()
+    assert (view.gate, view.votes, view.thread) == (gate, (), thread)
     seen = await world.look()
-    assert seen.open_prompts == (view,)
+    assert seen.open_gates == (view,)
     assert seen.running_since is None
     call = await world.call_row(start, call_id)
-    assert (call.state, call.prompt_id, call.binding) == (CallState.WAITING, prompt.id, prompt.binding)
+    assert (call.state, call.gate_id, call.binding) == (CallState.WAITING, gate.id, gate.binding)
 
 
 async def test_a_prompt_is_found_by_its_id_from_anywhere(world: World) -> None:
     start = await world.turn(scope="first")
-    prompt = await world.ask(start, *await world.call(start))
-    view = await world.look(prompt_id=prompt.id)  # in the conversation "room"
-    assert view.prompt is not None
-    assert view.prompt.prompt == prompt
-    assert view.open_prompts == ()
-    assert (await world.look(prompt_id="0000000000")).prompt is None
+    gate = await world.ask(start, *await world.call(start))
+    view = await world.look(gate_id=gate.id)  # in the conversation "room"
+    assert view.gate is not None
+    assert view.gate.gate == gate
+    assert view.open_gates == ()
+    assert (await world.look(gate_id="0000000000")).gate is None
 
 
 async def test_a_press_belongs_to_the_thread_of_its_prompt(world: World) -> None:
     start = await world.turn(scope="first")
-    prompt = await world.ask(start, *await world.call(start))
-    rules = world.ruling(prompt_id=prompt.id)
-    accepted = await world.store.accept_event(world.press(prompt, 0), rules, send_now=False)
+    gate = await world.ask(start, *await world.call(start))
+    rules = world.ruling(gate_id=gate.id)
+    accepted = await world.store.accept_event(world.press(gate, 0), rules, send_now=False)
     assert accepted.thread_id == start.thread.id
     assert rules.view.thread is not None
     assert rules.view.thread.id == start.thread.id
-    assert [view.prompt for view in rules.view.open_prompts] == [prompt]
+    assert [view.gate for view in rules.view.open_gates] == [gate]
 
 
 async def test_cards_are_seen_where_they_were_shown(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = world.prompt(start, call_id)
-    cards = [world.card(prompt), world.card(prompt, to="to Ada alone")]
-    here, elsewhere = await world.store.ask_person(prompt, cards)
+    gate = world.gate(start, call_id)
+    cards = [world.card(gate), world.card(gate, to="to Ada alone")]
+    here, elsewhere = await world.store.ask_person(gate, cards)
     assert (await world.look()).cards == ()
     for row in (here, elsewhere):
         await world.store.claim_outbox(row.id)
@@ -74,8 +74,8 @@ async def test_cards_are_seen_where_they_were_shown(world: World) -> None:
             posted = Posted(MessageRef(f"{row.address}/{part}"), f"000000010{part}")
             await world.store.record_part_sent(row.id, posted, last=part == "2")
     (card,) = (await world.look()).cards
-    assert (card.prompt_id, card.refs, card.order_key) == (
-        prompt.id,
+    assert (card.gate_id, card.refs, card.order_key) == (
+        gate.id,
         ("to room/1", "to room/2"),
         "0000000102",
     )
@@ -94,8 +94,8 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
 ) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
-    accepted = await world.rule(closing(prompt, option))
+    gate = await world.ask(start, call_id)
+    accepted = await world.rule(closing(gate, option))
 
     resumed = accepted.started
     assert resumed is not None
@@ -103,13 +103,13 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
     assert resumed.thread.active_turn_state is TurnState.RUNNING
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer, call.answered_by) == (state, option, "Ada")
-    assert call.binding == prompt.binding
-    view = (await world.look(prompt_id=prompt.id)).prompt
+    assert call.binding == gate.binding
+    view = (await world.look(gate_id=gate.id)).gate
     assert view is not None
-    assert (view.prompt.state, view.prompt.outcome) == (PromptState.CLOSED, option)
-    assert view.prompt.outcome_text == f"{option.value} by Ada"
+    assert (view.gate.state, view.gate.outcome) == (GateState.CLOSED, option)
+    assert view.gate.outcome_text == f"{option.value} by Ada"
     assert view.votes == (Vote("ada", "Ada", option, world.clock.now(), Role.OWNER),)
-    assert not await world.store.open_prompts()
+    assert not await world.store.open_gates()
     if state is CallState.APPROVED:
         assert await world.store.mark_running(start.turn_id, call_id, go) is None
     else:
@@ -120,11 +120,11 @@ async def test_an_answer_settles_the_call_and_lets_the_turn_go_on(
 async def test_every_copy_of_a_card_is_changed_in_its_place(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = world.prompt(start, call_id)
-    drafts = [world.card(prompt), world.card(prompt, to="to Ada alone"), world.card(prompt, to="gone")]
-    cards = await world.store.ask_person(prompt, drafts)
+    gate = world.gate(start, call_id)
+    drafts = [world.card(gate), world.card(gate, to="to Ada alone"), world.card(gate, to="gone")]
+    cards = await world.store.ask_person(gate, drafts)
     await world.store.fail_outbox(cards[2].id, "blocked by the person")
-    accepted = await world.rule(closing(prompt, Option.DENY))
+    accepted = await world.rule(closing(gate, Option.DENY))
     assert [(row.edit_of, row.address, row.message, row.state) for row in accepted.outbox] == [
         (cards[0].id, "to room", SETTLED, SendState.QUEUED),
         (cards[1].id, "to Ada alone", SETTLED, SendState.QUEUED),
@@ -135,21 +135,21 @@ async def test_every_copy_of_a_card_is_changed_in_its_place(world: World) -> Non
 
 async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: World) -> None:
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start))
+    gate = await world.ask(start, *await world.call(start))
     (card,) = await world.store.pending_outbox(CHANNEL)
     await world.store.claim_outbox(card.id)
     await world.store.record_part_sent(card.id, Posted(MessageRef("known"), "1"), last=True)
     for name in ("known", "stray", "stray"):
-        press = replace(world.press(prompt, 0), ref=MessageRef(name))
-        rules = world.ruling(prompt_id=prompt.id)
+        press = replace(world.press(gate, 0), ref=MessageRef(name))
+        rules = world.ruling(gate_id=gate.id)
         assert (await world.store.accept_event(press, rules, send_now=False)).outbox == ()
 
-    settled = await world.rule(closing(prompt, Option.DENY))
+    settled = await world.rule(closing(gate, Option.DENY))
     targets = [row.edit_of for row in settled.outbox if row.edit_of is not None]
     assert [await world.store.sent_refs(target) for target in targets] == [("known",), ("stray",)]
 
-    late = replace(world.press(prompt, 0), ref=MessageRef("another"))
-    accepted = await world.store.accept_event(late, world.ruling(prompt_id=prompt.id), send_now=False)
+    late = replace(world.press(gate, 0), ref=MessageRef("another"))
+    accepted = await world.store.accept_event(late, world.ruling(gate_id=gate.id), send_now=False)
     (change,) = accepted.outbox
     assert change.message.outcome == "deny by Ada"
     assert change.edit_of is not None
@@ -159,12 +159,12 @@ async def test_a_copy_nobody_knew_is_learned_when_it_is_pressed(world: World) ->
 async def test_a_settled_prompt_is_not_settled_again(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
-    await world.rule(closing(prompt, Option.APPROVE))
-    again = await world.rule(closing(prompt, Option.DENY), by=BEN)
+    gate = await world.ask(start, call_id)
+    await world.rule(closing(gate, Option.APPROVE))
+    again = await world.rule(closing(gate, Option.DENY), by=BEN)
     assert (again.started, again.outbox) == (None, ())
     assert (await world.call_row(start, call_id)).answer is Option.APPROVE
-    view = (await world.look(prompt_id=prompt.id)).prompt
+    view = (await world.look(gate_id=gate.id)).gate
     assert view is not None
     assert [vote.user_id for vote in view.votes] == ["ada"]
 
@@ -173,19 +173,19 @@ async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(wor
     for _ in range(20):
         start = await world.turn(scope=world.ids.row_id())
         (call_id,) = await world.call(start)
-        prompt = await world.ask(start, call_id)
+        gate = await world.ask(start, call_id)
 
         def verdict(option: Option, view: AcceptView) -> Verdict:
-            assert view.prompt is not None
-            if view.prompt.prompt.state is PromptState.CLOSED:
-                return Verdict("refused", answer=view.prompt.prompt.outcome_text)
-            close = ClosePrompt(view.prompt.prompt.id, option, f"it was {option.value}", SETTLED)
+            assert view.gate is not None
+            if view.gate.gate.state is GateState.CLOSED:
+                return Verdict("refused", answer=view.gate.gate.outcome_text)
+            close = CloseGate(view.gate.gate.id, option, f"it was {option.value}", SETTLED)
             return Verdict("answer", (close,), answer=close.outcome_text)
 
         answers = [
             world.store.accept_event(
-                world.press(prompt, index, by=person),
-                Rules(admit(person), lambda _event, view, option=option: verdict(option, view), prompt.id),
+                world.press(gate, index, by=person),
+                Rules(admit(person), lambda _event, view, option=option: verdict(option, view), gate.id),
                 send_now=False,
             )
             for index, (person, option) in enumerate([(ADA, Option.APPROVE), (BEN, Option.DENY)])
@@ -198,12 +198,12 @@ async def test_of_two_answers_at_one_moment_one_counts_and_the_other_sees_it(wor
 
 async def test_votes_are_one_for_each_person(world: World) -> None:
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start))
+    gate = await world.ask(start, *await world.call(start))
     for person, option in ((ADA, Option.APPROVE), (BEN, Option.APPROVE), (BEN, Option.DENY)):
-        accepted = await world.rule(CastVote(prompt.id, option), by=person)
+        accepted = await world.rule(CastVote(gate.id, option), by=person)
         assert accepted.started is None
         world.clock.advance(1)
-    (view,) = await world.store.open_prompts()
+    (view,) = await world.store.open_gates()
     assert [(vote.user_id, vote.name, vote.answer) for vote in view.votes] == [
         ("ada", "Ada", Option.APPROVE),
         ("ben", "Ben", Option.DENY),
@@ -213,15 +213,15 @@ async def test_votes_are_one_for_each_person(world: World) -> None:
 async def test_a_turn_goes_on_only_when_its_last_prompt_is_settled(world: World) -> None:
     start = await world.turn()
     calls = await world.call(start, "shell", "http")
-    prompts: list[Prompt] = []
+    gates: list[Gate] = []
     for call_id in calls:
         await world.store.mark_running(start.turn_id, call_id, go)
     for call_id in calls:
-        prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
-        await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
-        prompts.append(prompt)
-    assert (await world.rule(closing(prompts[0], Option.HAPPENED))).started is None
-    assert (await world.rule(closing(prompts[1], Option.RETRY))).started is not None
+        gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.HAPPENED, Option.RETRY))
+        await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+        gates.append(gate)
+    assert (await world.rule(closing(gates[0], Option.HAPPENED))).started is None
+    assert (await world.rule(closing(gates[1], Option.RETRY))).started is not None
 
 
 @pytest.mark.parametrize("option", [Option.HAPPENED, Option.SKIP, Option.RETRY])
@@ -229,12 +229,12 @@ async def test_an_unknown_call_is_run_again_only_if_a_person_says_so(world: Worl
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
-    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (option,))
-    rows = await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
-    assert [row.message for row in rows] == [plain(prompt.title)]
+    gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (option,))
+    rows = await world.store.mark_unknown(call_id, gate, [world.card(gate)])
+    assert [row.message for row in rows] == [plain(gate.title)]
     with pytest.raises(StaleTurn):
-        await world.store.mark_unknown(call_id, world.prompt(start, call_id), [])
-    await world.rule(closing(prompt, option))
+        await world.store.mark_unknown(call_id, world.gate(start, call_id), [])
+    await world.rule(closing(gate, option))
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer, call.answered_by) == (CallState.UNKNOWN, option, "Ada")
     if option is Option.RETRY:
@@ -249,11 +249,11 @@ async def test_a_call_cut_short_twice_is_asked_about_twice(world: World) -> None
     (call_id,) = await world.call(start)
     for _ in range(2):
         await world.store.mark_running(start.turn_id, call_id, go)
-        prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.RETRY,))
-        await world.store.mark_unknown(call_id, prompt, [world.card(prompt)])
+        gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,))
+        await world.store.mark_unknown(call_id, gate, [world.card(gate)])
         with pytest.raises(StaleTurn):
             await world.store.mark_running(start.turn_id, call_id, go)
-        await world.rule(closing(prompt, Option.RETRY))
+        await world.rule(closing(gate, Option.RETRY))
     assert (await world.call_row(start, call_id)).state is CallState.UNKNOWN
 
 
@@ -262,8 +262,8 @@ async def test_going_on_counts_the_budget_afresh(world: World) -> None:
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
     world.clock.advance(100)
-    prompt = await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
-    accepted = await world.rule(closing(prompt, Option.CONTINUE))
+    gate = await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
+    accepted = await world.rule(closing(gate, Option.CONTINUE))
     assert accepted.started is not None
     loaded = await world.store.load_turn(accepted.started)
     assert (loaded.rounds, loaded.tools_run, loaded.spent_us) == (0, 0, 0)
@@ -276,8 +276,8 @@ async def test_going_on_counts_the_budget_afresh(world: World) -> None:
 async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: World) -> None:
     start = await world.turn()
     await world.call(start)
-    prompt = await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
-    accepted = await world.rule(closing(prompt, Option.STOP))
+    gate = await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP))
+    accepted = await world.rule(closing(gate, Option.STOP))
     assert accepted.started is not None
     loaded = await world.store.load_turn(accepted.started)
     assert (loaded.rounds, loaded.continued) == (1, Option.STOP)
@@ -286,8 +286,8 @@ async def test_not_going_on_is_remembered_with_the_budget_as_it_is(world: World)
 async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = await world.ask(start, call_id)
-    accepted = await world.rule(closing(prompt, Option.APPROVE))
+    gate = await world.ask(start, call_id)
+    accepted = await world.rule(closing(gate, Option.APPROVE))
     assert accepted.started is not None
     assert (await world.store.load_turn(accepted.started)).rounds == 1
 
@@ -298,29 +298,29 @@ async def test_an_approval_does_not_widen_the_budget(world: World) -> None:
 async def test_an_expired_approval_counts_as_denied_by_nobody(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    prompt = world.prompt(start, call_id, expires_in_s=60)
-    (card,) = await world.store.ask_person(prompt, [world.card(prompt)])
-    early = await world.store.expire_prompts(world.clock.now() + 59 * SECOND, expired, expired_card)
+    gate = world.gate(start, call_id, expires_in_s=60)
+    (card,) = await world.store.ask_person(gate, [world.card(gate)])
+    early = await world.store.expire_gates(world.clock.now() + 59 * SECOND, expired, expired_card)
     assert (early.started, early.outbox) == ((), ())
 
     world.clock.advance(60)
-    late = await world.store.expire_prompts(world.clock.now(), expired, expired_card)
+    late = await world.store.expire_gates(world.clock.now(), expired, expired_card)
     assert [started.turn_id for started in late.started] == [start.turn_id]
     assert [(row.edit_of, row.message) for row in late.outbox] == [(card.id, plain("expired: Run shell?"))]
     call = await world.call_row(start, call_id)
     assert (call.state, call.answered_by) == (CallState.DENIED, None)
-    again = await world.store.expire_prompts(world.clock.now(), expired, expired_card)
+    again = await world.store.expire_gates(world.clock.now(), expired, expired_card)
     assert (again.started, again.outbox) == ((), ())
-    assert (await world.rule(closing(prompt, Option.APPROVE))).started is None
+    assert (await world.rule(closing(gate, Option.APPROVE))).started is None
 
 
 async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
     await world.store.mark_running(start.turn_id, call_id, go)
-    prompt = world.prompt(start, call_id, PromptKind.UNKNOWN_OUTCOME, (Option.RETRY,), expires_in_s=1)
-    await world.store.mark_unknown(call_id, prompt, [])
-    late = await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)
+    gate = world.gate(start, call_id, GateKind.UNKNOWN_OUTCOME, (Option.RETRY,), expires_in_s=1)
+    await world.store.mark_unknown(call_id, gate, [])
+    late = await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)
     assert len(late.started) == 1
     call = await world.call_row(start, call_id)
     assert (call.state, call.answer) == (CallState.UNKNOWN, None)
@@ -328,8 +328,8 @@ async def test_an_expired_question_about_an_outcome_leaves_it_unknown(world: Wor
 
 async def test_an_expired_continue_prompt_means_no(world: World) -> None:
     start = await world.turn()
-    await world.ask(start, kind=PromptKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
-    (resumed,) = (await world.store.expire_prompts(world.clock.now() + SECOND, expired, expired_card)).started
+    await world.ask(start, kind=GateKind.CONTINUE, options=(Option.CONTINUE, Option.STOP), expires_in_s=1)
+    (resumed,) = (await world.store.expire_gates(world.clock.now() + SECOND, expired, expired_card)).started
     assert (await world.store.load_turn(resumed)).continued is Option.STOP
 
 
@@ -373,12 +373,12 @@ async def test_a_new_turn_is_loaded_with_the_grants_that_hold_in_its_thread(worl
 
 async def test_a_card_that_may_be_shown_is_found_when_it_is_pressed(world: World) -> None:
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start))
+    gate = await world.ask(start, *await world.call(start))
     (card,) = await world.store.pending_outbox(CHANNEL)
     await world.store.claim_outbox(card.id)
     await world.store.mark_ambiguous(card.id, "no answer")
-    press = replace(world.press(prompt, 0), ref=MessageRef("found"))
-    await world.store.accept_event(press, world.ruling(prompt_id=prompt.id), send_now=False)
+    press = replace(world.press(gate, 0), ref=MessageRef("found"))
+    await world.store.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
     assert await world.store.pending_outbox(CHANNEL) == ()
     found = await world.store.claim_outbox(card.id)
     assert (found.state, found.refs, found.repeats) == (SendState.SENT, ("found",), 0)
@@ -388,11 +388,11 @@ async def test_a_card_pressed_before_its_sending_was_answered_is_known_at_the_ne
     world: World,
 ) -> None:
     start = await world.turn()
-    prompt = await world.ask(start, *await world.call(start))
+    gate = await world.ask(start, *await world.call(start))
     (card,) = await world.store.pending_outbox(CHANNEL)
     await world.store.claim_outbox(card.id)
-    press = replace(world.press(prompt, 0), ref=MessageRef("found"))
-    await world.store.accept_event(press, world.ruling(prompt_id=prompt.id), send_now=False)
+    press = replace(world.press(gate, 0), ref=MessageRef("found"))
+    await world.store.accept_event(press, world.ruling(gate_id=gate.id), send_now=False)
     await world.store.recover()
     assert await world.store.pending_outbox(CHANNEL) == ()
     assert await world.store.sent_refs(card.id) == ("found",)

@@ -5,9 +5,9 @@
 from dataclasses import dataclass, replace
 
 from core.audit_chain import AuditKind
+from core.gates import Answer, Chose, GateKind, Option, Wrote, joint_binding
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow, SendState
-from core.prompts import Answer, Chose, Option, PromptKind, Wrote, joint_binding
 from core.store.codecs import (
     answer_to_text,
     message_from_json,
@@ -18,12 +18,12 @@ from core.store.codecs import (
     strings_to_json,
 )
 from core.store.effects import EditCall
-from core.store.rows import PromptView, TurnStart
+from core.store.rows import GateView, TurnStart
 from core.store.sqlite.audit import hidden, record
 from core.store.sqlite.connection import Transaction
 from core.store.sqlite.feed import put_outcome
-from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, prompt_views_of
-from core.store.sqlite.prompt_opening import offer_columns
+from core.store.sqlite.gate_open import offer_columns
+from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, gate_views_of
 from core.store.sqlite.turns import events_of, started
 from core.users import Principal
 
@@ -31,7 +31,7 @@ from core.users import Principal
 
 
 def change_cards(
-    tx: Transaction, prompt_id: str, card: Message | None, outcome_text: str
+    tx: Transaction, gate_id: str, card: Message | None, outcome_text: str
 ) -> tuple[OutboxRow, ...]:
     """Queue a change of every copy of a prompt's card: to `card`, or to itself with its outcome.
 
@@ -40,7 +40,7 @@ def change_cards(
     copies = tx.all(
         "SELECT id, channel, address, message FROM outbox"
         " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
-        prompt_id,
+        gate_id,
     )
     return tuple(
         _change_copy(
@@ -48,7 +48,7 @@ def change_cards(
             copy_id,
             channel,
             address,
-            prompt_id,
+            gate_id,
             card or replace(message_from_json(message), choices=(), outcome=outcome_text),
         )
         for copy_id, channel, address, message in copies
@@ -56,7 +56,7 @@ def change_cards(
 
 
 def _change_copy(
-    tx: Transaction, copy_id: int, channel: str, address: str, prompt_id: str, changed: Message
+    tx: Transaction, copy_id: int, channel: str, address: str, gate_id: str, changed: Message
 ) -> OutboxRow:
     nonce = tx.ids.row_id()
     row_id = tx.insert(
@@ -67,20 +67,20 @@ def _change_copy(
         message_to_json(changed),
         nonce,
         copy_id,
-        prompt_id,
+        gate_id,
         tx.clock.now(),
     )
     return OutboxRow(row_id, channel, Address(address), changed, SendState.QUEUED, nonce, edit_of=copy_id)
 
 
 def learn_copy(
-    tx: Transaction, prompt_id: str, channel: str, address: Address, ref: MessageRef, settled: str | None
+    tx: Transaction, gate_id: str, channel: str, address: Address, ref: MessageRef, settled: str | None
 ) -> tuple[OutboxRow, ...]:
     """A card was pressed. If it is a copy whose sending was never answered, it is known from now on, and
     shown the outcome like the others: at once if the prompt is `settled` (its outcome in words). A row that
     is still to be found out is found by that."""
     rows = tx.all(
-        "SELECT message, refs FROM outbox WHERE prompt_id = ? AND edit_of IS NULL ORDER BY id", prompt_id
+        "SELECT message, refs FROM outbox WHERE prompt_id = ? AND edit_of IS NULL ORDER BY id", gate_id
     )
     if not rows or any(ref in refs_from_json(refs) for _, refs in rows):
         return ()
@@ -88,7 +88,7 @@ def learn_copy(
     lost = tx.one(
         "SELECT id, refs FROM outbox WHERE prompt_id = ? AND edit_of IS NULL AND channel = ? AND address = ?"
         " AND state = 'ambiguous' AND settled = 0 ORDER BY id LIMIT 1",
-        prompt_id,
+        gate_id,
         channel,
         address,
     )
@@ -103,14 +103,14 @@ def learn_copy(
         rows[0][0],
         tx.ids.row_id(),
         refs_to_json((ref,)),
-        prompt_id,
+        gate_id,
         now,
         now,
     )
     if settled is None:
         return ()
     changed = replace(message_from_json(rows[0][0]), choices=(), outcome=settled)
-    return (_change_copy(tx, copy_id, channel, address, prompt_id, changed),)
+    return (_change_copy(tx, copy_id, channel, address, gate_id, changed),)
 
 
 def find_pressed(tx: Transaction) -> None:
@@ -149,18 +149,18 @@ class Closed:
 # --- looking --------------------------------------------------------------------------------------------
 
 
-def open_in_thread(tx: Transaction, thread_id: str) -> tuple[PromptView, ...]:
+def open_in_thread(tx: Transaction, thread_id: str) -> tuple[GateView, ...]:
     """The open prompts of a thread, oldest first."""
     return _views(tx, "p.thread_id = ? AND p.state = 'open' ORDER BY p.created_at, p.id", thread_id)
 
 
-def view(tx: Transaction, prompt_id: str) -> PromptView | None:
+def view(tx: Transaction, gate_id: str) -> GateView | None:
     """A prompt by id, open or not."""
-    found = _views(tx, "p.id = ? ORDER BY p.id", prompt_id)
+    found = _views(tx, "p.id = ? ORDER BY p.id", gate_id)
     return found[0] if found else None
 
 
-def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> PromptView | None:
+def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> GateView | None:
     """The open prompt that a message on a channel is a card of."""
     found = card_with(tx, channel, ref)
     return None if found is None else view(tx, found[0])
@@ -173,19 +173,19 @@ def card_with(tx: Transaction, channel: str, ref: MessageRef) -> tuple[str, str]
         " WHERE p.state = 'open' AND o.channel = ? AND o.edit_of IS NULL",
         channel,
     )
-    found = ((prompt_id, message) for prompt_id, refs, message in rows if ref in refs_from_json(refs))
+    found = ((gate_id, message) for gate_id, refs, message in rows if ref in refs_from_json(refs))
     return next(found, None)
 
 
-def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[PromptView, ...]:
+def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[GateView, ...]:
     sql = f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE {condition}, v.at"
-    return prompt_views_of(tx.all(sql, *parameters))
+    return gate_views_of(tx.all(sql, *parameters))
 
 
 # --- answering ------------------------------------------------------------------------------------------
 
 
-def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, answer: Answer) -> None:
+def cast_vote(tx: Transaction, gate_id: str, voter: Principal, answer: Answer) -> None:
     """Record a person's answer to an open prompt; a later answer takes the place of an earlier one."""
     row = tx.one(
         "INSERT INTO votes (prompt_id, user_id, name, option, at)"
@@ -196,56 +196,56 @@ def cast_vote(tx: Transaction, prompt_id: str, voter: Principal, answer: Answer)
         storable(voter.name),
         answer_to_text(answer),
         tx.clock.now(),
-        prompt_id,
+        gate_id,
     )
     if row is not None:  # others look on who have to agree, too
         (thread_id,) = row
-        tx.changes.prompts[prompt_id] = thread_id
+        tx.changes.gates[gate_id] = thread_id
         said = _said(answer)
-        record(tx, AuditKind.VOTE, prompt_id, actor=voter.user_id, thread_id=thread_id, answer=said)
+        record(tx, AuditKind.VOTE, gate_id, actor=voter.user_id, thread_id=thread_id, answer=said)
 
 
 def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRow, ...]:
     """Ask about other arguments from now on; who agreed before agreed to something else."""
-    prompt = change.edited.prompt
+    gate = change.edited.gate
     tx.run(
         "UPDATE prompts SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?,"
         " first_choice = ?, changed_at = ? WHERE id = ? AND state = 'open'",
-        storable(prompt.title),
-        storable(prompt.detail),
-        offer_columns(prompt.offer)[0],
-        strings_to_json(prompt.rule.approvers),
-        prompt.binding,
-        None if prompt.pattern is None else storable(prompt.pattern),
-        prompt.first_choice,
+        storable(gate.title),
+        storable(gate.detail),
+        offer_columns(gate.offer)[0],
+        strings_to_json(gate.rule.approvers),
+        gate.binding,
+        None if gate.pattern is None else storable(gate.pattern),
+        gate.first_choice,
         tx.clock.now(),
-        prompt.id,
+        gate.id,
     )
-    tx.run("DELETE FROM votes WHERE prompt_id = ?", prompt.id)
+    tx.run("DELETE FROM votes WHERE prompt_id = ?", gate.id)
     tx.run(
         "UPDATE calls SET edited = ?, edited_by = ?, binding = ? WHERE id = ?",
         storable(change.edited.arguments),
         storable(editor.name),
-        prompt.binding,
-        prompt.call_id,
+        gate.binding,
+        gate.call_id,
     )
-    tx.changes.prompts[prompt.id] = prompt.thread_id
+    tx.changes.gates[gate.id] = gate.thread_id
     record(
         tx,
         AuditKind.EDITED,
-        prompt.id,
+        gate.id,
         actor=editor.user_id,
-        thread_id=prompt.thread_id,
-        call=prompt.call_id,
+        thread_id=gate.thread_id,
+        call=gate.call_id,
         arguments=hidden(tx, storable(change.edited.arguments)),
-        binding=prompt.binding,
+        binding=gate.binding,
     )
-    return () if change.card is None else change_cards(tx, prompt.id, change.card, "")
+    return () if change.card is None else change_cards(tx, gate.id, change.card, "")
 
 
 def close(
     tx: Transaction,
-    prompt_id: str,
+    gate_id: str,
     outcome: Answer | None,
     outcome_text: str,
     card: Message | None,
@@ -262,16 +262,16 @@ def close(
         None if closed_by is None else closed_by.user_id,
         tx.clock.now(),
         closed_by is not None,
-        prompt_id,
+        gate_id,
     )
     if row is None:
         return None
     kind, turn_id, call_id, thread_id, calls, binding = row
-    put_outcome(tx, thread_id, turn_id, prompt_id)
+    put_outcome(tx, thread_id, turn_id, gate_id)
     record(
         tx,
         AuditKind.DECIDED,
-        prompt_id,
+        gate_id,
         actor=None if closed_by is None else closed_by.user_id,
         thread_id=thread_id,
         about=kind,
@@ -279,12 +279,12 @@ def close(
         outcome=_said(outcome),
         events=events_of(tx, turn_id),
     )
-    tx.changes.prompts[prompt_id] = thread_id
+    tx.changes.gates[gate_id] = thread_id
     if call_id is not None and outcome is not None:
-        _answer_call(tx, PromptKind(kind), call_id, outcome, closed_by)
+        _answer_call(tx, GateKind(kind), call_id, outcome, closed_by)
     if calls is not None and isinstance(outcome, Option):
-        _answer_calls(tx, prompt_id, turn_id, binding, outcome, closed_by)
-    rows = change_cards(tx, prompt_id, card, outcome_text)
+        _answer_calls(tx, gate_id, turn_id, binding, outcome, closed_by)
+    rows = change_cards(tx, gate_id, card, outcome_text)
     return Closed(rows, _go_on(tx, turn_id, outcome))
 
 
@@ -296,9 +296,9 @@ def _said(answer: Answer | None) -> str | None:
 
 
 def _answer_call(
-    tx: Transaction, kind: PromptKind, call_id: str, outcome: Answer, answered_by: Principal | None
+    tx: Transaction, kind: GateKind, call_id: str, outcome: Answer, answered_by: Principal | None
 ) -> None:
-    if kind is PromptKind.UNKNOWN_OUTCOME:
+    if kind is GateKind.UNKNOWN_OUTCOME:
         state = "unknown"
     else:
         state = "denied" if outcome in _REFUSING else "approved"
@@ -314,7 +314,7 @@ def _answer_call(
 
 def _answer_calls(
     tx: Transaction,
-    prompt_id: str,
+    gate_id: str,
     turn_id: str,
     binding: str,
     outcome: Option,
@@ -326,7 +326,7 @@ def _answer_calls(
         "SELECT id, binding FROM calls WHERE turn_id = ? AND prompt_id = ? AND state = 'waiting'"
         " ORDER BY seq",
         turn_id,
-        prompt_id,
+        gate_id,
     )
     state, answer = "approved", outcome
     if outcome is Option.ONE_BY_ONE or joint_binding(bound for _, bound in asked) != binding:
@@ -365,9 +365,9 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
 def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[OutboxRow, ...]:
     """Close a turn's open prompts without an answer. The turn must have ended before."""
     rows: list[OutboxRow] = []
-    for (prompt_id,) in tx.all(
+    for (gate_id,) in tx.all(
         "SELECT id FROM prompts WHERE turn_id = ? AND state = 'open' ORDER BY created_at", turn_id
     ):
-        closed = close(tx, prompt_id, None, outcome_text, None, None)
+        closed = close(tx, gate_id, None, outcome_text, None, None)
         rows.extend(closed.outbox if closed is not None else ())
     return tuple(rows)

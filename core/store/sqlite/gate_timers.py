@@ -6,72 +6,70 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from core.gates import Gate, GateKind, Option
 from core.messages import Address, Message, MessageRef
 from core.ports import OutboxRow
-from core.prompts import Option, Prompt, PromptKind
 from core.store.codecs import message_from_json, refs_from_json
 from core.store.facets import REACH_THREADS, Expired, Place, Reach
-from core.store.rows import Draft, PromptView, TurnStart
-from core.store.sqlite import feed, outbox, people, prompts
+from core.store.rows import Draft, GateView, TurnStart
+from core.store.sqlite import feed, gates, outbox, people
 from core.store.sqlite.connection import ReaderThread, Transaction
 from core.store.sqlite.feed import put_messages
-from core.store.sqlite.feed_queries import Onlooking
+from core.store.sqlite.feed_queries import FeedQueries
 from core.store.sqlite.mapping import (
     ACTIVE_TURN,
     PROMPT,
     PROMPT_VIEW,
     PROMPT_VIEW_FROM,
     THREAD,
-    prompt_of,
-    prompt_views_of,
+    gate_of,
+    gate_views_of,
     thread_of,
 )
 from core.store.sqlite.outbox import Cause, enqueue
 from core.store.sqlite.writer import Writer
 
 _OUTCOME_AT_EXPIRY = {
-    PromptKind.APPROVAL: Option.DENY,
-    PromptKind.QUESTION: Option.SKIP,
-    PromptKind.BUDGET: Option.STOP,
-    PromptKind.CONTINUE: Option.STOP,
+    GateKind.APPROVAL: Option.DENY,
+    GateKind.QUESTION: Option.SKIP,
+    GateKind.BUDGET: Option.STOP,
+    GateKind.CONTINUE: Option.STOP,
 }
 """Silence is no consent. An unknown outcome stays unknown: nobody said anything."""
 
 
-class PromptTending:
+class GateTimers:
     """See Tending."""
 
     _writer: Writer
     _reader: ReaderThread
 
-    async def prompt_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
+    async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
         """See Tending."""
-        found = await self._reader.run(lambda tx: prompts.card_with(tx, channel, ref))
+        found = await self._reader.run(lambda tx: gates.card_with(tx, channel, ref))
         return None if found is None else (found[0], message_from_json(found[1]).first_choice)
 
-    async def expire_prompts(
-        self, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    async def expire_gates(
+        self, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
     ) -> Expired:
         """See Tending."""
         return await self._writer.run(lambda tx: expire(tx, now, outcome_text, card))
 
-    async def remind_prompts(self, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
+    async def remind_gates(self, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
         """See Tending."""
         return await self._writer.run(lambda tx: remind(tx, now, reminder))
 
-    async def prompts_to_escalate(self, now: int) -> Sequence[PromptView]:
+    async def gates_to_escalate(self, now: int) -> Sequence[GateView]:
         """See Tending."""
         return await self._reader.run(lambda tx: to_escalate(tx, now))
 
-    async def escalate_prompt(
-        self, prompt_id: str, cards: Sequence[Draft], told: Draft
-    ) -> tuple[OutboxRow, ...]:
+    async def escalate_gate(self, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
         """See Tending."""
-        return await self._writer.run(lambda tx: escalate(tx, prompt_id, cards, told))
+        return await self._writer.run(lambda tx: escalate(tx, gate_id, cards, told))
 
 
 def expire(
-    tx: Transaction, now: int, outcome_text: Callable[[Prompt], str], card: Callable[[Prompt], Message]
+    tx: Transaction, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
 ) -> Expired:
     """See Tending.expire_prompts."""
     rows = tx.all(
@@ -82,16 +80,16 @@ def expire(
     starts: list[TurnStart] = []
     outbox: list[OutboxRow] = []
     for row in rows:
-        prompt = prompt_of(row)
-        outcome = _OUTCOME_AT_EXPIRY.get(prompt.kind)
-        closed = prompts.close(tx, prompt.id, outcome, outcome_text(prompt), card(prompt), None)
+        gate = gate_of(row)
+        outcome = _OUTCOME_AT_EXPIRY.get(gate.kind)
+        closed = gates.close(tx, gate.id, outcome, outcome_text(gate), card(gate), None)
         if closed is not None:
             outbox.extend(closed.outbox)
             starts.extend([closed.started] if closed.started is not None else [])
     return Expired(tuple(starts), tuple(outbox))
 
 
-def remind(tx: Transaction, now: int, reminder: Callable[[Prompt], Message]) -> tuple[OutboxRow, ...]:
+def remind(tx: Transaction, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
     """See Tending.remind_prompts."""
     due = tx.all(
         f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.remind_at <= ?"
@@ -100,23 +98,23 @@ def remind(tx: Transaction, now: int, reminder: Callable[[Prompt], Message]) -> 
     )
     sent: list[OutboxRow] = []
     for row in due:
-        prompt = prompt_of(row)
-        tx.run("UPDATE prompts SET remind_at = NULL WHERE id = ?", prompt.id)
-        message = reminder(prompt)
+        gate = gate_of(row)
+        tx.run("UPDATE prompts SET remind_at = NULL WHERE id = ?", gate.id)
+        message = reminder(gate)
         drafts = [
             Draft(channel, address, replace(message, reply_to=ref), tx.ids.row_id())
-            for (channel, address), ref in _places(tx, prompt.id).items()
+            for (channel, address), ref in _places(tx, gate.id).items()
         ]
-        sent += _say(tx, prompt.thread_id, prompt.turn_id, drafts)
+        sent += _say(tx, gate.thread_id, gate.turn_id, drafts)
     return tuple(sent)
 
 
-def _places(tx: Transaction, prompt_id: str) -> dict[tuple[str, Address], MessageRef | None]:
+def _places(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageRef | None]:
     """Where cards of a prompt stand, each with its newest one."""
     copies = tx.all(
         "SELECT channel, address, refs FROM outbox"
         " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
-        prompt_id,
+        gate_id,
     )
     places: dict[tuple[str, Address], MessageRef | None] = {}
     for channel, address, refs in copies:
@@ -134,34 +132,34 @@ def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft])
     return rows
 
 
-def to_escalate(tx: Transaction, now: int) -> tuple[PromptView, ...]:
+def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
     """See Tending.prompts_to_escalate."""
     rows = tx.all(
         f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM}"
         " WHERE p.state = 'open' AND p.escalate_at <= ? ORDER BY p.escalate_at, p.id, v.at",
         now,
     )
-    return prompt_views_of(rows)
+    return gate_views_of(rows)
 
 
-def escalate(tx: Transaction, prompt_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
+def escalate(tx: Transaction, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
     """See Tending.escalate_prompt."""
     row = tx.one(
         "UPDATE prompts SET escalated = 1, escalate_at = NULL"
         " WHERE id = ? AND state = 'open' AND escalate_at IS NOT NULL RETURNING thread_id, turn_id",
-        prompt_id,
+        gate_id,
     )
     if row is None:
         return ()
     thread_id, turn_id = row
-    tx.changes.prompts[prompt_id] = thread_id
+    tx.changes.gates[gate_id] = thread_id
     return (*enqueue(tx, cards, Cause(turn_id=turn_id)), *_say(tx, thread_id, turn_id, [told]))
 
 
 # Notices: one message for each key, at the first place that takes it.
 
 
-class NoticeUnits(Onlooking):
+class NoticeUnits(FeedQueries):
     """Implements core.store.facets.NoticeUnits, and Outbox.fail_outbox."""
 
     async def reach(self, user_id: str) -> Reach:
@@ -234,19 +232,19 @@ def fail(tx: Transaction, row_id: int, reason: str) -> tuple[OutboxRow, ...]:
 
 
 def _queue(tx: Transaction, message: Message, place: Place) -> OutboxRow:
-    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), _prompt_of(tx, message))
+    draft = Draft(place.channel, place.address, message, tx.ids.row_id(), _gate_of(tx, message))
     (row,) = outbox.enqueue(tx, [draft], outbox.Cause())
     if place.thread_id is not None:
         put_messages(tx, place.thread_id, [row])
     return row
 
 
-def _prompt_of(tx: Transaction, message: Message) -> str | None:
+def _gate_of(tx: Transaction, message: Message) -> str | None:
     """The prompt that the message is a card of; the buttons of other notices belong to no prompt."""
-    if message.prompt_id is None:
+    if message.gate_id is None:
         return None
-    known = tx.one("SELECT 1 FROM prompts WHERE id = ?", message.prompt_id)
-    return None if known is None else message.prompt_id
+    known = tx.one("SELECT 1 FROM prompts WHERE id = ?", message.gate_id)
+    return None if known is None else message.gate_id
 
 
 def _places_to_json(places: Sequence[Place]) -> str:

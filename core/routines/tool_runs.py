@@ -13,9 +13,9 @@ from typing import assert_never, cast
 
 from core.clock import Clock
 from core.consent.facts import Autonomous, ScopeGrant
+from core.gates import ConsentSettings
 from core.ids import Ids
 from core.model.base import Model, ModelReply, ModelRequest
-from core.prompts import Standing
 from core.routine import Lightweight
 from core.routines.budget import SpentSoFar, one_reply
 from core.routines.definitions import definition_of
@@ -86,7 +86,7 @@ class ActingServices:
     ids: Ids
 
 
-class ActingRuns:
+class ToolRuns:
     """Implements core.routines.run.ScopedTools."""
 
     def __init__(self, services: ActingServices) -> None:
@@ -94,7 +94,7 @@ class ActingRuns:
 
     async def begin(
         self, asked: Asked, started: StartedRun, owner: Principal, spent: SpentSoFar
-    ) -> "ActingRun":
+    ) -> "ToolRun":
         """The run's conversation, at its beginning or where it was cut off. Raises StoreError."""
         services, run_id = self._services, started.run.id
         steps = await services.store.run_steps(run_id)
@@ -106,7 +106,7 @@ class ActingRuns:
             )
             steps = replace(steps, scope=scope_to_json(scope), said=(question,))
         standing = await services.store.run_standing(owner.user_id, started.routine.thread_id)
-        return ActingRun(services, asked, started, steps, owner, standing, spent)
+        return ToolRun(services, asked, started, steps, owner, standing, spent)
 
     async def missing_grants(self, started: StartedRun, owner: Principal, steps: RunSteps) -> tuple[str, ...]:
         """See core.routines.run.ScopedTools. Judged anew, so that a crash loses none."""
@@ -128,7 +128,7 @@ class ActingRuns:
         return tuple(missing)
 
 
-class ActingRun:
+class ToolRun:
     """One start of a run, as the agentic loop's delegate; what it holds beside the journal is a copy."""
 
     def __init__(
@@ -138,7 +138,7 @@ class ActingRun:
         started: StartedRun,
         steps: RunSteps,
         owner: Principal,
-        standing: Standing,
+        standing: ConsentSettings,
         spent: SpentSoFar,
     ) -> None:
         self._services = services

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StaleTurn
-from core.prompts import Option, PromptKind
+from core.gates import GateKind, Option
 from core.store.effects import StopThread
 from core.store.rows import CallRow, CallState, TurnStart
 from tests.contracts.store.calls import go
@@ -28,16 +28,16 @@ async def standings(world: World, start: TurnStart) -> list[Standing]:
 async def test_all_its_calls_wait_each_bound_to_what_was_shown_of_it(world: World) -> None:
     start = await world.turn()
     first, between, last = await world.call(start, "shell", "time", "http")
-    prompt = world.joint(start, (first, last))
-    await world.store.ask_person(prompt, [world.card(prompt)])
-    (view,) = await world.store.open_prompts()
-    assert view.prompt == prompt
-    assert (await world.look()).open_prompts == (view,)
+    gate = world.joint(start, (first, last))
+    await world.store.ask_person(gate, [world.card(gate)])
+    (view,) = await world.store.open_gates()
+    assert view.gate == gate
+    assert (await world.look()).open_gates == (view,)
     calls = (await world.reload(start)).calls
-    assert [(call.state, call.prompt_id, call.binding) for call in calls] == [
-        (CallState.WAITING, prompt.id, "hash of shell"),
+    assert [(call.state, call.gate_id, call.binding) for call in calls] == [
+        (CallState.WAITING, gate.id, "hash of shell"),
         (CallState.INTENT, None, None),
-        (CallState.WAITING, prompt.id, "hash of http"),
+        (CallState.WAITING, gate.id, "hash of http"),
     ]
     assert between == calls[1].call_id
 
@@ -55,10 +55,10 @@ async def test_one_answer_is_for_all_of_them_and_for_no_other(
 ) -> None:
     start = await world.turn()
     first, _, last = await world.call(start, "shell", "time", "http")
-    prompt = world.joint(start, (first, last))
-    cards = [world.card(prompt), world.card(prompt, to="to Ada alone")]
-    await world.store.ask_person(prompt, cards)
-    accepted = await world.rule(closing(prompt, option))
+    gate = world.joint(start, (first, last))
+    cards = [world.card(gate), world.card(gate, to="to Ada alone")]
+    await world.store.ask_person(gate, cards)
+    accepted = await world.rule(closing(gate, option))
     assert accepted.started is not None
     assert await standings(world, start) == [expected, (CallState.INTENT, None, None), expected]
     assert [(row.address, row.message) for row in accepted.outbox] == [
@@ -69,18 +69,18 @@ async def test_one_answer_is_for_all_of_them_and_for_no_other(
 
 async def test_consent_to_anything_but_what_was_shown_is_none(world: World) -> None:
     start = await world.turn()
-    prompt = replace(world.joint(start, await world.call(start, "shell", "http")), binding="of other calls")
-    await world.store.ask_person(prompt, [world.card(prompt)])
-    accepted = await world.rule(closing(prompt, Option.APPROVE))
+    gate = replace(world.joint(start, await world.call(start, "shell", "http")), binding="of other calls")
+    await world.store.ask_person(gate, [world.card(gate)])
+    accepted = await world.rule(closing(gate, Option.APPROVE))
     assert accepted.started is not None
     assert {state for state, *_ in await standings(world, start)} == {CallState.INTENT}
 
 
 async def test_an_expired_one_is_denied_by_nobody(world: World) -> None:
     start = await world.turn()
-    prompt = world.joint(start, await world.call(start, "shell", "http"))
-    await world.store.ask_person(prompt, [world.card(prompt)])
-    expired = await world.store.expire_prompts(prompt.expires_at, lambda _: "expired", lambda _: SETTLED)
+    gate = world.joint(start, await world.call(start, "shell", "http"))
+    await world.store.ask_person(gate, [world.card(gate)])
+    expired = await world.store.expire_gates(gate.expires_at, lambda _: "expired", lambda _: SETTLED)
     assert len(expired.started) == 1
     assert await standings(world, start) == [(CallState.DENIED, Option.DENY, None)] * 2
 
@@ -89,10 +89,10 @@ async def test_a_call_that_cannot_wait_leaves_nothing_of_the_card(world: World) 
     start = await world.turn()
     first, second = await world.call(start, "shell", "http")
     await world.store.mark_running(start.turn_id, second, go)
-    prompt = world.joint(start, (first, second))
+    gate = world.joint(start, (first, second))
     with pytest.raises(StaleTurn):
-        await world.store.ask_person(prompt, [world.card(prompt)])
-    assert not await world.store.open_prompts()
+        await world.store.ask_person(gate, [world.card(gate)])
+    assert not await world.store.open_gates()
     assert await world.states(start) == [CallState.INTENT, CallState.RUNNING]
 
 
@@ -102,9 +102,9 @@ async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(
     joint = world.joint(start, calls)
     await world.store.ask_person(joint, [world.card(joint)])
     await world.rule(closing(joint, Option.ONE_BY_ONE))
-    singles = [world.prompt(start, call_id) for call_id in calls]
+    singles = [world.gate(start, call_id) for call_id in calls]
     await world.store.ask_person(singles[0], [world.card(one) for one in singles], beside=singles[1:])
-    assert [view.prompt for view in (await world.look()).open_prompts] == singles
+    assert [view.gate for view in (await world.look()).open_gates] == singles
     assert (await world.rule(closing(singles[1], Option.DENY))).started is None
     assert (await world.rule(closing(singles[0], Option.APPROVE))).started is not None
     assert [state for state, *_ in await standings(world, start)] == [CallState.APPROVED, CallState.DENIED]
@@ -112,13 +112,13 @@ async def test_broken_up_they_are_asked_at_once_and_the_turn_waits_for_the_last(
 
 async def test_stopped_it_is_settled_without_an_answer(world: World) -> None:
     start = await world.turn()
-    prompt = world.joint(start, await world.call(start, "shell", "http"))
-    await world.store.ask_person(prompt, [world.card(prompt)])
+    gate = world.joint(start, await world.call(start, "shell", "http"))
+    await world.store.ask_person(gate, [world.card(gate)])
     await world.rule(StopThread("Stopped."))
-    view = (await world.look(prompt_id=prompt.id)).prompt
+    view = (await world.look(gate_id=gate.id)).gate
     assert view is not None
-    assert (view.prompt.kind, view.prompt.outcome, view.prompt.outcome_text) == (
-        PromptKind.APPROVAL,
+    assert (view.gate.kind, view.gate.outcome, view.gate.outcome_text) == (
+        GateKind.APPROVAL,
         None,
         "Stopped.",
     )

@@ -10,7 +10,7 @@ from core.approvals import UNSAID, ApprovalSettings
 from core.users import Role
 
 
-class PromptKind(StrEnum):
+class GateKind(StrEnum):
     """What a prompt asks."""
 
     APPROVAL = "approval"
@@ -95,7 +95,7 @@ def joint_binding(bindings: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(bindings).encode()).hexdigest()
 
 
-class PromptState(StrEnum):
+class GateState(StrEnum):
     """A prompt is open until exactly one outcome is recorded."""
 
     OPEN = "open"
@@ -134,7 +134,7 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class Gate:
     """Something that waits in the store until people answered, it expired, or it was cancelled.
 
     `calls`: what a joint prompt asks about, two calls or more in their order; such a prompt has no `call_id`,
@@ -146,7 +146,7 @@ class Prompt:
     """
 
     id: str
-    kind: PromptKind
+    kind: GateKind
     thread_id: str
     turn_id: str
     call_id: str | None
@@ -160,7 +160,7 @@ class Prompt:
     expires_at: int
     tool: str | None = None
     pattern: str | None = None
-    state: PromptState = PromptState.OPEN
+    state: GateState = GateState.OPEN
     outcome: Answer | None = None
     outcome_text: str | None = None
     remind_at: int | None = None
@@ -234,7 +234,7 @@ class ToolSetting(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ConsentSettings:
     """What a person has said once and for all: grants that hold now, and settings by tool; and how they want
     to be asked, in general (`person`) and in one conversation (`thread`)."""
 

@@ -13,7 +13,7 @@ from core.safety.leaks import LeakDetector, RedactedStream
 from core.transcript import UserSaid
 
 
-async def told_reply(
+async def stream_reply(
     model: Model, request: ModelRequest, leaks: LeakDetector, tell: Callable[[TextDelta], None]
 ) -> ModelReply:
     """The reply, whose text is what was told: a credential that the model wrote is in neither.
@@ -42,7 +42,7 @@ async def told_reply(
 # hooks have spoken. Nor is it told any: files and what fired a run may hold some.
 
 
-class UnseenModel:
+class RedactingModel:
     """Implements core.model.base.Model over another one, for runs without a person."""
 
     def __init__(self, model: Model, leaks: LeakDetector, hook: ReplyHook | None = None) -> None:

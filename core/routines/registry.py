@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 LOADED_AT_ONCE = 10
 
 
-class Listening:
+class PatternRegistry:
     """All enabled event routines. Who may be heard by whom, and in which thread, is judged with the message,
     in the transaction that keeps it: here a message is looked at for its text, channel and sender alone."""
 
@@ -82,19 +82,19 @@ class Listening:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class WebhookEntry:
     """A webhook: the routine it fires, and what it asks of whoever comes."""
 
     routine_id: str
     trigger: Webhook
 
 
-class Doors:
+class WebhookRegistry:
     """All webhooks. Whether a routine is paused is judged where its run is claimed: a sender who knows the
     secret is told so, and nobody else."""
 
     def __init__(self) -> None:
-        self._by_path: dict[str, Door] = {}
+        self._by_path: dict[str, WebhookEntry] = {}
         self._paths: dict[str, str] = {}
 
     def changed(self, row: RoutineRow) -> None:
@@ -108,7 +108,7 @@ class Doors:
             logger.warning("routine %s has no webhook: %s", row.text.name, error)
             return
         if isinstance(trigger, Webhook):
-            self._by_path[trigger.path] = Door(row.id, trigger)
+            self._by_path[trigger.path] = WebhookEntry(row.id, trigger)
             self._paths[row.id] = trigger.path
 
     def deleted(self, routine_id: str) -> None:
@@ -118,6 +118,6 @@ class Doors:
         if door is not None and door.routine_id == routine_id:  # another may have taken the path meanwhile
             del self._by_path[door.trigger.path]
 
-    def at(self, path: str) -> Door | None:
+    def at(self, path: str) -> WebhookEntry | None:
         """The one at that path."""
         return self._by_path.get(path)
