@@ -335,10 +335,16 @@ class PipeTalk:
         match page:
             case {"text": str(text)}:
                 await self._talk.say(text)
-            case {"gate_id": str(gate_id), "arguments": dict(arguments)}:
+            case {"gate_id": str(gate_id), "arguments": dict(arguments)} | {
+                "prompt_id": str(gate_id),
+                "arguments": dict(arguments),
+            }:
                 changed = cast("Mapping[str, Any]", arguments)
                 await self._talk.approve_edited(gate_id, changed, self._place(gate_id, 0))
-            case {"gate_id": str(gate_id), "choice": int() | str() as choice}:
+            case {"gate_id": str(gate_id), "choice": int() | str() as choice} | {
+                "prompt_id": str(gate_id),
+                "choice": int() | str() as choice,
+            }:
                 await self._talk.decide(gate_id, self._place(gate_id, choice))
             case _:
                 raise TalkFailed(BAD_LINE)
@@ -370,13 +376,16 @@ def as_json(event: Event) -> Mapping[str, object]:
         case Asked(card):
             page = {
                 "gate_id": card.gate_id,
+                "prompt_id": card.gate_id,  # its old name, for one version
                 "text": _text(card.blocks),
                 "choices": _answers(card),
                 "arguments": None if card.arguments is None else dict(card.arguments),
                 "free_text": card.free_text,
                 "secret": card.secret,
             }
-        case Stepped() | Settled() | Wrote() | Cut() | Began() | Rested() | Resumed() | Moved():
+        case Settled(gate_id):
+            page = {**asdict(event), "prompt_id": gate_id}
+        case Stepped() | Wrote() | Cut() | Began() | Rested() | Resumed() | Moved():
             page = asdict(event)
         case _:
             assert_never(event)

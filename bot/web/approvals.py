@@ -3,7 +3,7 @@
 import json
 from typing import Any, Literal, assert_never
 
-from bot.web.blocks import Page
+from bot.web.blocks import GatePage, Page
 from core.consent import card_texts
 from core.consent.cards import always_line, in_full, labels
 from core.consent.votes import may_decide
@@ -54,13 +54,12 @@ class ShownArgument(Page):
     text: str
 
 
-class ApprovalPage(Page):
+class ApprovalPage(GatePage):
     """Something that waits, or waited, for a person. `title`: what is asked, then lines that say why and what
     an answer means; `arguments`: of the call, as it would run; `shown`: the same to be looked at; `calls`:
     what is asked about together instead of one call; `always`: what that answer would grant, where it is
     offered; `votes`: who has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
 
-    gate_id: str
     call_id: str | None
     calls: tuple[AskedCallPage, ...]
     kind: str

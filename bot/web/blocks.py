@@ -2,9 +2,9 @@
 that is code to them."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, Any, Literal, assert_never, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from channels.text import blocks
 from channels.text.blocks import Alignment
@@ -26,6 +26,27 @@ class Page(BaseModel):
     """What the API answers with: frozen, and nothing in it but what is declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GatePage(Page):
+    """A page about one gate. `prompt_id` is the old name of `gate_id`, sent for one version."""
+
+    gate_id: str
+
+    @computed_field
+    @property
+    def prompt_id(self) -> str:
+        """The same id."""
+        return self.gate_id
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_old_name(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            return {
+                name: value for name, value in cast("dict[str, Any]", given).items() if name != "prompt_id"
+            }
+        return given
 
 
 class Span(Page):

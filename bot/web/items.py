@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, assert_never
 from pydantic import Field
 
 from bot.web.approvals import ApprovalPage, approval_page, lines_of
-from bot.web.blocks import Block, Page, blocks_of
+from bot.web.blocks import Block, GatePage, Page, blocks_of
 from bot.web.file_links import file_target
 from channels.text.blocks import weight
 from core.gates import Gate, GateKind, GateState
@@ -137,22 +137,20 @@ class SummaryItem(Line):
     text: str
 
 
-class GateItem(Line):
+class GateItem(Line, GatePage):
     """A card where it was asked; `outcome` as it stands now."""
 
     kind: Literal["gate"] = "gate"
-    gate_id: str
     gate_kind: str
     title: str
     lines: tuple[str, ...]
     outcome: str | None
 
 
-class OutcomeItem(Line):
+class OutcomeItem(Line, GatePage):
     """A card shown before got its outcome. It belongs on that card: it is no message of its own."""
 
     kind: Literal["outcome"] = "outcome"
-    gate_id: str
     text: str
     by: str | None
 

@@ -51,7 +51,7 @@ def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
     if any(len(field.value) > MAX_INPUT_CHARS or len(field.name) > MAX_BLOCK_ID_CHARS for field in fields):
         return None
     where = {
-        "prompt": answer.gate_id,
+        "gate": answer.gate_id,
         "choice": form.choice,
         "address": answer.address,
         "ref": answer.ref,
@@ -72,7 +72,8 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
     try:
         given = Submission.model_validate(payload)
         where = json.loads(given.view.private_metadata or "{}")
-        gate_id, choice = where["prompt"], int(where.get("choice", 0))
+        gate_id = where.get("gate") or where["prompt"]  # its name in forms opened before an upgrade
+        choice = int(where.get("choice", 0))
         address, ref = where["address"], where["ref"]
     except (ValidationError, ValueError, LookupError, TypeError):
         return None

@@ -60,7 +60,7 @@ def message_to_json(message: Message) -> str:
     if message.choices:
         stored["choices"] = [choice.label for choice in message.choices]
     if message.gate_id is not None:
-        stored["prompt_id"] = message.gate_id
+        stored["gate_id"] = message.gate_id
     if message.outcome is not None:
         stored["outcome"] = message.outcome
     if message.files:
@@ -80,7 +80,7 @@ def message_from_json(text: str) -> Message:
     return Message(
         blocks=tuple(_block_from_json(block) for block in stored["blocks"]),
         choices=tuple(Choice(label) for label in stored.get("choices", ())),
-        gate_id=stored.get("prompt_id"),
+        gate_id=stored.get("gate_id", stored.get("prompt_id")),  # its name up to schema 20
         outcome=stored.get("outcome"),
         files=tuple(File(*file) for file in stored.get("files", ())),
         reply_to=stored.get("reply_to"),
