@@ -188,9 +188,6 @@ class Approvals(Section):
         "memory_tree",
         "tool_list",
         "tool_info",
-        "list_jobs",
-        "job_status",
-        "job_events",
         "message",
         "read_attachment",
     )

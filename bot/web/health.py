@@ -14,6 +14,8 @@ from starlette.routing import Route
 from bot.ops.metrics import MEDIA_TYPE, Metrics
 from bot.web.auth import AccessRules
 from channels.manager import ChannelManager
+from channels.supervisor import Phase
+from channels.webchat import WEB
 from core.clock import SECOND_US
 from core.inbound.hub import Hub
 from core.store.port import Store
@@ -47,7 +49,8 @@ class ServerHealth:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether events are taken. One channel's failure doesn't make the hub unready; the store's does."""
+    """True if events are taken: the store takes writes and a platform, if there are any, is past its start.
+    A channel that fails doesn't make the hub unready."""
 
     ready: bool
     hub: str
@@ -109,8 +112,10 @@ async def readiness_of(
         )
         for name, state in manager.states().items()
     }
+    platforms = [state.phase for name, state in manager.states().items() if name != WEB]
+    all_starting = bool(platforms) and all(phase is Phase.STARTING for phase in platforms)
     return Readiness(
-        ready=hub.is_open and healthy,
+        ready=hub.is_open and healthy and not all_starting,
         hub="open" if hub.is_open else "shut",
         store="ok" if healthy else "takes no writes: nothing is accepted until it does",
         channels=channels,

@@ -73,14 +73,15 @@ class RoutineDesk:
         self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
     ) -> RoutineRow:
         """Make a routine. `thread_id`: where it is made; there its notices go if it names no other place."""
-        page = self._completed(page)
+        routine_id = self._ids.row_id()
+        page = _with_path(self._completed(page), routine_id)
         formal = isinstance(read_definition(page, self._timezone), tuple)
         definition = self._judged(validate(page, self._timezone), by, formal=formal)
         await self._named_things(by, definition)
         if await self._store.count_routines(by.user_id) >= MAX_ROUTINES:
             raise RoutineRefused(Problem("", f"you have {MAX_ROUTINES} routines; delete one first"))
         text = text_of(definition, self._next_slot(definition, self._clock.now()))
-        row = await self._store.save_routine(self._ids.row_id(), by.user_id, text, thread_id)
+        row = await self._store.save_routine(routine_id, by.user_id, text, thread_id)
         if row is None:
             raise await self._taken(by, definition, None)
         if not definition.enabled:
@@ -91,6 +92,7 @@ class RoutineDesk:
     async def change(self, by: Principal, named: str, page: Mapping[str, object]) -> RoutineRow:
         """Change what the page names, and nothing else."""
         row = _theirs(await self.find(by, named))
+        page = page if row.text.kind == "webhook" else _with_path(page, row.id)
         definition = self._judged(change(_definition(row), page, self._timezone), by)
         await self._named_things(by, definition)
         text = text_of(definition, self._next_slot(definition, row.created_at))
@@ -221,6 +223,15 @@ class RoutineDesk:
         if row is not None and (now is None or now.version != row.version):
             return RoutineRefused(Problem("", "was changed by somebody else meanwhile; look at it again"))
         return RoutineRefused(Problem("trigger.path", "is taken by another routine"))
+
+
+def _with_path(page: Mapping[str, object], routine_id: str) -> Mapping[str, object]:
+    """Return the page; a webhook without a path gets the routine's id."""
+    given = page.get("trigger")
+    trigger = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+    if trigger.get("type") != "webhook" or trigger.get("path"):
+        return page
+    return {**page, "trigger": {**trigger, "path": routine_id}}
 
 
 def _theirs(row: RoutineRow) -> RoutineRow:

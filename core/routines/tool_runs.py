@@ -6,7 +6,7 @@ on after its last kept step: what was running then has an unknown outcome and is
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import assert_never, cast
@@ -51,9 +51,10 @@ class Scope:
         return Autonomous((frozenset(self.tools),), grants)
 
 
-def scope_of(action: Lightweight) -> Scope:
-    """What a routine's action gives its runs."""
-    return Scope(action.allowed_tools, action.grants, action.max_tool_rounds)
+def scope_of(action: Lightweight, unattended: Iterable[str]) -> Scope:
+    """Return what a routine's action gives its runs. `unattended`: the tools it has without naming them."""
+    tools = tuple(dict.fromkeys([*unattended, *action.allowed_tools]))
+    return Scope(tools, action.grants, action.max_tool_rounds)
 
 
 def scope_to_json(scope: Scope) -> str:
@@ -99,7 +100,8 @@ class ToolRuns:
         services, run_id = self._services, started.run.id
         steps = await services.store.run_steps(run_id)
         if steps.scope is None:
-            scope, question = scope_of(asked.action), UserSaid(user_text(asked))
+            unattended = services.pipeline.unattended(owner)
+            scope, question = scope_of(asked.action, unattended), UserSaid(user_text(asked))
             await patiently(
                 lambda: services.store.open_run_journal(run_id, scope_to_json(scope), question),
                 services.clock,

@@ -68,9 +68,8 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
         return trial
     if not row.enabled:
         return replace(trial, fires=False, why=f"it is paused; otherwise it would: {trial.why}")
-    rests_until = 0 if row.last_claimed_at is None else row.last_claimed_at + row.text.cooldown_us
-    if rests_until > at.now:
-        until = f"{datetime.fromtimestamp(rests_until // SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    if row.cools_until > at.now:
+        until = f"{datetime.fromtimestamp(row.cools_until // SECOND_US, UTC):%Y-%m-%d %H:%M:%S} UTC"
         return replace(trial, fires=False, why=f"it rests until {until}; otherwise it would: {trial.why}")
     return trial
 

@@ -180,12 +180,11 @@ def _action(action: Action) -> Iterator[Problem]:
             yield from _between("action.max_tokens", action.max_tokens, 1, 200_000)
             yield from _between("action.max_tool_rounds", action.max_tool_rounds, 1, 20)
             yield from _listed("action.allowed_tools", action.allowed_tools, MAX_WORD)
-            if action.use_tools and not action.allowed_tools:
-                yield Problem("action.allowed_tools", "must name the tools the routine may use")
             if action.allowed_tools and not action.use_tools:
                 yield Problem("action.use_tools", "must be true for a routine that is allowed tools")
             yield from _grants(action)
         case FullJob():
+            yield Problem("action.type", "cannot be full_job: this version runs no jobs yet; use lightweight")
             yield from _text("action.title", action.title, MAX_WORD)
             yield from _text("action.description", action.description, MAX_PROMPT)
             yield from _between("action.max_iterations", action.max_iterations, 1, 200)

@@ -57,6 +57,13 @@ class RoutineRow:
     updated_at: int
     own_place: str | None = None
 
+    @property
+    def cools_until(self) -> int:
+        """End of the cooldown, in microseconds UTC: counted from the end of the last run, and from its
+        claim until it has ended. 0 if it never ran."""
+        last = max(self.last_claimed_at or 0, self.last_ended_at or 0)
+        return last + self.text.cooldown_us if last else 0
+
 
 class ClaimRefusal(StrEnum):
     """Why nothing was claimed."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from core.clock import Clock
 from core.consent import card_texts
 from core.consent.decide import binding_hash, decide, same_binding
-from core.consent.facts import Allow, Ask, CallFacts, Decision, Deny, Interactive, Mode
+from core.consent.facts import Allow, Ask, Autonomous, CallFacts, Decision, Deny, Interactive, Mode
 from core.consent.rules import EffectivePolicy
 from core.errors import InvalidArguments, ToolNotFound
 from core.gates import ConsentSettings, Option
@@ -157,6 +157,12 @@ class CallPipeline:
     ) -> Sequence[ToolSpec]:
         """The tools a model working for `principal` is told about. `disabled`: by the person."""
         return self._registry.specs(principal, mode, self.laws.policy(), disabled)
+
+    def unattended(self, principal: Principal) -> Sequence[str]:
+        """Return the names of the tools that a run without a person may use although nobody named them:
+        those that need no approval, ask nothing and aren't denylisted."""
+        visible = self._registry.visible_tools(principal, Autonomous(()), self.laws.policy())
+        return tuple(tool.name for tool in visible if tool.asks is None)
 
     def effect_of(self, name: str) -> Effect:
         """What running a call of this name twice would mean; a tool that doesn't exist has no effect."""

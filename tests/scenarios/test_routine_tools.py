@@ -42,10 +42,17 @@ async def results(house: House, run_id: str) -> list[ToolResult]:
     return [one for one in said if isinstance(one, ToolResult)]
 
 
-def offered(house: House, prompt: str) -> list[list[str]]:
+UNNAMED = {
+    *("time", "json", "echo", "message", "memory_search", "memory_read", "memory_tree", "list_dir", "glob"),
+    *("read_attachment", "http", "routine_list", "routine_history", "tool_list", "tool_info"),
+}
+"""The owner's tools that need no approval, ask nothing and are not denylisted."""
+
+
+def offered(house: House, prompt: str) -> list[set[str]]:
     """The tools each request about this prompt named."""
     asked = [call.body for call in house.model.log.all() if prompt in str(call.body)]
-    return [[tool["function"]["name"] for tool in body.get("tools", ())] for body in asked]
+    return [{tool["function"]["name"] for tool in body.get("tools", ())} for body in asked]
 
 
 async def test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it(house: House) -> None:
@@ -54,7 +61,7 @@ async def test_a_run_uses_the_tools_of_its_scope_and_tells_what_came_of_it(house
     assert run.state is RunStatus.ATTENTION
     assert (house.workspace / "out.txt").read_text() == "line\n"
     assert [result.status for result in await results(house, run.id)] == [ResultStatus.OK]
-    assert offered(house, prompt) == [["time", "shell"]] * 2
+    assert offered(house, prompt) == [UNNAMED | {"shell"}] * 2
     assert run.input_tokens > 0
     notice = await house.telegram.wait_text(OWNER, "Routine “line ")
     assert "has something for you" in notice.text
@@ -164,12 +171,23 @@ async def test_a_denylisted_tool_is_refused_to_a_model_that_calls_it_all_the_sam
     assert not [row for row in await desk_of(house).listed(OLIVIA) if row.text.name == "c"]
 
 
+async def test_a_run_that_names_no_tool_has_those_that_need_no_approval(house: House) -> None:
+    house.model.enqueue(
+        tools(ToolCall("shell", {"command": "touch made.txt"})), text("Done."), match="Use what there is"
+    )
+    run = await fired(house, "unnamed", using("Use what there is"))
+    assert offered(house, "Use what there is") == [UNNAMED, UNNAMED]
+    (refused,) = await results(house, run.id)
+    assert refused.status is ResultStatus.DENIED
+    assert not (house.workspace / "made.txt").exists()
+
+
 async def test_after_its_rounds_a_run_must_find_words(house: House) -> None:
     house.model.rule("Look again", tools(ToolCall("time", {})), on="any")
     house.model.enqueue(*[tools(ToolCall("time", {}))] * 2, text("Enough."), match="Look again")
     run = await fired(house, "looker", using("Look again", "time", max_tool_rounds=2))
     assert (run.state, run.result) == (RunStatus.ATTENTION, "Enough.")
-    assert offered(house, "Look again") == [["time"], ["time"], []]
+    assert offered(house, "Look again") == [UNNAMED, UNNAMED, set()]
 
 
 @pytest.mark.parametrize("with_tools", [False, True])

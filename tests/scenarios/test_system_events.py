@@ -12,6 +12,7 @@ from core.store.routines import RoutineRow
 from tests.bot.web.api_client import Client, client
 from tests.scenarios.house import OWNER, House, open_house
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted, runs_of
+from tests.simulators.model.replies import text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -81,13 +82,14 @@ async def test_the_hub_tells_of_itself_and_a_failure_fires_no_further_one(house:
     watch = await made(house, listens("watch", source="hub", event_type="routine_failed", routine="broken"))
     begun = await made(house, listens("begun", source="hub", event_type="started"))
     broken = {**listens("broken"), "trigger": {"type": "manual"}}
-    broken["action"] = {"type": "full_job", "title": "t", "description": "d"}
+    broken["action"] = {"type": "lightweight", "prompt": "Say nothing."}
+    house.model.rule("Say nothing.", text(" "))  # an empty reply, each of three times: the run fails
     await made(house, broken)
     round_ = {**listens("round", source="hub", event_type="routine_failed"), "action": broken["action"]}
     again = await made(house, round_)
     await desk_of(house).fire(OLIVIA, "broken", "first")
     (run,) = await ended(house, watch)
-    assert "runs no jobs yet" in json.loads(run.input)["payload"]
+    assert "3 times" in json.loads(run.input)["payload"]
     (failed,) = await ended(house, again)
     assert failed.state is RunStatus.FAILED
     assert await runs_of(house, begun) == []

@@ -97,6 +97,18 @@ async def test_a_platform_down_at_the_start_is_waited_for(tmp_path: Path) -> Non
         assert house.says(OWNER) == ["You said: one", "You said: two"]
 
 
+async def test_a_hub_whose_channels_all_start_is_not_ready(tmp_path: Path) -> None:
+    async with open_house(tmp_path, speed=SPEED, start=False) as house:
+        house.telegram.fail("hold", method="getMe", when="before", count=1)
+        await house.start()
+        await house.telegram.wait_requests("getMe")
+        status, body = await house.readyz()
+        assert (status, body["ready"], body["channels"]["telegram"]["state"]) == (503, False, "starting")
+        house.telegram.release()
+        await house.channel_becomes("running")
+        assert (await house.readyz())[0] == 200
+
+
 async def test_a_platform_down_during_conversations_loses_and_repeats_nothing(house: House) -> None:
     house.model.fault(Hold())
     first = house.telegram.user_sends_text(OWNER, "one")

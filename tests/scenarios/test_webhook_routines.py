@@ -99,6 +99,14 @@ async def test_a_delivery_fires_its_routine_and_its_owner_is_told(gate: Gate) ->
     assert asked.index("<tool_output") < asked.index("full_name") < asked.index("</tool_output id=")
 
 
+async def test_a_webhook_without_a_path_is_at_the_routines_id(gate: Gate) -> None:
+    row = await desk_of(gate.house).create(OLIVIA, push("pathless", path=""))
+    status, told, _ = await gate.bring(row.id, BODY, sender().github(BODY, "d-9"))
+    assert status == 202
+    (run,) = await gate.runs(row)
+    assert run.id == told["run_id"]
+
+
 async def test_a_delivery_that_comes_again_fires_nothing_again(gate: Gate) -> None:
     row = await desk_of(gate.house).create(OLIVIA, push("again"))
     signed = sender().github(BODY, "d-1")

@@ -246,6 +246,14 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
         end.tested_as,
         routine_id,
     )
+    tx.run(  # a slot that came while it ran waits until the cooldown that begins now is over
+        "UPDATE routine_runs SET not_before = max(not_before, ?"
+        " + (SELECT cooldown_us FROM routines WHERE id = ?))"
+        " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron'",
+        now,
+        routine_id,
+        routine_id,
+    )
     if not failed:
         return False
     tx.run(  # runs that were queued before it failed wait as well; those that a person asked for do not
@@ -294,7 +302,7 @@ def claim(tx: Transaction, new: NewRun) -> Claim:
         return Claim(None, ClaimRefusal.GONE)
     refusal = _refusal(tx, routine, new)
     if refusal is not None:
-        rests_us = _cools_until(routine) - tx.clock.now()
+        rests_us = routine.cools_until - tx.clock.now()
         return Claim(None, refusal, rests_us=max(0, rests_us))
     not_before = max(new.due_at, routine.backoff_until if new.heeds_guardrails else 0)
     _insert(tx, new, not_before, rests_from=tx.clock.now())
@@ -312,16 +320,11 @@ def _refusal(tx: Transaction, routine: RoutineRow, new: NewRun) -> ClaimRefusal 
         return ClaimRefusal.PAUSED
     if not new.heeds_guardrails:
         return None
-    if now < _cools_until(routine):
+    if now < routine.cools_until:
         return ClaimRefusal.COOLING_DOWN
     if new.content_hash is not None and routine.text.dedup_window_us and _repeats(tx, routine, new, now):
         return ClaimRefusal.REPEATED
     return None
-
-
-def _cools_until(routine: RoutineRow) -> int:
-    last = routine.last_claimed_at
-    return 0 if last is None else last + routine.text.cooldown_us
 
 
 def _repeats(tx: Transaction, routine: RoutineRow, new: NewRun, now: int) -> bool:
@@ -386,7 +389,7 @@ def _claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
         return Claim(known[0], repeated=True)
     now = tx.clock.now()
     late_until = _late_until(tx, routine.id)
-    cools_until = _cools_until(routine) if late_until is None else late_until
+    cools_until = routine.cools_until if late_until is None else late_until
     not_before = max(new.due_at, cools_until if new.heeds_guardrails else 0, routine.backoff_until)
     late = not_before > now or late_until is not None
     if new.heeds_guardrails and (late or _runs(tx, routine.id)):

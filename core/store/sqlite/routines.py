@@ -236,7 +236,8 @@ def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStan
     now = tx.clock.now()
     marks = ", ".join("?" * len(routine_ids))
     rows = tx.all(
-        "SELECT o.id, o.owner_id, o.name, o.enabled AND coalesce(o.last_claimed_at + o.cooldown_us <= ?, 1)"
+        "SELECT o.id, o.owner_id, o.name, o.enabled"
+        " AND max(coalesce(o.last_claimed_at, 0), coalesce(o.last_ended_at, 0)) + o.cooldown_us <= ?"
         " AND (SELECT count(*) FROM routine_runs r WHERE r.routine_id = o.id AND r.state = 'waiting') < ?,"
         " u.role = 'owner'"
         f" FROM routines o JOIN users u ON u.id = o.owner_id WHERE o.id IN ({marks}) ORDER BY o.name, o.id",

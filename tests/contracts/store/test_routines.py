@@ -159,6 +159,19 @@ async def test_a_routine_cools_down_unless_a_person_asks(world: World) -> None:
     assert (await world.store.claim_run(new_run(world, row, "event:3"))).run_id is not None
 
 
+async def test_the_cooldown_counts_from_the_end_of_the_last_run(world: World) -> None:
+    row = await kept(world)
+    assert (await world.store.claim_run(new_run(world, row, "event:1"))).run_id is not None
+    (started,) = await begin(world)
+    world.clock.advance(200)
+    await world.store.finish_run(started.run.id, RunEnd(RunStatus.OK))
+    world.clock.advance(299)
+    cooling = await world.store.claim_run(new_run(world, row, "event:2"))
+    assert (cooling.refusal, cooling.rests_us) == (ClaimRefusal.COOLING_DOWN, SECOND)
+    world.clock.advance(1)
+    assert (await world.store.claim_run(new_run(world, row, "event:3"))).run_id is not None
+
+
 async def test_the_same_content_within_the_window_is_heard_once(world: World) -> None:
     row = await kept(world, replace(ON_WORD, cooldown_us=0, dedup_window_us=60 * SECOND))
     assert (await world.store.claim_run(new_run(world, row, "event:1", content_hash="a"))).run_id
