@@ -14,9 +14,10 @@ from channels.channel import Look, Payload, Route
 from channels.downloads import downloaded
 from channels.keyed_lock import HeldConversations
 from channels.slack import outbound
+from channels.slack.catch_up import CatchUp
 from channels.slack.client import METADATA_TYPE, SlackClient, in_thread
 from channels.slack.errors import Declined
-from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, CatchUp, HttpReceiver, SocketReceiver
+from channels.slack.events import COMMANDS, EVENTS, INTERACTIVITY, HttpReceiver, SocketReceiver
 from channels.slack.handler import EventHandler
 from channels.slack.inbound import Account
 from channels.slack.outbound import FILE, Streams, Upload
@@ -250,9 +251,9 @@ class SlackChannel:
         if http is None:
             return ()
         return (
-            Route("POST", EVENTS, http.events),
-            Route("POST", INTERACTIVITY, http.interactivity),
-            Route("POST", COMMANDS, http.commands),
+            Route("POST", EVENTS, http.receive),
+            Route("POST", INTERACTIVITY, http.receive),
+            Route("POST", COMMANDS, http.receive),
         )
 
     async def check(self) -> None:

@@ -1,61 +1,200 @@
-"""Events, presses and commands of Slack: by HTTP, by Socket Mode, and what was missed, by the history.
+"""Events, presses and commands of Slack, by HTTP and by Socket Mode.
 
-HTTP requests are signed, and answered with 200 once what they hold is durable.
+slack-bolt receives: it checks signatures, tells requests apart, and answers each one after its listener has
+returned, which is once the content is durable.
 """
 
 import asyncio
-import hashlib
-import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+import time
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
+from slack_bolt.adapter.socket_mode.async_base_handler import AsyncBaseSocketModeHandler
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncAuthorize
+from slack_bolt.error import BoltUnhandledRequestError
+from slack_bolt.middleware.async_builtins import AsyncRequestVerification, AsyncSslCheck
+from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
+from slack_sdk.signature import Clock as SignatureClock
+from slack_sdk.signature import SignatureVerifier
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
-from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from channels.channel import HttpRequest, HttpResponse
-from channels.keyed_lock import HeldConversations
-from channels.slack.client import Json, SlackClient
 from channels.slack.errors import FAILURES, channel_error
 from channels.slack.handler import EventHandler
-from channels.slack.places import is_person, place_of, ts_of
+from channels.slack.inbound import is_by_bot
 from core.clock import SECOND_US, Clock
-from core.errors import AuthRejected, ChannelError, InboxUnavailable, RateLimited, Unanswered, Unavailable
+from core.errors import AuthRejected, ChannelError, InboxUnavailable, Unavailable
 from core.off_loop import off_loop
-from core.ports import Seen
-
-# Whether a request comes from Slack: https://docs.slack.dev/authentication/verifying-requests-from-slack.
-
-WINDOW_S = 300
-"""Older requests may be replays."""
-
-
-def refusal(secret: str, headers: Mapping[str, str], body: bytes, now_us: int) -> str | None:
-    """Why the request is not believed; None if it is Slack's. `headers` in lower case, `body` as it came."""
-    stamp = headers.get("x-slack-request-timestamp", "")
-    if not (stamp.isascii() and stamp.isdecimal() and len(stamp) <= 12):
-        return "no timestamp"
-    if abs(now_us // SECOND_US - int(stamp)) > WINDOW_S:
-        return "the timestamp is not of the last five minutes"
-    base = b"v0:" + stamp.encode() + b":" + body
-    expected = "v0=" + hmac.new(secret.encode(), base, hashlib.sha256).hexdigest()
-    given = headers.get("x-slack-signature", "")
-    return None if hmac.compare_digest(expected.encode(), given.encode()) else "the signature is not right"
-
 
 logger = logging.getLogger(__name__)
 
+# Bolt's app: one listener for each kind of request. An exception means no acknowledgement.
+
+_BOLT: Final = "slack_bolt.hubbub"
+_BOLT_LOGGER: Final = logging.getLogger(_BOLT)
+"""Below ERROR, Bolt writes out the bodies of refused requests and warns about tokens it finds in the
+environment."""
+_BOLT_LOGGER.setLevel(logging.ERROR)
+
+_ANY: Final = re.compile("")
+"""Bolt's listeners are registered by name or pattern; the reader decides which names concern the hub."""
+_READ: Final = "hubbub_read"
+"""Stands in the context of a request that Bolt could read: failures from then on are the hub's."""
+
+Body = dict[str, Any]
+
+
+class _Authorize(AsyncAuthorize):
+    """The one workspace the bot's token belongs to; Bolt on its own asks Slack for it."""
+
+    def __init__(self, reader: EventHandler) -> None:
+        super().__init__()
+        self._reader = reader
+        self._result: AuthorizeResult | None = None
+
+    async def __call__(self, **_: object) -> AuthorizeResult:
+        if self._result is None:
+            us = self._reader.account
+            self._result = AuthorizeResult(
+                enterprise_id=None, team_id=us.team_id, bot_user_id=us.user_id, bot_id=us.bot_id
+            )
+        return self._result
+
+
+def _app(name: str, reader: EventHandler, verification: AsyncRequestVerification | None = None) -> AsyncApp:
+    """Return the app whose listeners hand everything to `reader`: status 200 means that it is durable."""
+    app = AsyncApp(
+        logger=_BOLT_LOGGER,
+        name=_BOLT,
+        process_before_response=True,
+        raise_error_for_unhandled_request=True,
+        authorize=_Authorize(reader),
+        before_authorize=verification,
+        # `verification` is Bolt's own with the hub's clock; sockets need none.
+        signing_secret="",
+        request_verification_enabled=False,
+        # The reader knows the bot's own messages, in the history as well.
+        ignoring_self_events_enabled=False,
+        ssl_check_enabled=False,
+        attaching_function_token_enabled=False,
+        attaching_conversation_kwargs_enabled=False,
+    )
+    register = cast("Any", app)  # its types are incomplete
+    register.use(AsyncSslCheck(base_logger=_BOLT_LOGGER))  # Bolt's place for it is before the verification
+
+    async def event(body: Body, context: Body) -> None:
+        context[_READ] = True
+        await reader.event(body)
+
+    async def press(body: Body, context: Body, ack: AsyncAck) -> None:
+        context[_READ] = True
+        await ack(await reader.press(body) or "")
+
+    async def command(body: Body, context: Body, ack: AsyncAck) -> None:
+        context[_READ] = True
+        acceptance = await reader.command({key: str(value) for key, value in body.items()})
+        answer = acceptance.answer if acceptance is not None else ""
+        await (ack(answer, response_type="ephemeral") if answer else ack())
+
+    async def failed(error: Exception, body: Body, context: Body) -> BoltResponse:
+        if isinstance(error, BoltUnhandledRequestError):
+            await event(body, context)  # records what should have been an event
+            return BoltResponse(status=200)
+        if isinstance(error, InboxUnavailable):
+            return _again(name, error)
+        if _READ not in context:
+            raise error
+        logger.error("%s: a request could not be handled", name, exc_info=error)
+        return BoltResponse(status=500)
+
+    register.event(_ANY)(event)
+    register.block_action({"action_id": _ANY})(press)
+    register.view_submission(_ANY)(press)
+    register.command(_ANY)(command)
+    app.error(failed)
+    return app
+
+
+async def _unreadable(
+    name: str, reader: EventHandler, body: Body, error: Exception, envelope_id: str = ""
+) -> BoltResponse:
+    """Record a request in which Bolt itself failed, and return the answer to it."""
+    logger.warning("%s: a request that Bolt cannot read is passed over", name, exc_info=error)
+    request_id = str(body.get("event_id") or envelope_id)
+    return await _unread(name, reader, request_id, f"Bolt cannot read it ({type(error).__name__})")
+
+
+async def _unread(name: str, reader: EventHandler, request_id: str, why: str) -> BoltResponse:
+    """Record that a request is passed over, and return the answer to it."""
+    try:
+        await reader.unread(request_id, why)
+    except InboxUnavailable as error:
+        return _again(name, error)
+    return BoltResponse(status=200)
+
+
+def _again(name: str, error: InboxUnavailable) -> BoltResponse:
+    logger.warning("%s: a request is left to be brought again: %s", name, error)
+    return BoltResponse(status=503, body="not now\n", headers={"Retry-After": "5"})
+
+
+# By HTTP, each request signed: https://docs.slack.dev/authentication/verifying-requests-from-slack.
+
 EVENTS, INTERACTIVITY, COMMANDS = "/events", "/interactivity", "/commands"
 
+_STAMP, _SIGNATURE = "x-slack-request-timestamp", "x-slack-signature"
+MAX_STAMP_CHARS = 12
+MAX_FIELDS = 100
+"""Of a form; Slack sends about fifteen."""
 _LATER = HttpResponse(503, b"not now\n", {"Retry-After": "5"})
+
+
+class _Now(SignatureClock):
+    """The hub's clock for the SDK's verifier, which counts in seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def now(self) -> float:
+        return self._clock.now() / SECOND_US
+
+
+class _Verification(AsyncRequestVerification):
+    """Bolt's verification, by the hub's clock. Only a signed body is parsed."""
+
+    def __init__(self, signing_secret: str, clock: Clock) -> None:
+        super().__init__(signing_secret, base_logger=_BOLT_LOGGER)
+        self._by_clock = SignatureVerifier(signing_secret, _Now(clock))
+
+    @property
+    def verifier(self) -> SignatureVerifier:
+        return self._by_clock
+
+    async def async_process(
+        self, *, req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[BoltResponse]]
+    ) -> BoltResponse:
+        async def parse() -> BoltResponse:
+            body = await off_loop(len(req.raw_body), partial(_parsed, req.raw_body))
+            if body is None:
+                return BoltResponse(status=400, body="not a request of Slack\n")
+            if is_by_bot(body):
+                return BoltResponse(status=200)
+            req.body = body
+            return await next()
+
+        return await super().async_process(req=req, resp=resp, next=parse)
 
 
 class HttpReceiver:
@@ -63,216 +202,66 @@ class HttpReceiver:
 
     def __init__(self, name: str, signing_secret: str, clock: Clock) -> None:
         self._name = name
-        self._secret = signing_secret
-        self._clock = clock
+        self._verification = _Verification(signing_secret, clock)
+        self._app: AsyncApp | None = None
         self._reader: EventHandler | None = None
 
     async def run(self, reader: EventHandler, connected: Callable[[], None]) -> None:
         """Take requests until cancelled; before and after, Slack is told to come again."""
-        self._reader = reader
+        self._reader, self._app = reader, _app(self._name, reader, self._verification)
         connected()
         try:
             await asyncio.Event().wait()
         finally:
-            self._reader = None
+            self._reader = self._app = None
 
-    async def events(self, request: HttpRequest) -> HttpResponse:
-        """The Events API's request URL."""
-
-        async def take(reader: EventHandler, body: bytes) -> HttpResponse:
-            payload = await off_loop(len(body), partial(_object, body))
-            if payload is None:
-                return HttpResponse(400, b"not a JSON object\n")
-            if payload.get("type") == "url_verification":
-                return HttpResponse(200, str(payload.get("challenge", "")).encode())
-            await reader.event(payload)
-            return HttpResponse(200)
-
-        return await self._believed(request, take)
-
-    async def interactivity(self, request: HttpRequest) -> HttpResponse:
-        """The request URL of buttons."""
-
-        async def take(reader: EventHandler, body: bytes) -> HttpResponse:
-            payload = await off_loop(len(body), partial(_form_object, body))
-            if payload is None:
-                return HttpResponse(400, b"no payload\n")
-            answer = await reader.press(payload)
-            if answer is None:
-                return HttpResponse(200)
-            return HttpResponse(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
-
-        return await self._believed(request, take)
-
-    async def commands(self, request: HttpRequest) -> HttpResponse:
-        """The request URL of the slash command."""
-
-        async def take(reader: EventHandler, body: bytes) -> HttpResponse:
-            form = await off_loop(len(body), partial(_form, body))
-            if form.get("ssl_check") == "1":
-                return HttpResponse(200)
-            acceptance = await reader.command(form)
-            if acceptance is None or not acceptance.answer:
-                return HttpResponse(200)
-            said = {"response_type": "ephemeral", "text": acceptance.answer}
-            return HttpResponse(200, json.dumps(said).encode(), {"Content-Type": "application/json"})
-
-        return await self._believed(request, take)
-
-    async def _believed(
-        self, request: HttpRequest, take: Callable[[EventHandler, bytes], Awaitable[HttpResponse]]
-    ) -> HttpResponse:
-        why = refusal(self._secret, request.headers, request.body, self._clock.now())
-        if why is not None:
-            logger.warning("%s: a request to %s is refused: %s", self._name, request.path, why)
-            return HttpResponse(401, b"not signed by Slack\n")
-        if self._reader is None:
+    async def receive(self, request: HttpRequest) -> HttpResponse:
+        """Answer a request to any of the request URLs: the body says what it is."""
+        asked = await _unparsed(request)
+        if (app := self._app) is None or (reader := self._reader) is None:
             return _LATER
         try:
-            return await take(self._reader, request.body)
-        except InboxUnavailable as error:
-            logger.warning("%s: a request is left to be brought again: %s", self._name, error)
-            return _LATER
+            answer = await app.async_dispatch(asked) if asked is not None else BoltResponse(status=401)
+        except Exception as error:  # at the edge of Bolt, which expects payloads of Slack's form
+            if asked is None or not asked.body:
+                raise
+            answer = await _unreadable(self._name, reader, asked.body, error)
+        if answer.status == 401:
+            logger.warning("%s: a request to %s is refused: no valid signature", self._name, request.path)
+        return HttpResponse(answer.status, answer.body.encode(), answer.first_headers())
 
 
-def _object(body: bytes) -> Mapping[str, Any] | None:
+async def _unparsed(request: HttpRequest) -> AsyncBoltRequest | None:
+    """Return the request with nothing of its body parsed, which Bolt does before it verifies; None where the
+    parts a signature covers are not of Slack's form, where its verification raises an exception. No other
+    header is passed on: some of them steer Bolt."""
+    stamp, signature = request.headers.get(_STAMP, ""), request.headers.get(_SIGNATURE, "")
+    if not (stamp.isascii() and stamp.isdecimal() and len(stamp) <= MAX_STAMP_CHARS and signature.isascii()):
+        return None
     try:
-        value = json.loads(body)
+        body = await off_loop(len(request.body), partial(request.body.decode, "utf-8"))
+    except UnicodeDecodeError:
+        return None
+    asked = AsyncBoltRequest(body="", headers={_STAMP: stamp, _SIGNATURE: signature})
+    asked.raw_body = body
+    return asked
+
+
+def _parsed(body: str) -> Body | None:
+    """Return the JSON object in a body, the one in a form, or the form of a command."""
+    try:
+        if body.startswith("{"):
+            return json.loads(body)
+        fields = parse_qsl(body, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_FIELDS)
+        form = dict(fields)
+        payload = json.loads(form["payload"]) if "payload" in form else form
     except (ValueError, RecursionError):
         return None
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _form_object(body: bytes) -> Mapping[str, Any] | None:
-    return _object(_form(body).get("payload", "").encode())
-
-
-def _form(body: bytes) -> Mapping[str, str]:
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
-
-
-# What was said while nobody listened: read from Slack's history, each conversation from the last message
-# the hub has seen of it.
-#
-# Bounded by age and count, and in order; what came live as well is known by its key. Only a hub that has
-# heard something before has missed anything.
-
-MAX_AGE_S = 3 * 24 * 3600
-MAX_CONVERSATIONS = 100
-MAX_MESSAGES = 500
-"""Of one conversation, the newest."""
-PATIENCE_S = 120.0
-"""So long is waited for Slack and its rate limit; a conversation not to be had by then is given up."""
-AGAIN_AFTER_S = 2.0
-
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Known:
-    """The newest `ts` seen of a conversation, and of each of its threads."""
-
-    newest: str = ""
-    threads: dict[str, str] = field(default_factory=dict[str, str])
-
-
-class CatchUp:
-    """Reads the history of one bot's conversations."""
-
-    def __init__(self, client: SlackClient, reader: EventHandler, name: str, clock: Clock) -> None:
-        self._client = client
-        self._reader = reader
-        self._name = name
-        self._clock = clock
-
-    async def run(self, seen: Sequence[Seen], held: HeldConversations) -> None:
-        """Bring every conversation up to date and release it. Raises AuthRejected and InboxUnavailable."""
-        try:
-            if seen:
-                await self._all(seen, held)
-        finally:
-            held.release_all()
-
-    async def _all(self, seen: Sequence[Seen], held: HeldConversations) -> None:
-        oldest_ts = _ts(self._clock.now() - MAX_AGE_S * SECOND_US)
-        known = _known(seen)
-        newest = max(ts_of(one.order_key) for one in seen)
-        for channel_id in await self._conversations(known):
-            there = known.get(channel_id, _Known(newest))
-            try:
-                async with self._reader.lane(channel_id):
-                    await self._conversation(channel_id, there, oldest_ts)
-            except AuthRejected:
-                raise
-            except ChannelError as error:
-                logger.warning("%s: %s could not be caught up with: %s", self._name, channel_id, error)
-            held.release(channel_id)
-
-    async def _conversations(self, known: Mapping[str, _Known]) -> Sequence[str]:
-        """Those with something newest first, then the others the bot is in."""
-        found = sorted(known, key=lambda channel_id: known[channel_id].newest, reverse=True)
-        try:
-            joined = await self._patiently(lambda: self._client.conversations(MAX_CONVERSATIONS))
-        except AuthRejected:
-            raise
-        except ChannelError as error:
-            logger.warning("%s: the list of conversations is not to be had: %s", self._name, error)
-            joined = ()
-        found += [channel_id for channel_id in joined if channel_id not in known]
-        return [channel_id for channel_id in found if not is_person(channel_id)][:MAX_CONVERSATIONS]
-
-    async def _conversation(self, channel_id: str, there: _Known, oldest_ts: str) -> None:
-        since = max(there.newest, oldest_ts)
-        messages = await self._history(channel_id, None, since)
-        threads = {root: ts for root, ts in there.threads.items() if ts > oldest_ts}
-        for message in messages:
-            if message.get("reply_count"):
-                threads.setdefault(str(message.get("ts")), str(message.get("ts")))
-            await self._reader.missed(channel_id, message)
-        for root, last in threads.items():
-            for message in await self._history(channel_id, root, max(last, oldest_ts)):
-                await self._reader.missed(channel_id, message)
-
-    async def _history(self, channel_id: str, thread_ts: str | None, since: str) -> Sequence[Json]:
-        return await self._patiently(
-            lambda: self._client.history(channel_id, oldest=since, thread_ts=thread_ts, limit=MAX_MESSAGES)
-        )
-
-    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        waited_s = 0.0
-        while True:
-            try:
-                return await ask()
-            except (RateLimited, Unavailable, Unanswered) as error:
-                pause_s = error.retry_after_s if isinstance(error, RateLimited) else AGAIN_AFTER_S
-                waited_s += pause_s
-                if waited_s > PATIENCE_S:
-                    raise
-                await self._clock.sleep(pause_s)
-
-
-def _known(seen: Sequence[Seen]) -> dict[str, _Known]:
-    known: dict[str, _Known] = {}
-    for one in seen:
-        place, ts = place_of(one.address), ts_of(one.order_key)
-        there = known.setdefault(place.channel, _Known())
-        if place.thread_ts is None or place.thread_ts == ts:  # a message that opened its thread
-            there.newest = max(there.newest, ts)
-        if place.thread_ts is not None:
-            there.threads[place.thread_ts] = max(there.threads.get(place.thread_ts, ""), ts)
-            there.newest = max(there.newest, place.thread_ts)
-    return known
-
-
-def _ts(micros: int) -> str:
-    return f"{max(micros, 0) // SECOND_US}.{max(micros, 0) % SECOND_US:06d}"
+    return cast("Body", payload) if payload and isinstance(payload, dict) else None
 
 
 # Socket Mode: Slack brings everything over a websocket the hub opened, each envelope acknowledged once what
 # is in it is durable.
-#
-# slack_sdk's client keeps the socket; Bolt, which is built on it, answers an envelope by its own rules, and
-# here the answer has to follow the commit.
 
 PING_INTERVAL_S = 5.0
 LOOK_INTERVAL_S = 0.5
@@ -286,8 +275,6 @@ ENVELOPE_LIMIT_CHARS = 1024 * 1024
 _ENVELOPE_ID = '"envelope_id"'
 """Within a text the quotes would have a backslash before them."""
 _ID_CHARS = 100
-
-Answer = dict[str, Any] | None
 
 
 class _Socket(SocketModeClient):
@@ -334,6 +321,53 @@ class _Socket(SocketModeClient):
         return str(response["url"])
 
 
+class _Handler(AsyncBaseSocketModeHandler):
+    """Bolt's handler for the hub's own socket. `arriving` is called before each envelope is handled."""
+
+    def __init__(
+        self, name: str, reader: EventHandler, socket: _Socket, arriving: Callable[[], None]
+    ) -> None:
+        self._app = self.app = _app(name, reader)
+        self.client = socket
+        self._name = name
+        self._reader = reader
+        self._arriving = arriving
+        socket.socket_mode_request_listeners.append(self.handle)
+
+    async def handle(self, client: AsyncBaseSocketModeClient, req: SocketModeRequest) -> None:
+        """Dispatch one envelope, and acknowledge it if Bolt's answer has status 200."""
+        self._arriving()
+        body = cast("Body", cast("Any", req).payload)
+        # Each message of the bot comes back as an event, on which Bolt spends as much as on a person's.
+        answer = BoltResponse(status=200) if is_by_bot(body) else await self._dispatched(req, body)
+        await self._acknowledge(client, req, answer)
+
+    async def _dispatched(self, req: SocketModeRequest, body: Body) -> BoltResponse:
+        try:
+            return await run_async_bolt_app(self._app, req)
+        except Exception as error:  # at the edge of Bolt, which expects payloads of Slack's form
+            return await _unreadable(self._name, self._reader, body, error, req.envelope_id)
+
+    async def pass_over(self, envelope: str) -> None:
+        """Record and acknowledge an envelope that is too large to be parsed."""
+        logger.warning("%s: an envelope of %d characters is passed over", self._name, len(envelope))
+        envelope_id = _envelope_id_in(envelope)
+        why = f"an envelope of more than {ENVELOPE_LIMIT_CHARS:,} characters"
+        answer = await _unread(self._name, self._reader, envelope_id, why)
+        await self._acknowledge(self.client, SocketModeRequest("", envelope_id, {}), answer)
+
+    async def _acknowledge(
+        self, client: AsyncBaseSocketModeClient, req: SocketModeRequest, answer: BoltResponse
+    ) -> None:
+        try:
+            await send_async_response(client, req, answer, time.time())
+        except (OSError, AttributeError) as error:  # the socket went away, and the SDK may have none at all
+            # Slack brings it again, which changes nothing.
+            logger.info("%s: an envelope could not be acknowledged: %s", self._name, error)
+        except Exception:  # one envelope's acknowledgement, at the edge of the SDK's task for it
+            logger.exception("%s: acknowledging an envelope broke", self._name)
+
+
 class SocketReceiver:
     """Receives for one bot by one socket. `app_token` opens it."""
 
@@ -369,18 +403,12 @@ class SocketReceiver:
                 if before is not None:
                     reconnected()
 
-        async def handle(_: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-            look()  # what was missed goes before the first envelope of a new socket
-            await self._take(socket, request.envelope_id, _handled(reader, request))
-
         async def too_large(envelope: str) -> None:
-            envelope_id = _envelope_id_in(envelope)
-            logger.warning("%s: an envelope of %d characters is passed over", self._name, len(envelope))
-            why = f"an envelope of more than {ENVELOPE_LIMIT_CHARS:,} characters"
-            await self._take(socket, envelope_id, reader.unread(envelope_id, why))
+            await handler.pass_over(envelope)
 
         socket = _Socket(self._app_token, web, too_large)
-        socket.socket_mode_request_listeners.append(handle)
+        # What was missed goes before the first envelope of a new socket.
+        handler = _Handler(self._name, reader, socket, look)
         try:
             socket.wss_uri = await self._address(socket)
             await socket.connect()
@@ -409,39 +437,9 @@ class SocketReceiver:
             if lost_s >= LOST_AFTER_S:
                 raise socket.refusal or Unavailable("the socket to Slack is lost")
 
-    async def _take(self, socket: _Socket, envelope_id: str, handled: Awaitable[Answer]) -> None:
-        try:
-            answer = await handled
-        except InboxUnavailable as error:
-            logger.warning("%s: an envelope is left to be brought again: %s", self._name, error)
-            return
-        response = SocketModeResponse(envelope_id=envelope_id, payload=answer)
-        try:
-            await socket.send_socket_mode_response(response)
-        except (OSError, AttributeError) as error:  # the socket went away, and the SDK may have none at all
-            # Slack brings it again, which changes nothing.
-            logger.info("%s: an envelope could not be acknowledged: %s", self._name, error)
-        except Exception:  # one envelope's acknowledgement, at the edge of the SDK's task for it
-            logger.exception("%s: acknowledging an envelope broke", self._name)
-
 
 def _envelope_id_in(envelope: str) -> str:
     """Of one that is not parsed; "" if it has none."""
     at = envelope.find(_ENVELOPE_ID)
     said = envelope[at + len(_ENVELOPE_ID) : at + len(_ENVELOPE_ID) + _ID_CHARS].lstrip(" :")
     return said[1:].partition('"')[0] if at >= 0 and said.startswith('"') else ""
-
-
-async def _handled(reader: EventHandler, request: SocketModeRequest) -> Answer:
-    payload = cast("Mapping[str, object]", cast("Any", request).payload)
-    match request.type:
-        case "events_api":
-            await reader.event(payload)
-        case "interactive":
-            return await reader.press(payload)
-        case "slash_commands":
-            acceptance = await reader.command({key: str(value) for key, value in payload.items()})
-            return {"text": acceptance.answer} if acceptance is not None and acceptance.answer else None
-        case kind:
-            logger.info("an envelope of kind %s is not understood", kind)
-    return None

@@ -196,6 +196,11 @@ class EventHandler:
         self._whispers: set[asyncio.Task[None]] = set()
         self._gate = CatchUpBarrier()
 
+    @property
+    def account(self) -> Account:
+        """The bot it reads for."""
+        return self._account
+
     def hold(self) -> HeldConversations:
         """Let live events of every conversation wait until it is released: what was missed comes first."""
         return self._gate.hold()

@@ -10,6 +10,7 @@ button, `sl:<team>:v:<view>:<what was filled in>` for a form, `sl:<team>:c:<trig
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -77,6 +78,14 @@ class Account:
     team_id: str
     user_id: str
     bot_id: str = ""
+
+
+def is_by_bot(payload: Mapping[str, Any]) -> bool:
+    """Tell whether an Events API payload holds a message that a bot wrote, this one or another."""
+    event = payload.get("event")
+    if not isinstance(event, dict) or (said := cast("Mapping[str, Any]", event)).get("type") != "message":
+        return False
+    return said.get("bot_id") is not None and said.get("subtype") != "message_changed"
 
 
 def read_event(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:

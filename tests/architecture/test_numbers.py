@@ -28,7 +28,6 @@ NUMBERS = {
     "channels.text.markdown.MAX_OPEN_BRACKETS": 32,
     "channels.delivery.MAX_DRAWINGS": 64,
     "channels.sender.MAX_ROWS": 100,
-    "channels.slack.events.WINDOW_S": 300,
     "channels.text.layout.MAX_PADDED_COLUMNS": 40,
     "channels.telegram.inbound.DOWNLOAD_LIMIT_BYTES": 20_971_520,
     "core.runs.runner.THREAD_LIMIT_CHARS": 250_000,

@@ -61,6 +61,18 @@ async def test_an_envelope_over_its_size_is_recorded_acknowledged_and_not_read(t
 
 
 @MODES
+async def test_an_event_that_cannot_be_read_is_recorded_and_acknowledged(tmp_path: Path, mode: str) -> None:
+    async with open_workspace(tmp_path, mode=mode) as place:
+        place.slack.inject_event({"type": "message", "user": 5, "channel": place.direct(), "ts": "1.2"})
+        await place.slack.wait_acked()
+        place.slack.user_sends_text(OWNER, "hello")
+        await place.hears(place.direct(), "You said: hello")
+        assert place.app is not None
+        known = await place.app.store.explain_recent(10)
+        assert [row.outcome for row in known] == ["turn 1", "failed: unreadable"]
+
+
+@MODES
 async def test_a_call_runs_once_after_its_button_was_pressed(tmp_path: Path, mode: str) -> None:
     async with open_workspace(tmp_path, mode=mode) as place:
         place.slack.user_sends_text(OWNER, "please run: echo ran >> log")
