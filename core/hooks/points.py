@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class Starts(Protocol):
-    """See core.runs.albums.AlbumGathering.expect."""
+    """See core.runs.albums.AlbumCollector.expect."""
 
     def expect(self, thread_id: str, due_us: int) -> None:
         """Start what waits in the thread then."""

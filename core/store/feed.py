@@ -166,7 +166,7 @@ class Feeds(Protocol):
         ...
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
-        """See PromptsWanted."""
+        """See GatesWanted."""
         ...
 
     async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:

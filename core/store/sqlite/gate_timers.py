@@ -71,7 +71,7 @@ class GateTimers:
 def expire(
     tx: Transaction, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
 ) -> Expired:
-    """See Tending.expire_prompts."""
+    """See Tending.expire_gates."""
     rows = tx.all(
         f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.expires_at <= ?"
         " ORDER BY p.expires_at, p.id",
@@ -90,7 +90,7 @@ def expire(
 
 
 def remind(tx: Transaction, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
-    """See Tending.remind_prompts."""
+    """See Tending.remind_gates."""
     due = tx.all(
         f"SELECT {PROMPT} FROM prompts p WHERE p.state = 'open' AND p.remind_at <= ?"
         " ORDER BY p.remind_at, p.id",
@@ -133,7 +133,7 @@ def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft])
 
 
 def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
-    """See Tending.prompts_to_escalate."""
+    """See Tending.gates_to_escalate."""
     rows = tx.all(
         f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM}"
         " WHERE p.state = 'open' AND p.escalate_at <= ? ORDER BY p.escalate_at, p.id, v.at",
@@ -143,7 +143,7 @@ def to_escalate(tx: Transaction, now: int) -> tuple[GateView, ...]:
 
 
 def escalate(tx: Transaction, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
-    """See Tending.escalate_prompt."""
+    """See Tending.escalate_gate."""
     row = tx.one(
         "UPDATE prompts SET escalated = 1, escalate_at = NULL"
         " WHERE id = ? AND state = 'open' AND escalate_at IS NOT NULL RETURNING thread_id, turn_id",

@@ -172,7 +172,7 @@ class SqliteReader:
         return [NoiseRow(row[0], Address(row[1]), *row[2:]) for row in rows]
 
     async def open_gates(self) -> Sequence[GateView]:
-        """See Store.open_prompts."""
+        """See Store.open_gates."""
         rows = await self._all(
             f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE p.state = 'open'"
             " ORDER BY p.created_at, p.id, v.at"
