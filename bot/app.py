@@ -43,7 +43,7 @@ from core.runs.actors import ThreadActors
 from core.runs.recovery import BootRecovery
 from core.store.lock import DataDirectoryLock
 from core.store.port import Store
-from core.tools.execution import CallThreads, ToolHalt
+from core.tools.execution import CallThreads, ToolPause
 from core.users import Role
 
 if TYPE_CHECKING:
@@ -241,14 +241,14 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         ring.require_sound()
         store = seams.store(await opened.enter_async_context(open_store(config, ring, clock, ids)))
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        halt = ToolHalt(halted=await store.tools_halted())
+        pause = ToolPause(paused=await store.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
         ground = Dependencies(loaded, store, owner, ring, clock, ids)
         metered = MeteredModel(models, ground.metrics)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
         speaking = Channels(ground, builder, seams.turns)
-        calling = Tools(ground, speaking, metered, halt, seams.lookup)
+        calling = Tools(ground, speaking, metered, pause, seams.lookup)
         answering = Turns(ground, speaking, calling, metered)
         await opened.enter_async_context(_releasing(answering.actors, store))
         serving = Serving(ground, speaking, calling, answering, sock)

@@ -34,7 +34,7 @@ from core.runs.previews import TurnPreviews
 from core.runs.recovery import BootRecovery, GateExpiry
 from core.runs.runner import ChatTurnRunner
 from core.tools.call_edits import CallEditor
-from core.tools.execution import ToolHalt
+from core.tools.execution import ToolPause
 from core.tools.processes import end_process
 
 if TYPE_CHECKING:
@@ -70,15 +70,20 @@ class Tools:
     """Tools and the one path of their calls, the rules they are judged by, and what calls them unasked."""
 
     def __init__(
-        self, ground: Dependencies, speaking: Channels, models: Model, halt: ToolHalt, lookup: "Lookup | None"
+        self,
+        ground: Dependencies,
+        speaking: Channels,
+        models: Model,
+        pause: ToolPause,
+        lookup: "Lookup | None",
     ) -> None:
         loaded, config, store, clock = ground.loaded, ground.config, ground.store, ground.clock
         self._ground = ground
         self._manager = speaking.manager
-        self.halt = halt
+        self.pause = pause
         tools = build_tools(loaded, store, clock, self.notices, self._in_words, lookup, lambda: self._manager)
         self.servers = build_mcp(loaded, tools, clock)
-        self.pipeline = build_pipeline(config, tools, clock, ground.leaks, halt, ground.hooks)
+        self.pipeline = build_pipeline(config, tools, clock, ground.leaks, pause, ground.hooks)
         self.editing = CallEditor(store, self.pipeline, build_approvals(config))
         self.rules = build_rules(config, ground.owner, ground.ids, self.pipeline.laws)
         self.audit = build_audit(loaded, store, self.pipeline.laws, clock)
@@ -136,7 +141,7 @@ class Turns:
             calling.editing,
             build_credentials(ground.leaks, ground.ring, clock, ids),
             calling.routines,
-            calling.halt,
+            calling.pause,
             inbound.wake if inbound is not None else nothing_held,
         )
         self.beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = (

@@ -82,7 +82,7 @@ def build_api(
         store=store,
         hub=answering.hub,
         desk=HubDesk(store, inbox, answering.pairing, gate.owner, clock, ids, calling.editing),
-        keeping=HubKeeping(store, ground.ring, tools, clock, gate.owner.user_id, calling.halt, reloading),
+        keeping=HubKeeping(store, ground.ring, tools, clock, gate.owner.user_id, calling.pause, reloading),
         reloading=reloading,
         web=speaking.webchat,
         live=ground.live,

@@ -43,7 +43,7 @@ from core.store.feed import ChangeListener, Changes
 from core.store.port import Store
 from core.store.rows import LoadedTurn
 from core.store.sqlite.store import SqliteStore
-from core.tools.execution import ToolHalt
+from core.tools.execution import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings
 from core.tools.registry import ToolRegistry
 from core.users import Principal
@@ -208,12 +208,12 @@ def build_pipeline(
     tools: ToolRegistry,
     clock: Clock,
     leaks: LeakDetector,
-    halt: ToolHalt,
+    pause: ToolPause,
     hooks: "Hooks | None",
 ) -> CallPipeline:
     """The one path of every call."""
     hook = None if hooks is None else hooks.calls
-    return CallPipeline(tools, _pipeline_settings(config, leaks), clock, halt, hook)
+    return CallPipeline(tools, _pipeline_settings(config, leaks), clock, pause, hook)
 
 
 def build_mcp(configured: Loaded, tools: ToolRegistry, clock: Clock) -> "McpServers | None":

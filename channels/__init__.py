@@ -1,1 +1,1 @@
-"""Everything that speaks to people: platforms, and what they share."""
+"""Message channels: the supported platforms and their shared code."""

@@ -1,8 +1,9 @@
-"""What every platform adapter is: one configured bot on one platform.
+"""The interface of platform adapters: one configured bot on one platform.
 
-A channel turns what its platform says into the values of `core.messages` and shows what the hub says as
-well as its platform can. It keeps no state that matters: what must survive lives in the store. Errors are
-those of `core.errors.ChannelError`; anything else escaping from a channel is a defect and is logged as one.
+A channel turns platform events into the values of `core.messages` and shows the hub's messages as
+well as its platform can. It keeps no essential state: anything that must survive is in the store.
+Its errors are those of `core.errors.ChannelError`. Any other exception is a defect and is logged
+as one.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,12 +14,12 @@ from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, PostContext, Posted
 
 Payload = Mapping[str, object]
-"""What one request to the platform carries: made by a channel's `render`, read by the same channel only."""
+"""The content of one platform request, made by a channel's `render` and read only by the same channel."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it came: header names in lower case, the body's raw bytes (signatures cover them)."""
+    """A request as received: header names in lower case, and the body's raw bytes, which signatures cover."""
 
     method: str
     path: str
@@ -28,7 +29,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """The answer to a platform's request."""
+    """The response to a platform's request."""
 
     status: int
     body: bytes = b""
@@ -37,7 +38,7 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An endpoint the platform calls, below `/channels/{name}`; `path` begins with a slash."""
+    """An endpoint that the platform calls, below `/channels/{name}`. `path` begins with a slash."""
 
     method: str
     path: str
@@ -45,79 +46,82 @@ class Route:
 
 
 Look = Callable[[], Awaitable[PostContext]]
-"""What is known around the unanswered request by now."""
+"""Returns the current facts about the posts around the unanswered request."""
 
 
 class Connected(Protocol):
-    """Told that the platform answers; `remark`: what works badly all the same, and what to do about it."""
+    """A callback for when the platform answers. `remark`: a remaining problem and how to fix it."""
 
     def __call__(self, remark: str | None = None) -> None: ...
 
 
 class Channel(Protocol):
-    """One configured bot on one platform. Every method but `run` works whatever `run` is doing."""
+    """One configured bot on one platform. Every method but `run` works regardless of the state of `run`."""
 
     @property
     def name(self) -> str:
-        """Its key in the configuration, unique among the channels."""
+        """The channel's key in the configuration, unique among the channels."""
         ...
 
     def routes(self, inbox: Inbox) -> Sequence[Route]:
-        """HTTP endpoints the platform calls; empty where the channel asks the platform itself."""
+        """Return the HTTP endpoints that the platform calls. Empty if the channel fetches its events."""
         ...
 
     async def check(self) -> None:
-        """Ask the platform whether it knows us. Raises AuthRejected or another ChannelError."""
+        """Check with the platform that it accepts our credentials.
+
+        Raises AuthRejected or another ChannelError."""
         ...
 
     async def run(self, inbox: Inbox, connected: Connected) -> None:
-        """Receive until cancelled; `connected` is called when the platform is known to answer.
+        """Receive until cancelled. `connected` is called once the platform is known to answer.
 
-        Everything received goes to `inbox.accept`, and is acknowledged to the platform only after that
-        returned. Short drops are resumed inside. Raises AuthRejected (final: only a person can help);
-        any other ChannelError or InboxUnavailable means: run again after a while. May be run again.
+        All events go to `inbox.accept` and are acknowledged to the platform only after it returns. Short
+        disconnections are handled internally. Raises AuthRejected (final: only a person can help); any
+        other ChannelError or InboxUnavailable means: run again after a while. May be run again.
         """
         ...
 
     def render(self, message: Message) -> tuple[Payload, ...]:
-        """The platform messages it takes to show this one, in order, with choices on the last; empty if
-        nothing of it is visible.
+        """Return the platform messages that show this message, in order. Choices are on the last one.
 
-        Pure and deterministic: the same message gives the same parts in every process. A prompt's card and
-        the same card with its outcome have as many parts, and differ only in the last.
+        Empty if nothing of it is visible. Pure and deterministic: the same message gives the same parts
+        in every process. A gate's card and the same card with its outcome have the same number of parts
+        and differ only in the last.
         """
         ...
 
     async def post(self, to: Address, payload: Payload, *, nonce: str, repeated: bool = False) -> Posted:
-        """Show one rendered part. `nonce` is the same when a part is sent again, for platforms that then
-        show it once, or can be asked for it; `repeated`: an earlier request may have been taken. Raises
-        ChannelError."""
+        """Show one rendered part. Raises ChannelError.
+
+        `nonce` stays the same when a part is sent again. Some platforms then show it only once, or can be
+        searched for it.
+        `repeated`: an earlier request may have been accepted."""
         ...
 
     async def edit(self, ref: MessageRef, payload: Payload) -> None:
-        """Make a shown part say this; saying so already is success. Raises ChannelError."""
+        """Replace the content of a shown part. Identical content is a success. Raises ChannelError."""
         ...
 
     async def retract(self, ref: MessageRef) -> bool:
-        """Take a shown part away; False if the platform does not let us. Raises ChannelError."""
+        """Remove a shown part. Returns False if the platform does not allow that. Raises ChannelError."""
         ...
 
     async def typing(self, to: Address) -> None:
-        """Show for some seconds that an answer is being written, where the platform can. Raises
-        ChannelError."""
+        """Show a typing indicator for some seconds, if the platform has one. Raises ChannelError."""
         ...
 
     async def acknowledge(self, ref: MessageRef) -> None:
-        """Give a received message a sign that it was seen and waits, where the platform has one; elsewhere do
-        nothing. The sign stays when the message is answered: seen it was. Raises ChannelError."""
+        """Mark a received message as seen and waiting, if the platform has a sign for that.
+
+        The sign stays after the message is answered. Raises ChannelError."""
         ...
 
     async def recover_post(self, to: Address, payload: Payload, nonce: str, look: Look) -> Posted | None:
-        """Find the message that an unanswered `post` with this nonce may have made, and make it say
-        `payload`. No message of another row is changed.
+        """Find the message that an unanswered `post` with this nonce may have made, and show `payload` in it.
 
-        None: the platform cannot tell, or there is none close by; at most a few requests are spent on it.
-        Raises ChannelError.
+        Messages of other rows are not changed. Returns None if the platform cannot tell or there is none
+        close by. Uses at most a few requests. Raises ChannelError.
         """
         ...
 
@@ -126,49 +130,54 @@ class Channel(Protocol):
         ...
 
     def direct(self, platform_user_id: str) -> Address:
-        """Where to speak to this person alone."""
+        """Return the address of this person's private conversation."""
         ...
 
     async def close(self) -> None:
-        """Let connections go; nothing is called after it."""
+        """Close all connections. Nothing is called afterwards."""
         ...
 
 
 @runtime_checkable
 class Threaded(Protocol):
-    """What a channel also is if its platform has threads that a bot can open."""
+    """A channel whose platform has threads that a bot can open."""
 
     async def open_thread(self, at: Address, title: str, nonce: str) -> Address | None:
-        """Open a thread of that title at a place, or at the place around it; None where there are no threads.
-        Raises ChannelError."""
+        """Open a thread with that title at an address, or in the conversation around it.
+
+        Returns None if there are no threads. Raises ChannelError."""
         ...
 
 
 @runtime_checkable
 class LiveMessages(Protocol):
-    """What a channel also is if its platform has messages that grow while they are written.
+    """A channel whose platform has live messages, which grow while they are written.
 
-    What such a message says is for the time being: `Channel.edit` of it ends the growing and shows what is
-    rendered instead; `Channel.retract` takes it away; `Channel.recover_post` finds one that went unanswered.
+    The content of a live message is provisional. `Channel.edit` ends the growth and shows rendered
+    content instead, `Channel.retract` removes the message, and `Channel.recover_post` finds one after an
+    unanswered request.
     """
 
     async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
-        """Show a message that will grow. None: there is none to be had here, `post` one. Raises
-        ChannelError."""
+        """Show a message that will grow. Returns None if that is not possible here: `post` one instead.
+
+        Raises ChannelError."""
         ...
 
     async def grow(self, ref: MessageRef, said: Message) -> bool:
-        """Let a message say more. False: it does not grow, or not to say this; `edit` it. Raises
-        ChannelError."""
+        """Extend a live message. Returns False if it cannot grow to this content: `edit` it instead.
+
+        Raises ChannelError."""
         ...
 
 
 @runtime_checkable
 class PostRecovery(Protocol):
-    """What a channel also is if its platform neither knows nonces nor tells what it shows: before an
-    unanswered `post` of any message is repeated, `recover_post` looks for it."""
+    """A channel whose platform neither recognizes nonces nor lists its messages.
+
+    Before any unanswered `post` is repeated, `recover_post` searches for its message."""
 
     @property
     def taken_within_s(self) -> float:
-        """How long after a request was made the platform may still take it; nothing is looked for before."""
+        """The time after a request during which the platform may still accept it. No search starts earlier."""
         ...

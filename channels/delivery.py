@@ -1,6 +1,7 @@
-"""How one row comes to be seen: posted in parts, in the place of a preview, as a change, or taken away.
+"""Delivery of one row: as posted parts, in place of a preview, as an edit, or as a removal.
 
-Every part's ref is durable before the next part goes out; only the record of the last one is left to itself.
+Each part's ref is durable before the next part is sent. Only the record of the last part is
+written in the background.
 """
 
 import asyncio
@@ -18,27 +19,30 @@ from core.messages import Address, Message, MessageRef
 from core.off_loop import ON_LOOP_CHARS, off_loop
 from core.ports import OutboundGate, Outbox, OutboxRow, PostContext, Posted, SendState, Uncertain
 
-# The door of one channel that everything sent goes through.
+# The session of one channel, through which everything is sent.
 
 logger = logging.getLogger(__name__)
 
 MAX_UNREACHABLE = 100
 MAX_DRAWINGS = 64
-"""Messages drawn while their commits are under way."""
+"""The limit on messages rendered while their commits are in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Why an address takes no messages from us, and since when (microseconds UTC)."""
+    """The reason why an address accepts no messages from us, and since when (microseconds UTC)."""
 
     reason: str
     since: int
 
 
 class ChannelSession:
-    """What senders send through. Closed while the platform refuses the token; then rows wait. `went`: told of
-    each message how it went; `pass_on`: of rows that go out elsewhere, perhaps on other channels; `gate`: has
-    a say in what goes out, if there is one."""
+    """The connection through which senders send. It is closed while the platform rejects the token; rows
+    then wait.
+
+    `went`: called with the result of each message.
+    `pass_on`: called with rows to be sent elsewhere, perhaps on other channels.
+    `gate`: checks outgoing messages, if set."""
 
     def __init__(
         self,
@@ -60,28 +64,27 @@ class ChannelSession:
 
     @property
     def unreachable(self) -> Mapping[Address, Unreachable]:
-        """Addresses that took no message the last time one was sent there; the newest of very many."""
+        """Addresses that refused the last message sent there. Only the newest are kept."""
         return self._unreachable
 
     def not_reached(self, address: Address, reason: str, now: int) -> None:
-        """The platform says that this address takes nothing from us."""
+        """Record that the platform accepts nothing from us for this address."""
         before = self._unreachable.pop(address, None)
         self._unreachable[address] = Unreachable(reason, before.since if before is not None else now)
         if len(self._unreachable) > MAX_UNREACHABLE:
             self._unreachable.popitem(last=False)
 
     def reached(self, address: Address) -> None:
-        """It took one."""
+        """Record that the address accepted a message."""
         self._unreachable.pop(address, None)
 
     async def opened(self) -> Channel:
-        """The channel, once sending makes sense."""
+        """Wait until sending is possible, and return the channel."""
         await self._open.wait()
         return self.channel
 
     def draw(self, message: Message) -> None:
-        """Draw what will be sent soon, unless that takes long. Drawings that nobody asks for make way for
-        others."""
+        """Render a message that will be sent soon, unless that takes long. Unused results are dropped."""
         if weight(message.blocks) > ON_LOOP_CHARS:
             return
         self._drawings[message] = (self.channel, self._draw(self.channel, message))
@@ -89,7 +92,7 @@ class ChannelSession:
             self._drawings.popitem(last=False)
 
     async def drawn(self, channel: Channel, message: Message) -> tuple[Payload, ...]:
-        """What `channel` is to show; nothing where that broke, which is logged."""
+        """Return the message as rendered for `channel`. Empty if rendering fails, which is logged."""
         by, parts = self._drawings.pop(message, (None, ()))
         if by is channel:
             return parts
@@ -103,8 +106,9 @@ class ChannelSession:
             return ()
 
     def reject(self, channel: Channel, error: AuthRejected) -> None:
-        """This channel's token was refused: nothing goes out until `use`. What a channel that was replaced
-        meanwhile learns of its own token changes nothing."""
+        """Stop sending until `use`, because this channel's token was rejected.
+
+        Rejections of a channel that has since been replaced are ignored."""
         if channel is self.channel:
             self._open.clear()
             self._on_rejected(error)
@@ -115,7 +119,7 @@ class ChannelSession:
         self._open.set()
 
 
-# What the requests to one conversation came to, on its way into the store.
+# The results of the requests to one conversation, as they are written to the store.
 
 T = TypeVar("T")
 
@@ -124,9 +128,10 @@ STORE_PAUSE_S = 1.0
 
 
 class SendReceipts:
-    """Keeps records however long the database takes no writes; `changed` is called when one is kept.
+    """A writer of records that waits while the database accepts no writes. `changed` is called after each
+    background record.
 
-    Only the record of a row's last part may be left to itself while the next row goes out.
+    Only the record of a row's last part may be written while the next row is being sent.
     """
 
     def __init__(
@@ -151,7 +156,7 @@ class SendReceipts:
         return row_id in self._behind
 
     async def durably(self, unit: Callable[[], Awaitable[T]]) -> T:
-        """A unit of the store, however long the database takes no writes."""
+        """Run a unit of the store, retrying for as long as the database accepts no writes."""
         while True:
             try:
                 return await unit()
@@ -160,11 +165,11 @@ class SendReceipts:
                 await self._clock.sleep(STORE_PAUSE_S)
 
     async def part(self, row_id: int, posted: Posted) -> None:
-        """A part that others follow is shown."""
+        """Record that a part has been shown and others follow."""
         await self._record(row_id, posted, last=False)
 
     async def last_part_aside(self, row_id: int, posted: Posted) -> None:
-        """A row is shown completely. Recorded beside what follows; waits only where too much is behind."""
+        """Record in the background that a row is complete. Waits only if too many records are pending."""
         if len(self._behind) >= MAX_BEHIND:
             await self.settled()
         task = self._tasks.create_task(self._last_part(row_id, posted), name=f"record row {row_id}")
@@ -172,7 +177,7 @@ class SendReceipts:
         task.add_done_callback(lambda _: self._done(row_id))
 
     async def settled(self) -> None:
-        """Until nothing is behind."""
+        """Wait until no records are pending."""
         if self._behind:
             await asyncio.wait(self._behind.values())
 
@@ -183,7 +188,7 @@ class SendReceipts:
     async def _last_part(self, row_id: int, posted: Posted) -> None:
         try:
             await self._record(row_id, posted, last=True)
-        except Exception:  # a row left `sending` is ambiguous at the next start; the others go on
+        except Exception:  # a row left `sending` is ambiguous at the next start; the others continue
             logger.exception("row %d to %s was sent and could not be recorded", row_id, self._address)
 
     async def _record(self, row_id: int, posted: Posted, *, last: bool) -> None:
@@ -191,13 +196,13 @@ class SendReceipts:
 
 
 class RepeatableUnanswered(Unanswered):
-    """No answer to something that does no more when it is done twice."""
+    """A missing answer to a request that has no further effect if it is repeated."""
 
 
 class RowDelivery:
-    """The requests that rows of one address take, each recorded once it is answered.
+    """The requests for rows of one address, each recorded once it is answered.
 
-    `asked_us`: when the newest request to show something new was made.
+    `asked_us`: the time of the newest request to show something new.
     """
 
     def __init__(
@@ -211,7 +216,7 @@ class RowDelivery:
         self.asked_us = 0
 
     async def show(self, channel: Channel, row: OutboxRow) -> None:
-        """Do what is left of a row that is `sending`. Raises ChannelError; what was shown is recorded."""
+        """Complete a row that is `sending`. Shown parts are recorded. Raises ChannelError."""
         self.asked_us = self._clock.now()
         row = await self._released(row)
         parts = await self._outlet.drawn(channel, row.message)
@@ -221,13 +226,13 @@ class RowDelivery:
             await self.fail(row, "nothing in it can be shown")
         elif row.edit_of is not None:
             await self._edit(channel, row, row.edit_of, parts[-1])
-        elif len(row.refs) >= len(parts):  # an older version made more parts of it, and all went out
+        elif len(row.refs) >= len(parts):  # an older version rendered more parts, and all were sent
             await self._records.durably(lambda: self._outbox.record_sent(row.id))
         else:
             await self._post(channel, row, parts)
 
     async def find(self, channel: Channel, row: OutboxRow) -> OutboxRow | None:
-        """Find the part that went unanswered, and record it; None if it is not found. Raises ChannelError."""
+        """Find the unanswered part and record it. Returns None if it is not found. Raises ChannelError."""
         row = await self._released(row)
         parts, index = await self._outlet.drawn(channel, row.message), len(row.refs)
         if index >= len(parts):
@@ -242,7 +247,7 @@ class RowDelivery:
         return replace(row, state=SendState.SENDING, refs=(*row.refs, posted.ref))
 
     def look(self, row_id: int) -> Look:
-        """Return what tells how things stand around this row, with messages as they may be sent."""
+        """Return a function that loads the context of this row, with messages as they may be sent."""
 
         async def look() -> PostContext:
             around = await self._records.durably(lambda: self._outbox.surroundings(row_id))
@@ -267,7 +272,7 @@ class RowDelivery:
         if row.replaces is not None and not row.refs:
             row = await self._take_over(channel, row, row.replaces, parts)
         for index in range(len(row.refs), len(parts)):
-            # What went unanswered is the first part without a ref; those after it were never asked for.
+            # The first part without a ref is the unanswered one; the parts after it were never requested.
             repeated = row.repeats > 0 and index == len(row.refs)
             self.asked_us = self._clock.now()
             posted = await channel.post(
@@ -282,7 +287,8 @@ class RowDelivery:
     async def _take_over(
         self, channel: Channel, row: OutboxRow, preview_id: int, parts: tuple[Payload, ...]
     ) -> OutboxRow:
-        """Make a preview the row's first part. Where that is refused (a person deleted it) it is no more."""
+        """Turn a preview into the row's first part. If that is refused (a person deleted it), drop the
+        preview."""
         shown = await self._records.durably(lambda: self._outbox.preview_shown(preview_id))
         if shown is None:
             return row
@@ -300,26 +306,28 @@ class RowDelivery:
         return replace(row, refs=(shown.ref,))
 
     async def _let_go(self, channel: Channel, ref: MessageRef) -> None:
-        """Take away what something else is shown instead of."""
+        """Remove a preview that is being replaced."""
         try:
             await _repeatable(channel.retract(ref))
         except (MessageRejected, AddressGone) as error:
             logger.info("%s stays at %s: %s", ref, self._address, error)
 
     async def _take_away(self, channel: Channel, row: OutboxRow, target: int) -> None:
-        """Where it stays, the row fails, and with that what is to be said then goes out."""
+        """Remove the target's messages. If one stays and the row has an outcome to show, the row fails.
+
+        A failed row releases the message to be sent in its place."""
         refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
         for ref in refs:
             if await _repeatable(channel.retract(ref)):
                 continue
             logger.info("what row %d shows to %s stays: the platform keeps it", target, self._address)
-            if row.message.outcome is not None:  # somebody is to be told
+            if row.message.outcome is not None:  # there is an outcome to report
                 await self.fail(row, "the platform keeps it")
                 return
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     async def _edit(self, channel: Channel, row: OutboxRow, target: int, last_part: Payload) -> None:
-        """Parts but the last stay as they are (see Channel.render)."""
+        """Edit the last part of the target. The others stay as they are (see Channel.render)."""
         await self._records.settled()
         refs = await self._records.durably(lambda: self._outbox.sent_refs(target))
         if not refs:
@@ -329,7 +337,7 @@ class RowDelivery:
         await self._records.durably(lambda: self._outbox.record_sent(row.id))
 
     async def fail(self, row: OutboxRow, reason: str) -> None:
-        """It will never be shown; what is to be said elsewhere then goes out."""
+        """Mark the row as failed and release any message to be sent elsewhere instead."""
         self._outlet.went(SendState.FAILED)
         logger.warning("row %d to %s failed: %s", row.id, self._address, reason)
         elsewhere = await self._records.durably(lambda: self._outbox.fail_outbox(row.id, reason))
@@ -342,7 +350,7 @@ def _nonce(row: OutboxRow, index: int) -> str:
 
 
 async def _repeatable(request: Awaitable[T]) -> T:
-    """Changing a message twice is changing it once; so is taking it away."""
+    """Await a request that can safely be made twice, such as an edit or a removal."""
     try:
         return await request
     except Unanswered as error:

@@ -1,4 +1,4 @@
-"""Hands the ready rows of one channel to one sender per address."""
+"""A dispatcher that hands the ready rows of one channel to one sender per address."""
 
 import asyncio
 import logging
@@ -15,17 +15,17 @@ from core.ports import OutboundGate, Outbox, OutboxRow, Preview, SendState
 
 # The queue between a commit and the senders of one channel.
 #
-# The store holds every row; this queue only saves asking it. So it may forget: when it is full, rows are
-# dropped from memory and read from the store again once there is room.
+# The store holds every row, so this queue is only a cache. When it is full, rows are dropped from
+# memory and read from the store again once there is room.
 
 DEFAULT_LIMIT = 1_000
 
 
 class NotifyQueue:
-    """Rows of one channel that became ready, bounded, in order of notice. Single consumer.
+    """The rows of one channel that became ready, bounded and in order of arrival. Single consumer.
 
-    Rows committed as `sending` are kept beyond the bound: nobody else may send them. There are at most as
-    many as turns that end at the same moment.
+    Rows committed as `sending` are kept beyond the limit, because no one else may send them. There
+    are at most as many of them as turns that end at the same moment.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
@@ -35,7 +35,7 @@ class NotifyQueue:
         self._wake = asyncio.Event()
 
     def put(self, rows: Iterable[OutboxRow]) -> None:
-        """Take notice of rows; never blocks, never fails."""
+        """Queue rows. Never blocks or fails."""
         for row in rows:
             if row.state is SendState.SENDING or (not self._reload and len(self._rows) < self._limit):
                 self._rows.append(row)
@@ -47,18 +47,18 @@ class NotifyQueue:
         return len(self._rows)
 
     def request_reload(self) -> None:
-        """The consumer shall read the store again: something is waiting there that nobody remembers."""
+        """Ask the consumer to read the store again, because rows wait there that are not in memory."""
         self._reload = True
         self._wake.set()
 
     def holds(self, address: Address) -> bool:
-        """Whether something for this address may still be waiting here."""
+        """Return whether a row for this address may still be waiting here."""
         return self._reload or any(row.address == address for row in self._rows)
 
     async def get(self) -> tuple[list[OutboxRow], bool]:
-        """Wait for news: the rows noticed since, and whether the store has to be read after them.
+        """Wait for rows. Returns them and whether the store must be read after them.
 
-        What is put from now on is newer than what a read of the store begun after this call finds.
+        Rows queued from now on are newer than any read of the store that begins after this call.
         """
         await self._wake.wait()
         rows, reload = list(self._rows), self._reload
@@ -78,10 +78,10 @@ _PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
 
 
 class Dispatcher:
-    """Everything one channel has to send. Starts with what the store kept from before.
+    """The outgoing messages of one channel, beginning with those stored earlier.
 
-    `grace_s`: how long requests that are out when it is cancelled may take to be answered and recorded;
-    what is cut off then is ambiguous at the next start.
+    `grace_s`: the time that open requests get on cancellation to be answered and recorded. Unfinished
+    ones are ambiguous at the next start.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class Dispatcher:
         self._no_signs_until_us = 0
 
     def put(self, rows: Iterable[OutboxRow]) -> None:
-        """Take notice of ready rows; never blocks."""
+        """Queue ready rows. Never blocks."""
         self._queue.put(rows)
 
     def prerender(self, message: Message) -> None:
-        """Draw a message that will be sent soon, unless its commit fails."""
+        """Render a message that will be sent soon, unless its commit fails."""
         self._outlet.draw(message)
 
     @property
@@ -123,28 +123,28 @@ class Dispatcher:
         return self._outlet.unreachable
 
     def would_send_now(self, address: Address) -> bool:
-        """Whether nothing stands before a row for this address."""
+        """Return whether nothing is queued ahead of a row for this address."""
         sender = self._senders.get(address)
         return (sender is None or sender.idle) and not self._queue.holds(address)
 
     @property
     def waiting(self) -> int:
-        """How many messages are known to wait to go out."""
+        """The number of messages known to be waiting."""
         return len(self._queue) + sum(sender.waiting for sender in self._senders.values())
 
     def open_preview(self, preview: Preview) -> None:
-        """Show a running turn, as far as that delays nothing; never blocks."""
+        """Show a running turn as long as that delays nothing. Never blocks."""
         if self._tasks is not None:
             self._sender(preview.address, self._tasks).open_preview(preview)
 
     def close_preview(self, preview: Preview) -> None:
-        """Show nothing more of it."""
+        """Stop showing this turn."""
         if (sender := self._senders.get(preview.address)) is not None:
             sender.close_preview(preview)
 
     def acknowledge(self, ref: MessageRef) -> None:
-        """Give a message a sign, beside everything else; not while many are under way, or the platform wants
-        fewer requests."""
+        """Acknowledge a message in the background. Skipped while many are in progress, or while the platform
+        asks for fewer requests."""
         if (
             self._tasks is not None
             and self._acknowledging < MAX_ACKNOWLEDGING
@@ -158,13 +158,13 @@ class Dispatcher:
         self._outlet.use(channel)
 
     async def run(self) -> None:
-        """Until cancelled; then requests that are out are given time to be answered."""
+        """Send until cancelled. Open requests then get time to be answered."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
                 while True:
                     rows, reload = await self._queue.get()
-                    # What is kept goes first: a preview that was lost is looked for before anything is sent.
+                    # Stored rows come first: a lost preview is searched for before anything is sent.
                     kept = await self._unsent() if reload else []
                     self._hand_over((*kept, *rows), tasks)
             finally:
@@ -172,16 +172,17 @@ class Dispatcher:
                 await self._wind_down()
 
     async def _unsent(self) -> list[OutboxRow]:
-        """What the store keeps for us and nobody has in hand: previews belong to those who show them, except
-        that the first time they are what an earlier hub showed. Rows that were `sending` then had all been
-        made `ambiguous`."""
+        """Return the stored rows that nothing here is handling.
+
+        Previews belong to the code that shows them. On the first read, however, they are left over from an
+        earlier hub; rows that were `sending` then have all become `ambiguous`."""
         while True:
             try:
                 rows = await self._outbox.pending_outbox(self._name)
             except StoreUnavailable as error:
                 logger.warning("the outbox of %s cannot be read: %s", self._name, error)
                 await self._clock.sleep(STORE_PAUSE_S)
-            except Exception:  # new rows wait meanwhile; other channels go on
+            except Exception:  # new rows wait; other channels continue
                 logger.exception("the outbox of %s cannot be read", self._name)
                 await self._clock.sleep(CRASH_PAUSE_S)
             else:
@@ -190,7 +191,7 @@ class Dispatcher:
 
     def _hand_over(self, rows: Iterable[OutboxRow], tasks: asyncio.TaskGroup) -> None:
         for row in rows:
-            if row.state not in _PREVIEWS or not row.refs:  # where the others are is known
+            if row.state not in _PREVIEWS or not row.refs:  # the location of other previews is known
                 self._sender(row.address, tasks).offer(row)
 
     def _sender(self, address: Address, tasks: asyncio.TaskGroup) -> Sender:
@@ -205,7 +206,7 @@ class Dispatcher:
     async def _run(self, address: Address, sender: Sender) -> None:
         try:
             await sender.run()
-        except Exception:  # rows stay in the store; look at them again after a while
+        except Exception:  # rows stay in the store; they are read again after a while
             logger.exception("the sender of %s %s broke", self._name, address)
             await self._clock.sleep(CRASH_PAUSE_S)
             sender.forgot = True
@@ -221,7 +222,7 @@ class Dispatcher:
             self._no_signs_until_us = self._clock.now() + int(error.retry_after_s * SECOND_US)
         except ChannelError as error:
             logger.info("%s of %s gets no sign: %s", ref, self._name, error)
-        except Exception:  # a defect of the adapter: everything else goes on
+        except Exception:  # a defect of the adapter: everything else continues
             logger.exception("acknowledging %s of %s broke", ref, self._name)
         finally:
             self._acknowledging -= 1

@@ -12,9 +12,9 @@ CHUNK_BYTES = 64 * 1024
 async def downloaded(
     request: AbstractAsyncContextManager[aiohttp.ClientResponse], limit_bytes: int, platform: str
 ) -> bytes:
-    """The file that `request` asks for; no more than the limit is ever held.
+    """Return the file that `request` fetches. Content is discarded once it exceeds the limit.
 
-    Raises MessageRejected if the platform does not give it, AttachmentTooLarge, Unanswered.
+    Raises MessageRejected if the platform does not provide it, AttachmentTooLarge, Unanswered.
     """
     try:
         async with request as answer:

@@ -1,22 +1,22 @@
-"""What keeps a conversation's events in order where a platform brings them side by side: one at a time, and
-what was missed before what is live."""
+"""Ordering of a conversation's events where a platform delivers them in parallel: one at a time, and
+missed events before live ones."""
 
 import asyncio
 
 
 class KeyedLocks:
-    """Lets one at a time into each conversation, in the order they came."""
+    """Locks by conversation, granted in order of arrival."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     def lane(self, conversation: str) -> "KeyedLock":
-        """`async with` it."""
+        """Return the lock of a conversation, for use with `async with`."""
         return KeyedLock(self._locks, conversation)
 
 
 class KeyedLock:
-    """The way into one conversation."""
+    """The lock of one conversation."""
 
     def __init__(self, locks: dict[str, tuple[asyncio.Lock, int]], key: str) -> None:
         self._locks, self._key = locks, key
@@ -43,7 +43,7 @@ class KeyedLock:
 
 
 class HeldConversations:
-    """Conversations whose live events wait."""
+    """The conversations whose live events wait."""
 
     def __init__(self) -> None:
         self._released: set[str] = set()
@@ -51,44 +51,45 @@ class HeldConversations:
         self._changed = asyncio.Event()
 
     def release(self, conversation: str) -> None:
-        """This one has caught up."""
+        """Mark a conversation as caught up."""
         self._released.add(conversation)
         self.wake()
 
     def release_all(self) -> None:
-        """There is nothing more to wait for."""
+        """Release all conversations."""
         self._all = True
         self.wake()
 
     def holds(self, conversation: str) -> bool:
-        """Whether it still waits."""
+        """Return whether the conversation still waits."""
         return not self._all and conversation not in self._released
 
     async def changed(self) -> None:
-        """Wait until something was released, or is to be looked at again."""
+        """Wait until a conversation is released or `wake` is called."""
         await self._changed.wait()
 
     def wake(self) -> None:
-        """Have those who wait look again."""
+        """Make all waiters check again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
 
 class CatchUpBarrier:
-    """Where live events wait until what was missed is in. The newest `hold` is the one that counts: an event
-    that waited for an earlier one waits on."""
+    """A barrier at which live events wait until missed events have been delivered.
+
+    Only the newest `hold` counts: events that waited for an earlier one keep waiting."""
 
     def __init__(self) -> None:
         self._held: HeldConversations | None = None
 
     def hold(self) -> HeldConversations:
-        """Let live events of every conversation wait until it is released."""
+        """Hold the live events of each conversation until it is released."""
         before, self._held = self._held, HeldConversations()
         if before is not None:
             before.wake()
         return self._held
 
     async def passed(self, conversation: str) -> None:
-        """Wait until its live events may go on."""
+        """Wait until the conversation's live events may proceed."""
         while (held := self._held) is not None and held.holds(conversation):
             await held.changed()

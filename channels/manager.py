@@ -1,4 +1,4 @@
-"""The one object between platform adapters and the core."""
+"""The manager of all channels, between the platform adapters and the core."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from core.errors import AuthRejected, HubError, InboxUnavailable, Unavailable
 from core.messages import Address, Attachment, InboundEvent, Message, MessageRef, Unreadable
 from core.ports import Acceptance, Inbox, OutboundGate, Outbox, OutboxRow, Preview, Seen, SendState
 
-# The front door as channels see it: the hub's inbox, protected from a single event that breaks it.
+# The hub's inbox as channels see it, protected from single events that break it.
 
 logger = logging.getLogger(__name__)
 
@@ -24,10 +24,10 @@ REMEMBERED = 1_000
 
 
 class GuardedInbox:
-    """An Inbox in front of the hub's.
+    """An Inbox that guards the hub's inbox.
 
-    An event whose handling fails unexpectedly is asked for again by its platform; at its third failure it
-    is recorded as unreadable and acknowledged, so that it does not hold up everything behind it.
+    An event whose handling fails unexpectedly is requested from its platform again. At the third
+    failure it is recorded as unreadable and acknowledged, so that it does not block later events.
     """
 
     def __init__(self, inbox: Inbox, clock: Clock) -> None:
@@ -43,7 +43,7 @@ class GuardedInbox:
             raise
         except HubError as error:
             raise InboxUnavailable(str(error)) from error
-        except Exception as error:  # a defect met by one event; the platform keeps it meanwhile
+        except Exception as error:  # a defect met by one event; the platform still has it
             logger.exception("accepting %s failed", event.key)
             if self._count(event.key) < TRIES:
                 raise InboxUnavailable(f"{event.key} could not be accepted, see the log") from error
@@ -79,12 +79,12 @@ class GuardedInbox:
 
 GRACE_S = 1.5
 CHECK_LIMIT_S = 8.0
-"""Who replaces a channel hears soon whether the platform knows the new one."""
+"""The limit on checking a new channel, so that an operator who replaces one soon gets the result."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """One configured channel and what serves it. `receiving`: the supervisor's task, once started."""
+    """One configured channel and its services. `receiving`: the supervisor's task, once started."""
 
     channel: Channel
     supervisor: Supervisor
@@ -93,11 +93,11 @@ class _Slot:
 
 
 class ChannelManager:
-    """All configured channels: hands what they receive to the hub, and sends what the hub enqueued.
+    """All configured channels: they pass received events to the hub and send the hub's messages.
 
-    It is the core's OutboxListener and Directory, and shows its Previews; `on_state` hears of each channel
-    that does better or worse, `on_send` of each message how it went. Channels are independent: one that fails
-    neither stops nor delays another.
+    It is the core's OutboxListener and Directory, and shows its Previews. `on_state` is called when a
+    channel's state changes, `on_send` with the result of each message. Channels are independent: a
+    failing one neither stops nor delays another.
     """
 
     def __init__(
@@ -134,7 +134,8 @@ class ChannelManager:
     async def run(self, inbox: Inbox) -> None:
         """Receive and send until cancelled, then close the channels.
 
-        To be started when the store has recovered: rows still `sending` are taken to be in hand.
+        Start this after the store has recovered, because rows still `sending` are assumed to be in
+        progress.
         """
         self._inbox = GuardedInbox(inbox, self._clock)
         try:
@@ -152,8 +153,9 @@ class ChannelManager:
                 await self._close(slot.channel)
 
     async def replace(self, channel: Channel) -> None:
-        """Let `channel` take the place of the one with its name. Raises ChannelError, and then changes
-        nothing, if the platform does not know the new one. Unsent rows go out through it."""
+        """Replace the channel of the same name. Unsent rows are sent through the new one.
+
+        Raises ChannelError, and changes nothing, if the platform does not accept the new channel."""
         slot = self._slots[channel.name]
         try:
             async with asyncio.timeout(CHECK_LIMIT_S):
@@ -172,7 +174,7 @@ class ChannelManager:
         self._receive(slot)
         await self._close(old)
 
-    # --- what the core sees ------------------------------------------------------------------------------
+    # --- for the core ---------------------------------------------------------------------------------
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
         """See OutboxListener. Rows of channels that are not configured stay in the store."""
         for row in rows:
@@ -215,14 +217,14 @@ class ChannelManager:
             return None
 
     async def open_thread(self, channel: str, at: Address, title: str, nonce: str) -> Address | None:
-        """The address of a new thread there; None where there are none. Raises ChannelError."""
+        """Open a thread and return its address, or None if there are no threads. Raises ChannelError."""
         slot = self._slots.get(channel)
         if slot is None or not isinstance(slot.channel, Threaded):
             return None
         return await slot.channel.open_thread(at, title, nonce)
 
     async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
-        """A file that somebody attached there. Raises AttachmentTooLarge or another ChannelError."""
+        """Download an attachment. Raises AttachmentTooLarge or another ChannelError."""
         slot = self._slots.get(channel)
         if slot is None:
             raise Unavailable(f"{channel} is not configured any more")
@@ -233,23 +235,25 @@ class ChannelManager:
         if (slot := self._slots.get(channel)) is not None:
             slot.dispatcher.acknowledge(ref)
 
-    # --- what the program sees ---------------------------------------------------------------------------
+    # --- for the program ------------------------------------------------------------------------------
     def states(self) -> Mapping[str, ChannelState]:
-        """How every channel is doing, by name."""
+        """Return the state of every channel, by name."""
         return {name: slot.supervisor.state for name, slot in self._slots.items()}
 
     def unreachable(self) -> Mapping[str, Mapping[Address, Unreachable]]:
-        """By channel, the addresses that took no message the last time: people who blocked the bot, groups
-        it was put out of, topics that are closed."""
+        """Return, by channel, the addresses that refused their last message.
+
+        Typical causes are people who blocked the bot, groups that removed it, and closed topics."""
         return {name: slot.dispatcher.unreachable for name, slot in self._slots.items()}
 
     def waiting(self) -> Mapping[str, int]:
-        """How many messages are known to wait to go out, by channel."""
+        """Return the number of messages known to be waiting, by channel."""
         return {name: slot.dispatcher.waiting for name, slot in self._slots.items()}
 
     def routes(self, inbox: Inbox) -> Mapping[str, Sequence[Route]]:
-        """The endpoints platforms call, by channel name; they hand what they get to `inbox`. They lead to
-        the channel that has the name at that moment."""
+        """Return the endpoints that platforms call, by channel name.
+
+        They pass events to `inbox` and always lead to the current channel of that name."""
         reception = GuardedInbox(inbox, self._clock)
         return {
             name: [_current(slot, route, reception) for route in slot.channel.routes(reception)]
@@ -257,7 +261,7 @@ class ChannelManager:
         }
 
     def channel(self, name: str) -> Channel:
-        """A channel by name. Raises KeyError."""
+        """Return a channel by name. Raises KeyError."""
         return self._slots[name].channel
 
     # --- inside ------------------------------------------------------------------------------------------
@@ -272,7 +276,7 @@ class ChannelManager:
             slot.receiving = task
 
     def _rejected(self, name: str, error: AuthRejected) -> None:
-        """A send learned that the token is refused: receiving will not work either."""
+        """Mark a channel as failed after a send found its token rejected. Receiving would fail as well."""
         slot = self._slots[name]
         slot.supervisor.fail(str(error))
         if slot.receiving is not None:

@@ -1,8 +1,9 @@
-"""What one conversation is shown of turns that still run: a sign of life, and the text so far.
+"""Previews of a conversation's running turns: a typing indicator, and the text so far.
 
-Everything here gives way. One request is made at a time, at most one preview a second for all turns of the
-conversation, and only while nothing else waits to be sent there. A preview's row is durable before its first
-request, and so is its ref before it is changed; its text is never kept, nor are its changes recorded.
+Previews yield to everything else. Only one request is made at a time, at most one preview per
+second for all turns of the conversation, and only while nothing else waits to be sent there. A
+preview's row is durable before its first request, and its ref before its first change. Its text
+and its changes are not recorded.
 """
 
 import logging
@@ -22,19 +23,21 @@ from core.ports import Outbox, OutboxRow, Posted, Preview
 logger = logging.getLogger(__name__)
 
 PACE_S = 1.0
-"""Between the answer to one preview and the next, at least."""
+"""The minimum time between the answer to one preview and the next."""
 LONGEST_PACE_S = 30.0
 TYPING_AFTER_S = 4.0
-"""So long after the last thing shown a sign of life is given (again): Telegram shows one for 5 s."""
+"""The time after which a typing indicator is shown (again): Telegram shows one for 5 s."""
 
 PLACEHOLDER = Message((Plain("…"),))
-"""What a preview says from when it is found again until there is text."""
+"""The content of a recovered preview until there is text."""
 
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """One turn. `said`, `payload`: what was last shown of it; `muted`: there is nothing to be shown of it any
-    more, because the turn is over or the platform refuses."""
+    """One turn.
+
+    `said`, `payload`: the content last shown.
+    `muted`: nothing more will be shown, because the turn has ended or the platform refuses."""
 
     preview: Preview
     row: OutboxRow | None = None
@@ -45,10 +48,13 @@ class _Slot:
 
 
 class ConversationPreviews:
-    """The previews of one address. Whoever sends there calls `find` and `show` when it is their turn; both
-    make one request (`find` a few) and raise what concerns the whole conversation.
+    """The previews of one address.
 
-    `look`: what tells how things stand around a row; `missed_us`: when the newest of the missed was missed.
+    The sender of that address calls `find` and `show` in turn. Both make one request (`find` a few)
+    and raise errors that concern the whole conversation.
+
+    `look`: returns the context loader of a row.
+    `missed_us`: the time at which the newest missed preview was missed.
     """
 
     def __init__(
@@ -70,57 +76,58 @@ class ConversationPreviews:
         self._due_us = self._shown_us = self._typing_us = 0
         self.missed_us = 0
 
-    # --- what there is -------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------------
     def open(self, preview: Preview) -> None:
         """Show this turn from now on."""
         self._slots[preview.turn_id] = _Slot(preview)
 
     def close(self, preview: Preview) -> None:
-        """Show nothing more of it."""
+        """Stop showing this turn."""
         slot = self._slots.get(preview.turn_id)
         if slot is not None and slot.preview is preview:
             slot.muted = True
             del self._slots[preview.turn_id]
 
     def miss(self, row: OutboxRow) -> None:
-        """A request to show this preview may have been taken: it is to be looked for before anything else
-        goes to the conversation."""
+        """Register a preview whose request may have been accepted.
+
+        It is searched for before anything else is sent to the conversation."""
         self._lost[row.id] = row
         self.missed_us = self._clock.now()
 
     @property
     def missed(self) -> bool:
-        """Whether `find` has something to do."""
+        """True if `find` has work to do."""
         return bool(self._lost)
 
     @property
     def active(self) -> bool:
-        """Whether anything is to be shown, now or later."""
+        """True if anything will be shown, now or later."""
         return any(not slot.muted for slot in self._slots.values())
 
     @property
     def due_us(self) -> int:
-        """When `show` may be called."""
+        """The time from which `show` may be called."""
         return self._due_us
 
     @property
     def replaceable_us(self) -> int:
-        """When a preview may become its turn's message: that changes it once more."""
+        """The time from which a preview may become its turn's message, which edits it once more."""
         return self._shown_us + _us(PACE_S)
 
     @property
     def keep_pace(self) -> bool:
-        """Whether what is sent may have to wait for a preview: one that is shown, sought, or was just now."""
+        """True if messages may have to wait for a preview that is shown, searched for, or was shown recently."""
         return self.active or self.missed or self.replaceable_us > self._clock.now()
 
     def slow_down(self) -> None:
-        """The platform does not want so many requests."""
+        """Reduce the rate, because the platform asks for fewer requests."""
         self._pace_s = min(LONGEST_PACE_S, self._pace_s * 2)
         self._due_us = self._clock.now() + _us(self._pace_s)
 
     # --- showing -------------------------------------------------------------------------------------------
     async def show(self, channel: Channel, gives_way: Callable[[], bool]) -> None:
-        """Make the one request that is due, if any. `gives_way`: whether something else waits by now."""
+        """Make the one request that is due, if any. `gives_way` returns whether something else is waiting."""
         for slot in [slot for slot in self._slots.values() if not slot.muted]:
             with _blamed(slot):
                 if await self._show_text(channel, slot, gives_way):
@@ -130,7 +137,7 @@ class ConversationPreviews:
         self._due_us = self._clock.now() + _us(self._pace_s)
 
     async def _show_text(self, channel: Channel, slot: _Slot, gives_way: Callable[[], bool]) -> bool:
-        """Show the first part of what is said so far; False if that is what is shown."""
+        """Show the first part of the text so far. Returns False if it is already shown."""
         said = slot.preview.said()
         if said is None or said == slot.said:
             return False
@@ -140,7 +147,7 @@ class ConversationPreviews:
         shown = replace(said, reply_to=row.message.reply_to)
         parts = await off_loop(weight(shown.blocks), lambda: channel.render(shown))
         if not parts or parts[0] == slot.payload:
-            slot.said = said  # all that is new belongs to parts to come
+            slot.said = said  # everything new belongs to later parts
             return False
         if slot.ref is not None:
             if not (isinstance(channel, LiveMessages) and await channel.grow(slot.ref, said)):
@@ -162,8 +169,8 @@ class ConversationPreviews:
         self._typing_us = self._shown_us + _us(TYPING_AFTER_S)
 
     async def _begin(self, slot: _Slot) -> OutboxRow | None:
-        """The turn's row. One from before may be shown without our knowing where."""
-        await self._records.settled()  # what is found around a lost preview is known by its record
+        """Return the turn's row. A row from an earlier start may be shown at an unknown place."""
+        await self._records.settled()  # messages around a lost preview are recognized by their records
         preview = slot.preview
         row = slot.row = await self._outbox.begin_preview(preview.turn_id, preview.channel, preview.address)
         if row is None:
@@ -187,7 +194,7 @@ class ConversationPreviews:
             return None
         except ChannelError:
             raise
-        except Exception:  # whatever broke, the request may have gone out
+        except Exception:  # whatever failed, the request may have been sent
             self.miss(row)
             raise
 
@@ -200,7 +207,7 @@ class ConversationPreviews:
 
     # --- finding -------------------------------------------------------------------------------------------
     async def find(self, channel: Channel) -> None:
-        """Learn where the first of the missed previews is shown, if it is."""
+        """Search for the first of the missed previews."""
         row = next(iter(self._lost.values()))
         posted = await self._records.durably(lambda: self._outbox.preview_shown(row.id))
         if posted is None:
@@ -227,7 +234,7 @@ class ConversationPreviews:
 
 @contextmanager
 def _blamed(slot: _Slot) -> Generator[None]:
-    """What goes wrong with one turn's preview, and not with the whole conversation, ends that preview."""
+    """End one turn's preview on errors that do not concern the whole conversation."""
     try:
         yield
     except (MessageRejected, AddressGone) as error:
@@ -235,7 +242,7 @@ def _blamed(slot: _Slot) -> Generator[None]:
         slot.muted = True
     except (ChannelError, StoreUnavailable):
         raise
-    except Exception:  # a defect met by one preview: messages go on
+    except Exception:  # a defect met by one preview: messages continue
         logger.exception("showing turn %s broke", slot.preview.turn_id)
         slot.muted = True
 

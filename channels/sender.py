@@ -1,8 +1,9 @@
-"""Sends the rows of one address: in order of id, one request at a time.
+"""Sending of one address's rows in order of id, one request at a time.
 
-A row is durably `sending` before its first request goes out (see delivery for what those are). Only the
-record of a row's last part is left to itself while the next row goes out; it is awaited before an edit looks
-for it, and before the sender ends. Previews of running turns are shown while no row is in hand.
+A row is durably `sending` before its first request (see delivery for the requests). Only the
+record of a row's last part is written while the next row is being sent. It is awaited before an
+edit reads it and before the sender ends. Previews of running turns are shown while no row is
+waiting.
 """
 
 import asyncio
@@ -28,13 +29,16 @@ from core.errors import (
 from core.messages import Address
 from core.ports import Outbox, OutboxRow, Preview, SendState
 
-# When the next request to an address may go out: not while quiet is asked for, and later after failures.
+# The time of the next request to an address: after any requested quiet, and later after failures.
 
 LONGEST_PAUSE_S = 30.0
 
 
 class Pace:
-    """The pauses of one address. `failures`: in a row, so far; `quiet_until_us`: nothing goes out before."""
+    """The pauses of one address.
+
+    `failures`: consecutive failures so far.
+    `quiet_until_us`: the time before which nothing is sent."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -42,22 +46,22 @@ class Pace:
         self.quiet_until_us = 0
 
     def quiet_for(self, pause_s: float) -> None:
-        """Send nothing for so long, from now."""
+        """Send nothing for `pause_s` from now."""
         self.quiet_until_us = self._clock.now() + int(pause_s * SECOND_US)
 
     def next_pause_s(self) -> float:
-        """How long to wait after one more failure."""
+        """Count a failure and return the pause that follows it."""
         self.failures += 1
         return min(LONGEST_PAUSE_S, 2.0 ** min(self.failures - 1, 16)) * (1 - 0.3 * random.random())
 
     async def due(self, not_before: int) -> None:
-        """Wait until then, in microseconds."""
+        """Wait until `not_before` (microseconds UTC)."""
         wait_us = not_before - self._clock.now()
         if wait_us > 0:
             await self._clock.sleep(wait_us / SECOND_US)
 
     async def news_or(self, changed: asyncio.Event, until_us: int) -> None:
-        """Wait for something to do, at most so long."""
+        """Wait for something to do, at most until `until_us`."""
         changed.clear()
         news = asyncio.ensure_future(changed.wait())
         pause = asyncio.ensure_future(self.due(until_us))
@@ -75,7 +79,7 @@ MAX_REPEATS = 1
 
 
 class Sender:
-    """Everything that goes to one address. Ends when nothing is left to do."""
+    """The sender of everything for one address. It ends when nothing is left to do."""
 
     def __init__(
         self,
@@ -102,23 +106,23 @@ class Sender:
 
     @property
     def busy(self) -> bool:
-        """Whether a request, its claim or its record is out."""
+        """True if a request, its claim or its record is in progress."""
         return self._in_request or bool(self._records)
 
     @property
     def idle(self) -> bool:
-        """Whether a row offered now would go out at once."""
+        """True if a row offered now would be sent at once."""
         return not (self._held or self._closing or self._previews.keep_pace)
 
     @property
     def waiting(self) -> int:
-        """How many rows are in hand."""
+        """The number of rows in memory."""
         return len(self._held)
 
     def offer(self, row: OutboxRow) -> None:
-        """Take a row into hand unless it is there already; beyond MAX_ROWS it is left to the store.
+        """Accept a row unless it is already here. Beyond MAX_ROWS, rows are left to the store.
 
-        A preview of which nobody knows where it is shown is looked for first.
+        A preview shown at an unknown place is searched for first.
         """
         if row.state in {SendState.STREAMING, SendState.REPLACED}:
             self._previews.miss(row)
@@ -129,7 +133,7 @@ class Sender:
         if row.state is SendState.AMBIGUOUS and row.repeats >= MAX_REPEATS:
             return
         if row.state is not SendState.SENDING and (self.forgot or len(self._rows) >= MAX_ROWS):
-            self.forgot = True  # what was left out is older than what comes now: leave that out as well
+            self.forgot = True  # rows left out are older than new ones, so the new ones are left out, too
             return
         self._take(row)
         self._changed.set()
@@ -140,17 +144,17 @@ class Sender:
         self._changed.set()
 
     def close_preview(self, preview: Preview) -> None:
-        """Show nothing more of it."""
+        """Stop showing this turn."""
         self._previews.close(preview)
         self._changed.set()
 
     def close(self) -> None:
-        """End once what is out is answered and recorded; cancel the sender if it is not busy."""
+        """End once open requests are answered and recorded. The caller cancels a sender that is not busy."""
         self._closing = True
         self._changed.set()
 
     async def run(self) -> None:
-        """Send until nothing is left. Rows in hand when it is closed or cancelled stay in the store."""
+        """Send until nothing is left. Rows not yet sent when it is closed or cancelled stay in the store."""
         while not self._closing:
             if self._previews.missed:
                 await self._look()
@@ -166,7 +170,7 @@ class Sender:
                 self._changed.clear()
                 await self._changed.wait()
             elif self._previews.keep_pace:
-                # Who sends there next must know when something was shown last.
+                # The next sender of this address must know when something was last shown.
                 await self._pace.news_or(self._changed, self._previews.replaceable_us)
             else:
                 return
@@ -174,7 +178,7 @@ class Sender:
 
     # --- previews ----------------------------------------------------------------------------------------
     async def _preview(self) -> None:
-        """Show running turns when that is due; until then, or until there is something to send, wait."""
+        """Show running turns when due. Otherwise wait until then, or until there is something to send."""
         due_us = max(self._pace.quiet_until_us, self._previews.due_us)
         if due_us > self._clock.now():
             await self._pace.news_or(self._changed, due_us)
@@ -191,10 +195,10 @@ class Sender:
             self._in_request = False
 
     async def _look(self) -> None:
-        """Learn what became of a preview whose request went unanswered."""
+        """Find out whether a preview with an unanswered request is shown."""
         await self._pace.due(self._pace.quiet_until_us)
         channel = await self._outlet.opened()
-        if isinstance(channel, PostRecovery):  # which takes a while, and may be begun again
+        if isinstance(channel, PostRecovery):  # the search takes a while and may be repeated
             await self._pace.due(self._previews.missed_us + _us(channel.taken_within_s))
         else:
             self._in_request = True
@@ -208,7 +212,7 @@ class Sender:
             self._in_request = False
 
     def _heed(self, channel: Channel, error: ChannelError | StoreUnavailable) -> None:
-        """What the platform said to a preview goes for messages, too."""
+        """Apply the platform's error on a preview to messages, too."""
         match error:
             case RateLimited():
                 self._pace.quiet_for(error.retry_after_s)
@@ -219,7 +223,7 @@ class Sender:
 
     # --- one row -----------------------------------------------------------------------------------------
     async def _send(self, row: OutboxRow) -> OutboxRow | None:
-        """One go at a row; returns it as it stands if it is still to be sent."""
+        """Try once to send a row. Returns its current state if it must still be sent."""
         await self._pace.due(max(row.not_before, self._pace.quiet_until_us))
         if row.replaces is not None and not row.refs:
             await self._pace.due(self._previews.replaceable_us)
@@ -232,7 +236,7 @@ class Sender:
                 self._pace.quiet_for(self._pace.next_pause_s())
                 self._heed(channel, error)
                 return row
-        # From the claim on: a row that was claimed and then left alone would count as perhaps sent.
+        # From the claim on: a row that is claimed and then abandoned would count as possibly sent.
         self._in_request = True
         try:
             return await self._claim_and_show(channel, row)
@@ -240,9 +244,11 @@ class Sender:
             self._in_request = False
 
     async def _find_out(self, channel: Channel, row: OutboxRow) -> OutboxRow:
-        """Find what an unanswered request made. Returns the row as it stands: still ambiguous if nothing is
-        found. May be cut off anywhere and begun again."""
-        await self._records.settled()  # what is shown here is known by its record
+        """Search for the result of an unanswered request.
+
+        Returns the row's current state, which is still ambiguous if nothing is found. It may be
+        interrupted anywhere and repeated."""
+        await self._records.settled()  # messages shown here are recognized by their records
         around = await self._delivery.look(row.id)()
         if isinstance(channel, PostRecovery):
             await self._pace.due(around.asked_by + _us(channel.taken_within_s))
@@ -260,19 +266,19 @@ class Sender:
         if row.state is not SendState.SENDING:
             row = await self._records.durably(lambda: self._outbox.claim_outbox(row.id))
             if row.state is not SendState.SENDING:
-                return None  # settled meanwhile
+                return None  # settled by someone else
         try:
             await self._delivery.show(channel, row)
         except ChannelError as error:
             return await self._not_sent(channel, row, error)
-        except Exception:  # a defect of the adapter, met by this row: the others go on
+        except Exception:  # a defect of the adapter, met by this row: the others continue
             logger.exception("sending row %d to %s broke", row.id, self._address)
             return await self._unanswered(row, "unexpected error, see the log")
         self._pace.failures = 0
         self._outlet.went(SendState.SENT)
         return None
 
-    # --- when it did not go through ----------------------------------------------------------------------
+    # --- failures -------------------------------------------------------------------------------------
     async def _not_sent(self, channel: Channel, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
         match error:
             case RateLimited():

@@ -1,4 +1,4 @@
-"""Keeps one channel receiving, and knows how it is doing."""
+"""A supervisor that keeps one channel receiving and tracks its state."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ AGAIN = "; it is left alone until its secret in the vault is set anew, or `hubbu
 
 
 class Phase(StrEnum):
-    """How a channel is doing."""
+    """The state of a channel."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -32,8 +32,12 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelState:
-    """A channel's phase, since when, why (running: what works badly all the same), and (backing off) until
-    when; microseconds UTC. `failures`: in a row, since it last ran for a while."""
+    """The phase of a channel, with times in microseconds UTC.
+
+    `since`: the start of the phase.
+    `reason`: its cause, or while running a remaining problem.
+    `until`: the end of the pause while backing off.
+    `failures`: consecutive failures since the channel last ran for a while."""
 
     phase: Phase
     since: int
@@ -43,7 +47,8 @@ class ChannelState:
 
 
 class Supervisor:
-    """Runs one channel again and again, pausing 1 s to 60 s with jitter, until its token is refused."""
+    """A runner that restarts one channel after pauses of 1 s to 60 s with jitter, until its token is
+    rejected."""
 
     def __init__(
         self,
@@ -58,7 +63,7 @@ class Supervisor:
         self.state = ChannelState(Phase.STARTING, clock.now())
 
     async def run(self, inbox: Inbox) -> None:
-        """Until cancelled (then the state is `stopped`) or until the token is refused (`failed`)."""
+        """Run the channel until cancelled (state `stopped`) or until its token is rejected (`failed`)."""
         try:
             while True:
                 self._enter(Phase.STARTING)
@@ -77,11 +82,12 @@ class Supervisor:
                 self._enter(Phase.STOPPED)
 
     def fail(self, reason: str) -> None:
-        """The platform refuses the token; whoever learned it says so here. Only a person can help."""
+        """Record that the platform rejects the token. Callers that learn of it report it here; only a person
+        can help."""
         self._enter(Phase.FAILED, reason)
 
     async def _receive(self, inbox: Inbox) -> tuple[str, float]:
-        """Run the channel once; returns why it ended, and how long the platform wants to be left alone."""
+        """Run the channel once. Returns why it ended and how long the platform asks us to wait."""
         try:
             await self._channel.run(inbox, self._connected)
         except AuthRejected:
@@ -116,8 +122,8 @@ class Supervisor:
 
 
 def _heed_cancellation() -> None:
-    """Stop where that was asked for: a group of tasks that fails while it is cancelled tells of the failure
-    alone."""
+    """Raise CancelledError if this task was cancelled. A task group that fails during cancellation raises
+    only the failure."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

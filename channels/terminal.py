@@ -1,9 +1,9 @@
 """Blocks as styled lines of a terminal.
 
-`render` promises: every visible character of the blocks is in the lines, in order, and nothing that steers a
-terminal; an address that a link hides behind other words follows them in parentheses. Nothing raises because
-of the text. Code is never wrapped, so that it can be copied as it is; a table that is wider than the screen
-becomes one line for each cell, with the column's title.
+`render` guarantees that every visible character of the blocks appears in order, with nothing that
+controls the terminal. A link's URL follows in parentheses if its text does not show it. No text
+raises an error. Code is never wrapped, so that it can be copied unchanged. A table wider than the
+screen becomes one line per cell, with the column's title.
 """
 
 import unicodedata
@@ -34,21 +34,22 @@ from channels.text.blocks import (
 )
 from channels.text.layout import table_lines
 
-# Text that cannot steer a terminal, nor look like other text than it is.
+# Text that cannot control a terminal, nor look like a different text.
 #
-# Terminals obey control characters, and reorder what stands between bidirectional ones: a command could be
-# shown as another one. People choose their names, models and tools write what they like; all of it goes
-# through here before it is shown.
+# Terminals obey control characters and reorder text between bidirectional ones: one command could
+# be shown as another. People choose their names freely, and models and tools write anything. All of
+# it passes through here before it is shown.
 
 NOT_SHOWN = "\ufffd"
 _JOINERS = "\u200c\u200d"
-"""Between letters of Persian and Indian scripts, and within emoji: they change shapes, not the order."""
+"""The joiners between letters of Persian and Indian scripts, and within emoji. They change shapes, not
+the order."""
 _DROPPED = "\u00ad\u200b\u2060\ufeff"
-"""Where a line may be broken; nothing of them is to be seen."""
+"""Invisible characters that mark possible line breaks."""
 
 
 class _Table(dict[int, int | str]):
-    """For str.translate; filled as characters come along."""
+    """A table for str.translate, filled as characters occur."""
 
     def __missing__(self, code: int) -> int | str:
         self[code] = shown = _shown(code)
@@ -69,18 +70,21 @@ _TABLE = _Table()
 
 
 def visible(text: str) -> str:
-    """`text` as it may be written to a terminal: lines and tabs are kept; what is left of control characters
-    (see `showable`), format characters that hide or reorder, and lone surrogates are U+FFFD or dropped."""
+    """Return `text` in a form that is safe to write to a terminal. Lines and tabs are kept.
+
+    Remaining control characters (see `showable`), format characters that hide or reorder text, and lone
+    surrogates become U+FFFD or are dropped."""
     return text if text.isascii() and text.isprintable() else showable(text).translate(_TABLE)
 
 
 def visible_line(text: str) -> str:
-    """The same on one line."""
+    """Return `visible` text on one line."""
     return " ".join(visible(text).split())
 
 
 LEAST_COLUMNS = 10
-"""Narrower than this nothing is wrapped any more: deep nesting has used up the screen."""
+"""The minimum width for wrapping. Below it, deep nesting has used up the screen and nothing is
+wrapped."""
 RULE_COLUMNS = 40
 TAB_COLUMNS = 4
 DIM = "dim"
@@ -89,27 +93,27 @@ _WRAPPING = Console(width=80, color_system=None)
 
 
 def render(blocks: Sequence[Block], columns: int | None) -> list[Line]:
-    """The lines that show `blocks`; `columns`: the width they are wrapped to, None for not at all."""
+    """Return the lines that show `blocks`. `columns`: the width for wrapping, None for no wrapping."""
     return _stacked(blocks, columns, apart=True)
 
 
 def styled(text: str, style: str = "") -> Line:
-    """A text in one style, made safe and one line, to be put together with others."""
+    """Return a text in one style, made safe and on one line, to be combined with others."""
     return marked(visible_line(text), style)
 
 
 def marked(text: str, style: str) -> Line:
-    """The program's own words in one style, to be put together with others."""
+    """Return the program's own text in one style, to be combined with others."""
     return Line.assemble((text, style))
 
 
 def prefixed(lines: Iterable[Line], prefix: Line) -> list[Line]:
-    """Every line after `prefix`."""
+    """Return every line with `prefix` before it."""
     return [prefix + line for line in lines]
 
 
 def wrapped(line: Line, columns: int | None) -> list[Line]:
-    """A text of one or several lines, each at most `columns` wide."""
+    """Return a text of one or several lines, each at most `columns` wide."""
     if columns is None or columns < LEAST_COLUMNS:
         return list(line.split(allow_blank=True))
     lines = list(line.wrap(_WRAPPING, columns, overflow="fold", tab_size=TAB_COLUMNS))
@@ -184,12 +188,12 @@ def _table(table: Table, columns: int | None) -> list[Line]:
 
 
 def _cell(cell: Text) -> Text:
-    """Without styles, with the addresses of its links."""
+    """Return a cell without styles, with the URLs of its links."""
     return Text(visible_line(_text(cell).plain))
 
 
 def _records(table: Table, columns: int) -> list[Line]:
-    """The titles alone, then each row as lines of `title: cell`."""
+    """Return the titles alone, then each row as lines of `title: cell`."""
     lines = wrapped(Line(" | ".join(cell.text for cell in table.header), "bold"), columns)
     for row in table.rows:
         lines.append(Line())
@@ -202,7 +206,8 @@ def _records(table: Table, columns: int) -> list[Line]:
 
 
 def _text(content: Text, style: str = "") -> Line:
-    """Built piece by piece between the edges of spans, which nest: what is dropped would move positions."""
+    """Build a line piece by piece between the edges of nested spans, because dropped characters shift
+    positions."""
     line = Line(style=style)
     edges = {edge for span in content.spans for edge in (span.start, span.end)}
     prerender = list(reversed(content.spans))
@@ -227,7 +232,7 @@ def _look(style: Style) -> str:
 
 
 def _address(text: str, span: Span) -> Line:
-    """Where a link leads, unless its words say so."""
+    """Return a link's URL, unless its text shows it already."""
     words = text[span.start : span.end]
     if not isinstance(span.style, Link) or span.style.url in (words, f"mailto:{words}"):
         return Line()
@@ -238,14 +243,16 @@ def _less(columns: int | None, by: int) -> int | None:
     return None if columns is None else columns - by
 
 
-# Styled lines as the bytes a terminal understands: the only place that writes escape sequences.
+# Styled lines as the bytes that a terminal understands: the only place that writes escape
+# sequences.
 
 _CONSOLE = Console(width=80, color_system="standard", force_terminal=True)
 
 
 def painted(lines: Iterable[Line], *, colours: bool) -> str:
-    """The lines, each ended by a line break; with `colours` styled by SGR sequences (ECMA-48 8.3.117), and
-    otherwise by nothing."""
+    """Return the lines, each ended by a line break.
+
+    With `colours` they are styled by SGR sequences (ECMA-48 8.3.117), otherwise not at all."""
     return "".join(f"{_painted(line) if colours else line.plain}\n" for line in lines)
 
 

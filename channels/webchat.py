@@ -1,8 +1,8 @@
-"""The channel of the console and of programs: people who proved to the hub's own HTTP side who they are.
+"""The channel of the web console and of API clients, whose users the hub's HTTP API authenticates.
 
-What the hub says is kept in its threads, where the console reads it; there is no other place it had to be
-sent to, so sending is done as soon as it is asked for. An address is a person: their threads are told apart
-by scope, which for a thread taken up again is its id.
+The hub's messages are stored in its threads, where the console reads them, so they count as sent
+immediately. An address is a person. The scope separates their threads; the scope of a resumed
+thread is its id.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ ORDER_DIGITS = 20
 
 
 class Uploads(Protocol):
-    """Where uploaded files are kept."""
+    """The storage of uploaded files."""
 
     async def read(self, handle: str) -> bytes:
-        """The file's content. Raises FileNotFoundError."""
+        """Return the file's content. Raises FileNotFoundError."""
         ...
 
 
@@ -61,7 +61,7 @@ class WebChannel:
     async def say(
         self, sender: Sender, key: str, scope: str | None, text: str, attachments: Sequence[Attachment] = ()
     ) -> Acceptance:
-        """Hand in what a person wrote; `key` is theirs, so that it counts once however often it is handed in.
+        """Submit a person's message. `key` is chosen by the client; repeated submissions count once.
 
         Raises InboxUnavailable.
         """
@@ -72,7 +72,7 @@ class WebChannel:
     def message(
         self, sender: Sender, key: str, scope: str | None, text: str, attachments: Sequence[Attachment] = ()
     ) -> InboundMessage:
-        """What a person wrote, as an event."""
+        """Return a person's message as an event."""
         now = self._clock.now()
         return InboundMessage(
             key=event_key(sender.platform_user_id, key),
@@ -135,7 +135,7 @@ class WebChannel:
 
 
 def event_key(user_id: str, key: str) -> str:
-    """The event key of what a person said under a key of their own."""
+    """Return the event key of a message submitted under a client's key."""
     return f"{WEB}:{user_id}:{key}"
 
 

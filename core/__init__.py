@@ -1,1 +1,1 @@
-"""What the hub does, knowing no platform and no web framework."""
+"""The hub's core, independent of any platform or web framework."""

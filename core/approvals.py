@@ -1,7 +1,8 @@
-"""How much people want to be asked, and how far a turn goes by itself: presets, limits, whose word holds.
+"""Approval presets and limits: how often people are asked, how far a turn runs by itself, and
+whose settings apply.
 
-A conversation's word beats its person's, that beats the configuration; none is looser than the operator's
-policy allows. What nobody has said is None.
+A conversation's settings override its person's, which override the configuration. None may be
+looser than the admin policy allows. A setting that was not made is None.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from core.users import Principal, Role
 
 
 class Preset(StrEnum):
-    """How much a person wants to be asked; from the strictest to the loosest."""
+    """An approval preset, from the strictest to the loosest."""
 
     MANUAL = "manual"
     WHITELIST = "whitelist"
@@ -24,13 +25,13 @@ class Preset(StrEnum):
 _LOOSENESS = {preset: place for place, preset in enumerate(Preset)}
 
 MAX_ROUNDS, MAX_TOOLS, MAX_LOOP_S = 1_000, 10_000, 86_400
-"""What a person may set a limit to, where no policy allows less: a slip of the finger is no wish."""
+"""Maximum limits a person may set, unless a policy allows less. They catch typing errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """What a turn may use before a person is asked whether to go on: counted since the last human input;
-    waiting for a person doesn't count."""
+    """The budget of a turn before a person is asked whether to continue. It is counted since the last
+    human input, without time spent waiting for a person."""
 
     max_rounds: int = 5
     max_tools: int = 20
@@ -39,7 +40,7 @@ class LoopLimits:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSettings:
-    """What one person, conversation or policy says of presets and limits; None: nothing."""
+    """The presets and limits set by one person, conversation or policy. None: not set."""
 
     preset: Preset | None = None
     max_rounds: int | None = None
@@ -47,23 +48,23 @@ class ApprovalSettings:
     loop_timeout_s: int | None = None
 
     def over(self, below: "ApprovalSettings") -> "ApprovalSettings":
-        """These, and where they say nothing what is below them."""
+        """Return these settings, with those of `below` for any that are not set."""
         said = {name: getattr(self, name) for name in SETTINGS if getattr(self, name) is not None}
         return replace(below, **said)
 
     def within(self, ceiling: "ApprovalSettings") -> "ApprovalSettings":
-        """These, nowhere looser than `ceiling`."""
+        """Return these settings, none looser than `ceiling`."""
         too_loose = {name: getattr(ceiling, name) for name in SETTINGS if looser(self, ceiling, name)}
         return replace(self, **too_loose) if too_loose else self
 
 
 SETTINGS = tuple(one.name for one in fields(ApprovalSettings))
-"""The names of what can be set."""
+"""The names of the settings."""
 UNSAID = ApprovalSettings()
 
 
 def looser(settings: ApprovalSettings, ceiling: ApprovalSettings, name: str) -> bool:
-    """Whether one of the settings, if it is set, is looser than the ceiling allows."""
+    """Return True if a setting is set and looser than the ceiling allows."""
     said, allowed = getattr(settings, name), getattr(ceiling, name)
     if said is None or allowed is None:
         return False
@@ -74,7 +75,7 @@ def looser(settings: ApprovalSettings, ceiling: ApprovalSettings, name: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What holds for one turn."""
+    """The preset and limits in force for one turn."""
 
     preset: Preset
     limits: LoopLimits
@@ -90,11 +91,13 @@ def _no_ceilings() -> Mapping[str, ApprovalSettings]:
 
 @dataclass(frozen=True, slots=True)
 class AdminPolicy:
-    """The operator's policy: beats everybody's settings, the owner's too.
+    """The admin policy: overrides every user's settings, the owner's too.
 
-    `disabled`: tools nobody has; `disabled_for`: by user id, tools that person lacks besides; `ceiling`:
-    the loosest that anybody may set; `ceiling_for`: by user id, instead of that. `unreadable`: why it could
-    not be read; no tool runs then.
+    `disabled`: tools disabled for everyone.
+    `disabled_for`: by user id, further tools disabled for that person.
+    `ceiling`: the loosest settings allowed.
+    `ceiling_for`: by user id, instead of that.
+    `unreadable`: why the policy could not be read; no tool runs then.
     """
 
     disabled: frozenset[str] = frozenset()
@@ -104,23 +107,24 @@ class AdminPolicy:
     unreadable: str | None = None
 
     def ceiling_of(self, principal: Principal, configured: InForce) -> ApprovalSettings:
-        """The loosest this person may have it. Who is not the owner has what is configured for a ceiling,
-        where the policy does not say otherwise: it is the owner's money and the owner's machine."""
+        """Return the loosest settings this person may have. For anyone but the owner, the configured
+        settings are the ceiling unless the policy sets one: the owner pays, and it is the owner's
+        machine."""
         said = self.ceiling_for.get(principal.user_id, UNSAID).over(self.ceiling)
         return said if principal.role is Role.OWNER else said.over(_settings_of(configured))
 
 
 class PolicySource(Protocol):
-    """Where the operator's policy comes from."""
+    """The source of the admin policy."""
 
     def current(self) -> AdminPolicy:
-        """The policy as it is now; never raises. The same object as long as it has not changed. Called from
-        several threads."""
+        """Return the current policy; never raises. The same object as long as it has not changed. Called
+        from several threads."""
         ...
 
 
 class NoPolicy:
-    """Nothing was laid down."""
+    """A source with an empty policy."""
 
     _POLICY = AdminPolicy()
 
@@ -132,7 +136,7 @@ class NoPolicy:
 def in_force(
     configured: InForce, person: ApprovalSettings, thread: ApprovalSettings, ceiling: ApprovalSettings
 ) -> InForce:
-    """What holds in a conversation of a person."""
+    """Return the preset and limits in force in a person's conversation."""
     if person is UNSAID and thread is UNSAID and ceiling is UNSAID:
         return configured
     said = thread.over(person).over(_settings_of(configured)).within(ceiling)

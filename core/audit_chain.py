@@ -1,13 +1,16 @@
-"""What the audit says, and by which keys: each record is sealed when it is written, and chained afterwards.
+"""The content and the keys of audit records: each is sealed when it is written, and chained
+afterwards.
 
-A record's seal is an HMAC over its number and all it says; its link is an HMAC over the link before it and
-its seal, under another key. So a record can be neither changed nor made up without the keys, nor left out or
-moved without breaking the chain behind it. A head names the newest link, `41:1f2e3d4c5b6a7988:9f…`: kept
-elsewhere, it shows when the end of the chain was cut off.
+A record's seal is an HMAC over its number and all its content. Its link is an HMAC over the
+link before it and its seal, under another key. So a record can be neither changed nor forged
+without the keys, nor left out or moved without breaking the chain after it. A head names the
+newest link, `41:1f2e3d4c5b6a7988:9f…`. Kept elsewhere, it shows whether the end of the chain
+was cut off.
 
-The keys come from the vault's, one way (HKDF-Expand with SHA-256, RFC 5869 §2.3: the vault's keys are uniform
-already, §3.3), each for a purpose of its own. After the vault's key was changed, older records need the older
-key: it is kept among the secrets, sealed with the new one, under a name that begins with RETIRED.
+The keys are derived from the vault's, one way (HKDF-Expand with SHA-256, RFC 5869 §2.3: the
+vault's keys are uniform already, §3.3), each for one purpose. After the vault's key was
+changed, older records need the older key. It is stored among the secrets, sealed with the new
+one, under a name that begins with RETIRED.
 """
 
 import hashlib
@@ -19,13 +22,13 @@ from typing import Any, Protocol
 
 KEY_BYTES = 32
 RETIRED = ".audit-key."
-"""A name no person can give: the vault's own names begin with a letter or digit."""
+"""A name prefix no person can use: the vault's own names begin with a letter or digit."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 class AuditKind(StrEnum):
-    """What is recorded. `actor` of a record is who did it, None the hub itself."""
+    """The kind of a recorded action. A record's `actor` is the person who did it, None the hub itself."""
 
     ASKED = "asked"
     EDITED = "edited"
@@ -57,7 +60,7 @@ class AuditKind(StrEnum):
 
 
 class ChainKey:
-    """One set of keys. `id` names it and says nothing about it."""
+    """One set of keys. `id` names it and reveals nothing about it."""
 
     __slots__ = ("hiding", "id", "linking", "sealing")
 
@@ -69,7 +72,7 @@ class ChainKey:
 
     @classmethod
     def of(cls, master: bytes) -> "ChainKey":
-        """All that is derived from a master key (see `master_of`)."""
+        """Derive all keys from a master key (see `master_of`)."""
         return cls(
             expanded(master, b"name of the key")[:8].hex(),
             expanded(master, b"seals"),
@@ -78,32 +81,34 @@ class ChainKey:
         )
 
     def seal(self, *said: Any) -> bytes:
-        """Over a record's number, time, kind, actor, subject, thread and detail, in this order."""
+        """Return the seal over a record's number, time, kind, actor, subject, thread and detail, in this
+        order."""
         return hmac.digest(self.sealing, _encode(said).encode(), hashlib.sha256)
 
     def link(self, before: str, seal: bytes) -> str:
-        """Of a record with this seal behind the link `before` (empty: it is the first)."""
+        """Return the link of a record with this seal after the link `before` (empty: it is the first)."""
         return f"{self.id}:{hmac.digest(self.linking, before.encode() + b'|' + seal, 'sha256').hex()}"
 
     def checkpoint(self, last_id: int, link: str) -> bytes:
-        """Over where a chain begins whose older part was dropped."""
+        """Return the seal over the start of a chain whose older part was dropped."""
         return hmac.digest(self.linking, f"checkpoint|{last_id}|{link}".encode(), hashlib.sha256)
 
     def hidden(self, text: str) -> str:
-        """A text that may be secret, as 64 hexadecimal digits that tell nothing without the key."""
+        """Return a keyed hash of a text that may be secret, as 64 hexadecimal digits that reveal nothing
+        without the key."""
         return hmac.digest(self.hiding, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()
 
 
 class ChainKeys(Protocol):
-    """Where the keys are. Asked in the store's writer thread."""
+    """The source of the keys. Called in the store's writer thread."""
 
     def newest(self) -> ChainKey:
-        """The one that is used now; made if there is none yet. Raises OSError, ValueError."""
+        """Return the current key, created if there is none yet. Raises OSError, ValueError."""
         ...
 
 
 class PassingKeys:
-    """Keys that end with the process: for those who need no audit that can be verified later."""
+    """Keys that end with the process, for an audit that need not be verified later."""
 
     def __init__(self) -> None:
         self._key = ChainKey.of(secrets.token_bytes(KEY_BYTES))
@@ -114,20 +119,20 @@ class PassingKeys:
 
 
 def master_of(vault_key: bytes) -> bytes:
-    """What the audit's keys are derived from; it does not lead back to the vault's key."""
+    """Return the master key of the audit's keys. The vault's key cannot be derived from it."""
     return expanded(vault_key, b"hubbub audit 1")
 
 
 def expanded(key: bytes, purpose: bytes) -> bytes:
-    """HKDF-Expand to one block."""
+    """Return one block of HKDF-Expand."""
     return hmac.digest(key, purpose + b"\x01", hashlib.sha256)
 
 
 def head_of(number: int, link: str) -> str:
-    """The head of a chain whose newest record this is."""
+    """Return the head of a chain whose newest record this is."""
     return f"{number}:{link}"
 
 
 def detail_text(detail: dict[str, Any]) -> str:
-    """What is said beside the columns, as it is stored: JSON in ASCII, keys in order."""
+    """Return the details outside the columns as stored: JSON in ASCII, keys in order."""
     return _encode(detail)

@@ -1,10 +1,11 @@
-"""Cancellations that say more. Apart from core.errors, which processes without an event loop load too."""
+"""Cancellations with details. Separate from core.errors, which processes without an event loop
+load too."""
 
 import asyncio
 
 
 class LeftRunning(asyncio.CancelledError):
-    """The caller was cancelled, and the tool it ran could not be ended: it may still take effect."""
+    """The caller was cancelled, and its tool could not be stopped: it may still take effect."""
 
     def __init__(self, tool: str) -> None:
         super().__init__(f"{tool} could not be ended")

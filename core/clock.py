@@ -1,4 +1,4 @@
-"""Time as the hub sees it: integer microseconds UTC, injected so that tests can move it."""
+"""The hub's time: integer microseconds UTC, injected so that tests can move it."""
 
 import asyncio
 import time
@@ -8,14 +8,14 @@ SECOND_US = 1_000_000
 
 
 class Clock(Protocol):
-    """Wall clock and waiting."""
+    """The wall clock, and waiting."""
 
     def now(self) -> int:
-        """Microseconds since the Unix epoch, UTC."""
+        """Return the microseconds since the Unix epoch, UTC."""
         ...
 
     def monotonic_s(self) -> float:
-        """Seconds that never go backwards, for measuring durations."""
+        """Return seconds that never go backwards, for measuring durations."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -27,13 +27,13 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> int:
-        """Microseconds since the Unix epoch, UTC."""
+        """Return the microseconds since the Unix epoch, UTC."""
         return time.time_ns() // 1_000
 
     def monotonic_s(self) -> float:
-        """`time.monotonic`."""
+        """Return `time.monotonic`."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """`asyncio.sleep`."""
+        """Wait with `asyncio.sleep`."""
         await asyncio.sleep(seconds)

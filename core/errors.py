@@ -1,11 +1,11 @@
-"""Every error the hub raises on purpose, told apart by what the caller can do.
+"""Every error the hub raises on purpose, distinguished by how the caller can react.
 
 HubError
 ├── InboxUnavailable        do not acknowledge; the platform will deliver again
-├── ChannelError            something about one platform
-│   ├── RateLimited         wait `retry_after_s`, then the same request again
-│   ├── Unavailable         the request was certainly not taken; try again later
-│   ├── Unanswered          the request may have been taken: the outcome is ambiguous
+├── ChannelError            an error of one platform
+│   ├── RateLimited         wait `retry_after_s`, then repeat the same request
+│   ├── Unavailable         the request was certainly not accepted; try again later
+│   ├── Unanswered          the request may have been accepted: the outcome is ambiguous
 │   ├── AuthRejected        the token is wrong; a person must act
 │   ├── AddressGone         this conversation no longer takes messages from us
 │   ├── MessageRejected     the platform refuses this message; do not repeat it
@@ -17,23 +17,23 @@ HubError
 │   ├── ContextOverflow     the prompt is too long for the model
 │   └── ModelReplyInvalid   the reply broke off or could not be read
 ├── ToolError
-│   ├── ToolNotFound        no such tool is on offer
+│   ├── ToolNotFound        no such tool is available
 │   ├── InvalidArguments    the model should correct its arguments
 │   ├── ToolDenied          not allowed; `reason` says why
 │   ├── ToolTimeout         stopped at its deadline
-│   ├── OutcomeUnknown      cut off from outside; a person must look what it did
-│   └── ToolFailed          the tool itself says what went wrong
-├── VaultError              a secret cannot be kept or read; the message says what to do
+│   ├── OutcomeUnknown      interrupted from outside; a person must check its effects
+│   └── ToolFailed          the tool itself reports the problem
+├── VaultError              a secret cannot be stored or read; the message says how to fix it
 └── StoreError
-    ├── StoreUnavailable    the database does not take writes now
+    ├── StoreUnavailable    the database cannot be written now
     ├── StoreLocked         another hub uses this data directory
     ├── SchemaTooNew        written by a newer version
-    └── StaleTurn           the turn is no longer ours to write
+    └── StaleTurn           the turn can no longer be written to
 """
 
 
 class HubError(Exception):
-    """Base of all errors the hub raises on purpose."""
+    """The base of all errors the hub raises on purpose."""
 
 
 class InboxUnavailable(HubError):
@@ -41,15 +41,15 @@ class InboxUnavailable(HubError):
 
 
 class NobodyToTell(HubError):
-    """There is no place where a notice could be read; the text says what would make one."""
+    """No address could receive a notice; the text says how to add one."""
 
 
 class ChannelError(HubError):
-    """Something about one platform went wrong."""
+    """An error of one platform."""
 
 
 class RateLimited(ChannelError):
-    """The platform asks to wait `retry_after_s` before the same request."""
+    """The platform requires a wait of `retry_after_s` before the same request."""
 
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(f"rate limited, retry in {retry_after_s:g} s")
@@ -57,15 +57,15 @@ class RateLimited(ChannelError):
 
 
 class Unavailable(ChannelError):
-    """The platform could not be reached; the request was certainly not taken."""
+    """The platform could not be reached; the request was certainly not accepted."""
 
 
 class Unanswered(ChannelError):
-    """The request went out and no answer came: it may or may not have been taken."""
+    """The request was sent and no answer came: it may or may not have been accepted."""
 
 
 class AuthRejected(ChannelError):
-    """The platform refuses our token; only a person can help."""
+    """The platform refuses our token; only a person can fix this."""
 
 
 class AddressGone(ChannelError):
@@ -73,7 +73,7 @@ class AddressGone(ChannelError):
 
 
 class MessageRejected(ChannelError):
-    """The platform refuses this very message; repeating it is pointless."""
+    """The platform refuses this particular message; repeating it is pointless."""
 
 
 class AttachmentTooLarge(ChannelError):
@@ -85,7 +85,8 @@ class ModelError(HubError):
 
 
 class ModelUnavailable(ModelError):
-    """Transient failure: overload, rate limit, network. `retry_after_s` is the provider's own wish."""
+    """Transient failure: overload, rate limit, network. `retry_after_s`: the wait the provider asked
+    for."""
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -97,11 +98,11 @@ class ModelRejected(ModelError):
 
 
 class ModelAuthRejected(ModelError):
-    """The provider refuses our key; only a person can help."""
+    """The provider refuses our key; only a person can fix this."""
 
 
 class ContextOverflow(ModelError):
-    """The prompt is longer than the model takes."""
+    """The prompt is longer than the model accepts."""
 
 
 class ModelReplyInvalid(ModelError):
@@ -109,7 +110,7 @@ class ModelReplyInvalid(ModelError):
 
 
 class AllowanceUsedUp(HubError):
-    """This person has had all model calls of the day that their role allows."""
+    """This person has used all model calls their role allows per day."""
 
 
 class ToolError(HubError):
@@ -117,7 +118,7 @@ class ToolError(HubError):
 
 
 class ToolNotFound(ToolError):
-    """No such tool is on offer."""
+    """No such tool is available."""
 
 
 class InvalidArguments(ToolError):
@@ -137,7 +138,7 @@ class ToolTimeout(ToolError):
 
 
 class OutcomeUnknown(ToolError):
-    """The call was cut off, not by the hub: how much of it took effect is not known."""
+    """The call was interrupted, not by the hub; how much of it took effect is unknown."""
 
 
 class ToolFailed(ToolError):
@@ -145,15 +146,15 @@ class ToolFailed(ToolError):
 
 
 class VaultError(HubError):
-    """A secret cannot be kept or read. The message names it, and never holds its value."""
+    """A secret cannot be stored or read. The message names it, and never contains its value."""
 
 
 class StoreError(HubError):
-    """The database did something the caller must know about."""
+    """A database error the caller must know about."""
 
 
 class StoreUnavailable(StoreError):
-    """The database takes no writes now (disk full, I/O error); nothing of the unit was kept."""
+    """The database cannot be written now (disk full, I/O error); nothing of the unit was kept."""
 
 
 class StoreLocked(StoreError):

@@ -1,4 +1,5 @@
-"""What happens in a turn, told while it happens. Hints for people; the journal is the truth."""
+"""Events of a running turn, reported as they happen. They are hints for people; the journal is
+authoritative."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,7 @@ from core.messages import Address
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The turn runs, for the first time or again; its answer goes to `address` of `channel`."""
+    """A turn that runs, for the first time or again. Its answer is sent to `address` of `channel`."""
 
     channel: str
     address: Address
@@ -17,15 +18,17 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of a reply as the model writes it. `offset`: characters of that reply before it, so 0 begins
-    a new reply; those before it are over (they asked for tools, or are written again after a failure)."""
+    """A piece of a reply as the model writes it.
+
+    `offset`: characters of that reply before it, so 0 begins a new reply. Earlier replies are over
+    (they asked for tools, or are written again after a failure)."""
 
     offset: int
     text: str
 
 
 class StepState(StrEnum):
-    """How far a tool call has come."""
+    """The progress of a tool call."""
 
     STARTED = "started"
     ENDED = "ended"
@@ -34,7 +37,7 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A tool call begins, ends or waits for a person."""
+    """A tool call that begins, ends or waits for a person."""
 
     call_id: str
     tool: str
@@ -42,7 +45,8 @@ class Step:
 
 
 class LoopPhase(StrEnum):
-    """How a turn's run of tools goes on: by itself until the model answers in words, or something ends it."""
+    """A phase of a turn's automatic tool use, which lasts until the model answers in words or
+    something ends it."""
 
     STARTED = "started"
     PROGRESS = "progress"
@@ -52,10 +56,12 @@ class LoopPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AutoLoop:
-    """A turn runs tools by itself. `tool`: the one that begins (STARTED) or ended last; `depth`: rounds of
-    the model and `executed`: calls, both since a person last had a say; `max_rounds`, `max_tools`: how many
-    there may be, None for no limit; `reason`: why it was cancelled: max_rounds, max_tools, loop_timeout,
-    stopped or failed."""
+    """A turn that runs tools by itself.
+
+    `tool`: the one that begins (STARTED) or ended last.
+    `depth`: the model's rounds, and `executed`: the calls, both since the last human input.
+    `max_rounds`, `max_tools`: their limits, None for no limit.
+    `reason`: why it was cancelled: max_rounds, max_tools, loop_timeout, stopped or failed."""
 
     phase: LoopPhase
     tool: str
@@ -68,39 +74,39 @@ class AutoLoop:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The turn ended with its answer, which is committed."""
+    """A turn that ended with its answer, which is committed."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The turn ended without an answer; `text` is what the person is told."""
+    """A turn that ended without an answer. `text`: the message to the person."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rested:
-    """Nothing works on the turn any more: it ended, waits for a person, or was stopped. The last event."""
+    """The last event of a turn that no longer runs: it ended, waits for a person, or was stopped."""
 
 
 TurnEvent = Began | TextDelta | Step | AutoLoop | Finished | Failed | Rested
 
 
 class TurnListener(Protocol):
-    """Told about running turns."""
+    """A listener for events of running turns."""
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        """Never blocks and never fails."""
+        """Handle an event of a turn. Never blocks and never fails."""
         ...
 
 
 class SilentListener:
-    """Nobody listens."""
+    """A listener that ignores all events."""
 
     def turn_event(self, thread_id: str, turn_id: str, event: TurnEvent) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
 
 class TurnListeners:

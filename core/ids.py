@@ -1,5 +1,5 @@
-"""Ids: UUIDv7 for rows, ten Crockford base32 characters for prompts (typed in `/approve ID`), and the short
-codes that people read from one screen and type on another."""
+"""Ids: UUIDv7 for rows, ten Crockford base32 characters for gates (typed in `/approve ID`), and
+short codes that people read on one screen and type on another."""
 
 import random
 import re
@@ -10,44 +10,46 @@ from typing import Protocol
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 GATE_ID_LENGTH = 10
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-"""32 symbols; I, O, 0 and 1 are left out because people take them for one another."""
+"""32 symbols; I, O, 0 and 1 are left out because they are easily confused."""
 CODE_LENGTH = 8
 
 _SECRET_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?")
 
 
 class Ids(Protocol):
-    """Source of new ids, injected so that tests can foresee them."""
+    """A source of new ids, injected so that tests can predict them."""
 
     def row_id(self) -> str:
-        """A UUIDv7 as 36 characters: unique, sorted by creation time."""
+        """Return a UUIDv7 as 36 characters: unique, sorted by creation time."""
         ...
 
     def call_id(self) -> str:
-        """A UUIDv7 that cannot be guessed from others: it leaves the hub as the call's idempotency key."""
+        """Return a UUIDv7 that cannot be guessed from others: it leaves the hub as the call's idempotency
+        key."""
         ...
 
     def gate_id(self) -> str:
-        """Ten lower-case Crockford base32 characters."""
+        """Return ten lower-case Crockford base32 characters."""
         ...
 
     def code(self) -> str:
-        """`CODE_LENGTH` characters of `CODE_ALPHABET`, for pairing and linking."""
+        """Return `CODE_LENGTH` characters of `CODE_ALPHABET`, for pairing and linking."""
         ...
 
 
 class RandomIds:
-    """Ids that cannot be guessed from one another where that matters (calls, prompts, codes).
+    """A source of ids that cannot be guessed from one another where that matters (calls, gates,
+    codes).
 
-    Row ids only have to be unique, and asking the operating system for each of them costs more than all else
-    about them.
+    Row ids only have to be unique. Asking the operating system for each of them would cost more
+    than everything else about them.
     """
 
     def __init__(self) -> None:
         self._generator = random.Random(secrets.randbits(256))
 
     def row_id(self) -> str:
-        """A UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, 74 random bits."""
+        """Return a UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, 74 random bits."""
         return _uuid7(self._generator.getrandbits(80))
 
     def call_id(self) -> str:
@@ -55,11 +57,11 @@ class RandomIds:
         return _uuid7(secrets.randbits(80))
 
     def code(self) -> str:
-        """Forty random bits; looks like `K3F9A7MZ`."""
+        """Return forty random bits, such as `K3F9A7MZ`."""
         return "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
     def gate_id(self) -> str:
-        """Fifty random bits; looks like `k3f9a7mzq2`."""
+        """Return fifty random bits, such as `k3f9a7mzq2`."""
         return "".join(secrets.choice(CROCKFORD) for _ in range(GATE_ID_LENGTH))
 
 
@@ -70,20 +72,20 @@ def _uuid7(bits: int) -> str:
 
 
 def normalise_gate_id(typed: str) -> str:
-    """What a person typed, as Crockford reads it: case ignored, o→0, i and l→1, dashes dropped."""
+    """Return a typed gate ID as Crockford reads it: case ignored, o→0, i and l→1, dashes dropped."""
     return typed.strip().lower().replace("-", "").translate(str.maketrans("oil", "011"))
 
 
 def normalise_code(typed: str) -> str:
-    """What a person typed as a code: case ignored, dashes and spaces dropped."""
+    """Return a typed code with case ignored, and dashes and spaces dropped."""
     return "".join(typed.split()).replace("-", "").upper()
 
 
 def is_code(text: str) -> bool:
-    """Whether a normalised text could be a code at all."""
+    """Return True if a normalized text has the form of a code."""
     return len(text) == CODE_LENGTH and all(character in CODE_ALPHABET for character in text)
 
 
 def is_secret_name(text: str) -> bool:
-    """Whether something can be kept in the vault under this name."""
+    """Return True if the vault accepts this name for a secret."""
     return _SECRET_NAME.fullmatch(text) is not None

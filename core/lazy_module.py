@@ -1,11 +1,11 @@
-"""Modules that are imported when something of them is first needed."""
+"""Modules that are imported on first use."""
 
 from importlib import import_module
 from typing import Any
 
 
 class LazyModule:
-    """Stands for a module until it is used, so that what a process never does costs its start nothing.
+    """A stand-in for a module until it is used, so that unused features do not slow down the start.
 
     A name is declared twice, so that linters and readers see the import:
 

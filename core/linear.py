@@ -1,37 +1,38 @@
-"""RE2 by the few calls the hub makes of it, with types: its Python package has none.
+"""Typed wrappers for the RE2 calls the hub makes: its Python package has no types.
 
-Everything here takes time in proportion to the text, whatever the pattern.
+Everything here takes time proportional to the text, whatever the pattern.
 """
 
 from functools import cache
 from typing import Any, Protocol, cast
 
 MAX_MEMORY_BYTES = 1 << 20
-"""Of one compiled pattern; a pattern that needs more is not taken."""
+"""Maximum memory of one compiled pattern; a pattern that needs more is rejected."""
 
 
 class TooLarge(ValueError):
-    """A pattern needs more memory than it may have."""
+    """A pattern that needs more memory than it may use."""
 
 
 class Match(Protocol):
-    """What was found."""
+    """A match in a text."""
 
     def span(self, group: int, /) -> tuple[int, int]:
-        """Where a group begins and ends, in bytes; (-1, -1) where it took no part."""
+        """Return the start and end of a group, in bytes; (-1, -1) if it took no part."""
         ...
 
 
 class Compiled(Protocol):
-    """One pattern."""
+    """One compiled pattern."""
 
     def search(self, text: bytes, pos: int = 0, /) -> Match | None:
-        """The first match in a text, as UTF-8, from byte `pos` on; what stands before is looked back to."""
+        """Return the first match in a text, as UTF-8, from byte `pos` on. Assertions can look back before
+        `pos`."""
         ...
 
 
 def compiled(pattern: str) -> Compiled:
-    """Raises TooLarge."""
+    """Compile a pattern. Raises TooLarge."""
     re2 = _re2()
     try:
         return cast("Compiled", re2.compile(pattern.encode(), _options()))
@@ -41,14 +42,15 @@ def compiled(pattern: str) -> Compiled:
 
 @cache
 def byte_pattern(pattern: str) -> Compiled:
-    """Return a pattern of the hub's own for bytes in which each byte is one character; compiled once."""
+    """Return one of the hub's own patterns, for bytes in which each byte is one character; compiled
+    once."""
     options = _options()
     options.encoding = _re2().Options.Encoding.LATIN1
     return cast("Compiled", _re2().compile(pattern.encode("ascii"), options))
 
 
 def as_bytes(text: str) -> bytes:
-    """Return the text with one byte for each character: `?` stands for all that are not ASCII."""
+    """Return the text with one byte for each character: `?` replaces all that are not ASCII."""
     return text.encode("ascii", "replace")
 
 

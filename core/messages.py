@@ -1,7 +1,7 @@
-"""The values that cross the border between people's platforms and the hub.
+"""The values exchanged between people's platforms and the hub.
 
-Everything here is plain, frozen and storable. `Address` and `MessageRef` are strings minted by a channel
-and read only by it; the core stores and returns them unchanged.
+Everything here is plain, frozen and storable. `Address` and `MessageRef` are strings created
+and read only by a channel; the core stores and returns them unchanged.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,23 @@ from typing import Literal, NewType
 from core.names import folded, quoted
 
 Address = NewType("Address", str)
-"""Where to speak: a chat, a topic, a channel thread. Minted and parsed by its channel only."""
+"""The address of a conversation: a chat, a topic, a channel thread. Created and parsed by its
+channel only."""
 
 MessageRef = NewType("MessageRef", str)
-"""One message shown on a platform. Minted and parsed by its channel only."""
+"""One message shown on a platform. Created and parsed by its channel only."""
 
 
 MESSAGE_LIMIT_CHARS = 100_000
-"""Of a message, and of a form. No platform lets people write more; programs and terminals can."""
+"""Maximum length of a message or a form. No platform lets people write more; programs and
+terminals can."""
 NAME_LIMIT_CHARS = 200
-"""Of a person's, an account's or a file's name; a longer one is cut."""
+"""Maximum length of a person's, an account's or a file's name; a longer one is cut."""
 
 
 def as_taken(text: str) -> str:
-    """Return the text; of one that is too long for the hub, just enough for that to be seen."""
+    """Return the text, cut to just over the limit if it is too long for the hub, so that the excess
+    shows."""
     return text if len(text) <= MESSAGE_LIMIT_CHARS else text[: MESSAGE_LIMIT_CHARS + 1]
 
 
@@ -39,9 +42,9 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A received file: `handle` lets its channel fetch it later, also after a restart.
+    """A received file. `handle` lets its channel fetch it later, also after a restart.
 
-    `limit_bytes`: larger files the platform does not hand over; None: it has no such limit.
+    `limit_bytes`: the platform does not deliver larger files; None: it has no such limit.
     """
 
     handle: str
@@ -52,7 +55,7 @@ class Attachment:
 
     @property
     def out_of_reach(self) -> bool:
-        """Whether it can never be fetched."""
+        """True if the file can never be fetched."""
         return self.limit_bytes is not None and self.size_bytes > self.limit_bytes
 
 
@@ -60,15 +63,21 @@ class Attachment:
 class InboundMessage:
     """A message a person wrote.
 
-    `key` names the platform's object and the bot's account (never the envelope) and is unique for ever;
-    `order_key` sorts, as text, in the platform's own order within one conversation; `scope` is the
-    conversation's external id (None where the channel has just one, as in a terminal; None differs from "").
-    `direct`: a private conversation; `addressed`: meant for the bot. `sent_at` is microseconds UTC.
-    `ref` is the message itself, where an answer may quote it. Parts of one `album` come one by one and are
-    one message; the first may be the only one that is addressed. `edits`: the key of the message whose
-    text this is from now on. `continues`: in a conversation with a place of its own, such as a thread below a
-    message; whoever was heard there once is meant to be heard without naming the bot again.
-    `not_understood`: what it is, if it is neither words nor files.
+    `key`: names the platform's object and the bot's account (never the envelope); unique for all
+    time.
+    `order_key`: sorts, as text, in the platform's own order within one conversation.
+    `scope`: the conversation's external id (None if the channel has just one, as in a terminal;
+    None differs from "").
+    `direct`: a private conversation.
+    `addressed`: meant for the bot.
+    `sent_at`: microseconds UTC.
+    `ref`: the message itself, if an answer may quote it.
+    `album`: parts of one album come one by one and are one message; the first may be the only one
+    that is addressed.
+    `edits`: the key of the message whose text this is from now on.
+    `continues`: sent in a separate conversation, such as a thread below a message. A person
+    accepted there once need not name the bot again.
+    `not_understood`: the kind of content, if it is neither words nor files.
     """
 
     key: str
@@ -91,12 +100,12 @@ class InboundMessage:
 
 
 EDIT = -1
-"""The choice of who wants to change a call's arguments."""
+"""The choice for editing a call's arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """Something to be filled in; `value` stands there before."""
+    """A field to fill in. `value`: its initial value."""
 
     name: str
     value: str
@@ -104,8 +113,10 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class EditForm:
-    """What can be changed of a prompt's call. `choice`: what handing it in chooses, by its position; once
-    somebody has changed the call otherwise, nothing has that position any more."""
+    """The editable fields of a gate's call.
+
+    `choice`: the position of the choice that submitting the form makes. Once somebody else has
+    edited the call, no choice has that position any more."""
 
     fields: tuple[FormField, ...]
     choice: int
@@ -113,12 +124,13 @@ class EditForm:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceAnswer:
-    """A person pressed a choice shown with a prompt. `choice` is its position, see `Message`, or
-    `EDIT`; `opens_form`: a form can be shown for that at once, otherwise it is asked for in a message.
+    """A press of a choice on a gate's card.
 
-    `ref`: the message it was pressed on; it may be a copy whose sending was never answered. `form`: what was
-    filled in with it: a call's arguments as JSON, changed before they are agreed to, and then `choice` is the
-    `EditForm`'s; or words for a question.
+    `choice`: its position, see `Message`, or `EDIT`.
+    `opens_form`: the platform can show a form for that at once, otherwise a message asks for it.
+    `ref`: the message it was pressed on; it may be a card whose sending was never answered.
+    `form`: the submitted form. It holds a call's arguments as JSON, edited before approval, and
+    then `choice` is the `EditForm`'s; or words for a question.
     """
 
     key: str
@@ -136,7 +148,7 @@ class ChoiceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something the platform delivered that could not be understood; recorded, then acknowledged."""
+    """An unreadable event from the platform. It is recorded, then acknowledged."""
 
     key: str
     channel: str
@@ -146,7 +158,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A conversation goes on elsewhere: under another address and scope, with order keys of its own."""
+    """A conversation that moved to another address and scope, where new order keys apply."""
 
     key: str
     channel: str
@@ -190,7 +202,7 @@ Block = Markdown | Plain | Code
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer offered with a prompt; its position is its identity, see `Message.first_choice`."""
+    """One answer offered by a gate. Its position is its identity, see `Message.first_choice`."""
 
     label: str
 
@@ -199,8 +211,8 @@ class Choice:
 class File:
     """A file to send: a path below the workspace or the hub's own spill directory.
 
-    `size_bytes` and `modified_ns`: the file's as it was when it was said, by which it is known again; 0 where
-    nobody looked.
+    `size_bytes` and `modified_ns`: the file's values when the message was written, by which it is
+    recognized; 0 if not checked.
     """
 
     path: str
@@ -212,15 +224,15 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something the hub says. Core says what it means; each channel shows it as well as it can.
+    """A message of the hub. Core states its meaning; each channel shows it as well as it can.
 
-    `reply_to`: the message it answers, quoted where others write in between.
-
-    `choices` belong to `gate_id`; `editable`: the arguments of the call they are about can be changed.
-    `first_choice`: the position of the first of them. What a prompt asks can change, and then its choices
-    have positions that none had before: a press of what is no longer shown is known as such.
-    `outcome` is set when a prompt is settled: the choices disappear and
-    the outcome line is shown instead.
+    `reply_to`: the message it answers, quoted if others write in between.
+    `choices`: belong to `gate_id`.
+    `editable`: the arguments of the call they are about can be changed.
+    `first_choice`: the position of the first of them. If a gate changes, its choices get new
+    positions, so a press on an outdated choice is recognized.
+    `outcome`: set once a gate is settled. The choices disappear and the outcome line is shown
+    instead.
     """
 
     blocks: tuple[Block, ...]
@@ -234,23 +246,24 @@ class Message:
 
 
 def plain(text: str) -> Message:
-    """A message of one plain sentence."""
+    """Return a message of one plain sentence."""
     return Message(blocks=(Plain(text),))
 
 
-# What a person sent as a model is told of it: their text, and what they attached.
+# A person's message in the form a model sees: the text and a line for each attachment.
 
 _UNITS = ((1024 * 1024, "MB"), (1024, "kB"))
 
 
 def as_told(texts: Sequence[str], attachments: Sequence[Attachment]) -> str:
-    """One input: texts under each other, then a line for each file with its name, type and size."""
+    """Return one input: the texts below each other, then a line for each file with its name, type and
+    size."""
     lines = [text for text in texts if text.strip()] or ([] if attachments else list(texts[:1]))
     return "\n".join((*lines, *map(_line, attachments)))
 
 
 def size_in_words(size_bytes: int) -> str:
-    """As people write sizes."""
+    """Return a size in readable units."""
     for unit_bytes, name in _UNITS:
         if size_bytes >= unit_bytes:
             return f"{size_bytes / unit_bytes:.1f} {name}".replace(".0 ", " ")

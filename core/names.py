@@ -1,8 +1,9 @@
-"""Names that people, platforms and files bring along, as they may stand in text for a model.
+"""Safe forms, for a model's text, of names that come from people, platforms and files.
 
-A name is data from outside. In a prompt it is one short line, in quotes it cannot close, made of characters a
-reader sees: no line ends, controls, direction overrides, invisible or stacked marks, no brackets that notes
-and tags are made of. Every text for a model takes names from here.
+A name is data from outside. In a prompt it is one short line, in quotes it cannot close, made
+of characters a reader sees. It has no line ends, controls, direction overrides, invisible or
+stacked marks, and no brackets that notes and tags are made of. Every text for a model takes
+names from here.
 """
 
 import re
@@ -13,9 +14,9 @@ NAME_LIMIT_CHARS = 80
 UNNAMED = "unnamed"
 _LOOKED_AT_CHARS = 4 * NAME_LIMIT_CHARS
 _MAX_MARKS = 2
-"""Combining marks behind one letter: as many as any script writes by rule."""
+"""Maximum number of combining marks after one letter: as many as any script regularly writes."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""The few characters that are no separators and yet show nothing."""
+"""The few characters that are not separators and yet show nothing."""
 _VARIANTS = re.compile("[\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _QUOTES = re.compile('["`\u00b4\u02ba\u02dd\u02ee\u05f4\u2032-\u2037\u275b-\u275e\u301d-\u301f]')
 
@@ -32,7 +33,7 @@ def folded(name: str, limit_chars: int = NAME_LIMIT_CHARS) -> str:
     return _folded(name[:_LOOKED_AT_CHARS], limit_chars)
 
 
-@lru_cache(512)  # the same few names stand in every turn of a thread
+@lru_cache(512)  # cached: the same few names appear in every turn of a thread
 def _folded(name: str, limit_chars: int) -> str:
     text = _VARIANTS.sub("", unicodedata.normalize("NFKC", name))
     line = " ".join("".join(_seen(text)).split())
@@ -40,7 +41,8 @@ def _folded(name: str, limit_chars: int) -> str:
 
 
 def _seen(text: str) -> list[str]:
-    """The visible characters, those of notes, tags and quotations replaced by harmless ones."""
+    """Return the visible characters. Those used in notes, tags and quotations are replaced by harmless
+    ones."""
     seen: list[str] = []
     marks = _MAX_MARKS
     for one in text:

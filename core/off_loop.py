@@ -1,7 +1,7 @@
-"""Work on text, kept away from the event loop where the text is long.
+"""Text processing that keeps long texts off the event loop.
 
-A short text is worked on where it is: handing it to a thread would take longer. A long one would take the
-loop's time from everybody.
+A short text is processed at once: handing it to a thread would take longer. A long one would
+block the loop for everyone.
 """
 
 import asyncio
@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 ON_LOOP_CHARS = 4096
-"""Texts up to this length are worked on where they are."""
+"""Maximum length of texts that are processed on the event loop."""
 
 T = TypeVar("T")
 
 
 async def off_loop(chars: int, work: Callable[[], T]) -> T:
-    """Return what `work` makes of a text of so many characters: here if it is short, else in a thread."""
+    """Return the result of `work` on a text of `chars` characters: here if it is short, else in a
+    thread."""
     return work() if chars <= ON_LOOP_CHARS else await asyncio.to_thread(work)

@@ -10,11 +10,15 @@ from core.messages import Address, EditForm, InboundEvent, Message, MessageRef
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What became of an inbound event. `outcome` is its recorded reason (P11), `answer` a short word to the
-    person where the platform shows one beside a press; `duplicate`: it had been accepted before; `thread_id`:
-    where it belongs, if anywhere; `plain`: what was pressed says so itself from now on, so that a platform
-    whose answers stay there need not say it again; `form`: what they are to
-    fill in."""
+    """The result of an inbound event.
+
+    `outcome`: its recorded reason (P11).
+    `answer`: a short reply to the person, on platforms that show one at a pressed button.
+    `duplicate`: the event had been accepted before.
+    `thread_id`: its thread, if any.
+    `plain`: the pressed card shows the result from now on, so a platform whose answers stay visible
+    need not repeat it.
+    `form`: the form to fill in."""
 
     outcome: str
     answer: str | None = None
@@ -25,7 +29,7 @@ class Acceptance:
 
     @property
     def answers(self) -> bool:
-        """Whether an answer to a prompt counts."""
+        """True if the event's answer to a gate counts."""
         return self.outcome.startswith("answer: ")
 
 
@@ -38,26 +42,28 @@ class Seen:
 
 
 class Inbox(Protocol):
-    """Given to every channel."""
+    """The inbox given to every channel."""
 
     async def accept(self, event: InboundEvent) -> Acceptance:
-        """Take responsibility for one authenticated event; returns once it is durable.
+        """Accept one authenticated event. Returns once it is durable.
 
-        Only after return may the channel acknowledge it to its platform. A repeated `event.key` changes
+        Only then may the channel acknowledge it to its platform. A repeated `event.key` changes
         nothing. Raises InboxUnavailable: do not acknowledge; expect redelivery.
         """
         ...
 
     async def last_seen(self, channel: str) -> Sequence[Seen]:
-        """The newest message of each address a channel has lately heard from, so that it can ask its platform
-        for what came after. Raises InboxUnavailable."""
+        """Return the newest message of each address the channel recently received from, so that it can ask
+        its platform for later ones.
+
+        Raises InboxUnavailable."""
         ...
 
 
 class SendState(StrEnum):
-    """A message on its way out (P7).
+    """The sending state of an outgoing message (P7).
 
-    `STREAMING`: the preview of a turn that runs; `REPLACED`: a preview whose turn came to something, which
+    `STREAMING`: the preview of a running turn; `REPLACED`: a preview whose turn has a result, which
     is shown in its place.
     """
 
@@ -74,10 +80,13 @@ class SendState(StrEnum):
 class OutboxRow:
     """One message to show, or one shown message to change.
 
-    A message may need several parts on its platform; `refs` holds those already sent, in order, so
-    `len(refs)` is the part to send next. `edit_of` names the row whose messages this one changes; if this
-    one says nothing at all, it takes them away. `replaces` names the preview that becomes this row's first
-    part. `not_before`: microseconds UTC. `repeats`: how often an unanswered part was sent again.
+    A message may need several parts on its platform.
+    `refs`: the parts already sent, in order, so `len(refs)` is the part to send next.
+    `edit_of`: the row whose messages this one changes. If this one has no content at all, it
+    removes them.
+    `replaces`: the preview that becomes this row's first part.
+    `not_before`: microseconds UTC.
+    `repeats`: how often an unanswered part was sent again.
     """
 
     id: int
@@ -96,8 +105,10 @@ class OutboxRow:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A message as its platform took it. `order_key` sorts among the conversation's inbound order keys, so
-    that it can be told whether a person wrote before or after it."""
+    """A message accepted by its platform.
+
+    `order_key` sorts among the conversation's inbound order keys. It shows whether a person wrote
+    before or after the message."""
 
     ref: MessageRef
     order_key: str
@@ -105,8 +116,10 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class KnownMessage:
-    """A message of which the hub knows where it is shown. `taken_at`: the platform took it then or later
-    (microseconds UTC; its own clock for what was received)."""
+    """A message whose position on the platform is known.
+
+    `taken_at`: the platform accepted it then or later (microseconds UTC; the platform's own clock
+    for received messages)."""
 
     address: Address
     order_key: str
@@ -115,11 +128,12 @@ class KnownMessage:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """A message that may be shown without the hub's knowing where.
+    """A message that may be shown at a place the hub does not know.
 
-    `asked_by`: a request of it was made then or earlier, and is not known to have failed (microseconds UTC).
-    `open`: that request went unanswered, and what became of it is still to be found out. `parts`: which of
-    its parts may be shown so, counted from 0.
+    `asked_by`: a request for it was made then or earlier, and is not known to have failed
+    (microseconds UTC).
+    `open`: that request went unanswered, and its outcome is still to be determined.
+    `parts`: the parts that may be shown this way, counted from 0.
     """
 
     row: OutboxRow
@@ -130,15 +144,16 @@ class Uncertain:
 
 @dataclass(frozen=True, slots=True)
 class PostContext:
-    """What is known of a channel's newest messages around a request that went unanswered, to find by it the
-    message that the request may have made.
+    """A channel's newest messages around an unanswered request, used to find the message the request
+    may have made.
 
-    `row`: whose request it is.
+    `row`: the row whose request it is.
     `asked_by`: the request was made then or earlier (microseconds UTC).
     `earlier`: messages, received or shown, from before the request.
-    `later`: those the hub came to know after it had made the request.
+    `later`: messages the hub learned of after it had made the request.
     `shown`: all messages the hub has shown, before or after.
-    `uncertain`: the other rows whose messages may be shown. None of these goes back for ever.
+    `uncertain`: the other rows whose messages may be shown. None of these fields goes back
+    indefinitely.
     """
 
     row: OutboxRow
@@ -153,128 +168,137 @@ class Outbox(Protocol):
     """The senders' view of the store. Every method is one transaction, durable when it returns."""
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
-        """All rows of a channel about which something is to be done, in order of id.
+        """Return all of a channel's rows that need work, ordered by id.
 
-        A preview is among them while its turn runs, and while nobody knows where it is shown, if it is.
+        These include a preview while its turn runs, and while it is unknown where it is shown, if it
+        is.
         """
         ...
 
     async def claim_outbox(self, row_id: int) -> OutboxRow:
-        """Mark a row `sending`: must return before the request goes out.
+        """Mark a row `sending`. Must return before the request is made.
 
-        Returns the row as it is now: only if it is `sending` may the request be made (it may have been
-        settled meanwhile). Claiming an ambiguous row counts its repeat.
+        Returns the row as it is now. Make the request only if it is `sending`: it may have been settled
+        since. Claiming an ambiguous row counts its repeat.
         """
         ...
 
     async def sent_refs(self, row_id: int) -> tuple[MessageRef, ...]:
-        """The messages a row became, a preview that was replaced too; empty while unsent or failed."""
+        """Return the messages a row became, also of a replaced preview; empty while unsent or failed."""
         ...
 
     async def record_part_sent(self, row_id: int, posted: Posted, *, last: bool) -> None:
-        """The platform answered: keep the part's ref; `last` ends the row as `sent`, else it stays `sending`.
+        """Record the ref of a part the platform accepted. `last` ends the row as `sent`, else it stays
+        `sending`.
 
         Raises StoreError if the row was sent or failed before.
         """
         ...
 
     async def record_sent(self, row_id: int) -> None:
-        """An edit went through: the row ends as `sent`."""
+        """Record a successful edit: the row ends as `sent`."""
         ...
 
     async def retry_outbox(self, row_id: int, *, not_before: int, reason: str) -> None:
-        """The request was certainly not taken: back to `queued` until `not_before` (microseconds UTC)."""
+        """Queue a row again until `not_before` (microseconds UTC), if its request was certainly not
+        accepted."""
         ...
 
     async def mark_ambiguous(self, row_id: int, reason: str, asked_by: int | None = None) -> OutboxRow:
-        """The request went unanswered. The row becomes `ambiguous`, is counted, and may be claimed once
-        more; a row whose repeat is used up ends there. Until it is claimed, its part may be recorded as
-        found. `asked_by`: the request was made then or earlier (microseconds UTC; None: by now). Returns the
-        row as it is now."""
+        """Mark a row whose request went unanswered as `ambiguous` and count that. Return the row as it is
+        now.
+
+        The row may be claimed once more; a row whose repeat is used up ends there. Until it is claimed,
+        its part may be recorded as found.
+        `asked_by`: the request was made then or earlier (microseconds UTC; None: by now)."""
         ...
 
     async def fail_outbox(self, row_id: int, reason: str) -> Sequence[OutboxRow]:
-        """The platform refuses it for good: visibly failed. Returns what now goes out elsewhere in its
-        stead (a notice that can be read at another place, too), for its channel to be told of."""
+        """Mark a row that its platform refuses for good as failed. Return the rows to send in its place (a
+        notice that has another address), so that their channel can be notified."""
         ...
 
     # --- previews ----------------------------------------------------------------------------------------
     async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
-        """The turn's preview, to be shown now: must return before the request goes out.
+        """Begin or repeat the turn's preview. Must return before the request is made. None: the turn does
+        not run.
 
-        A turn has one as long as it runs; its message says nothing but what it replies to. `attempts` counts
-        these calls: with more than one, and no ref, an earlier request may have been taken. None: the turn
-        does not run (any more).
+        A turn has one preview while it runs. Its message contains only the message it replies to.
+        `attempts` counts these calls: with more than one, and no ref, an earlier request may have been
+        accepted.
         """
         ...
 
     async def record_preview(self, row_id: int, posted: Posted | None) -> None:
-        """Where the preview is shown; None: it certainly is not shown."""
+        """Record where the preview is shown. None: it certainly is not shown."""
         ...
 
     async def preview_shown(self, row_id: int) -> Posted | None:
-        """Where the preview is shown, as far as is known."""
+        """Return where the preview is shown, as far as is known."""
         ...
 
     async def surroundings(self, row_id: int) -> PostContext:
-        """What is known around the unanswered request of this row. Raises StoreError if there is no such
+        """Return the messages around this row's unanswered request. Raises StoreError if there is no such
         row."""
         ...
 
 
 class OutboundGate(Protocol):
-    """Has a say in what goes out."""
+    """A check of outgoing messages."""
 
     async def released(self, row: OutboxRow) -> Message:
-        """The message as it may be sent, the same each time it is asked for. Raises MessageRejected where it
-        may not, StoreUnavailable."""
+        """Return the message as it may be sent, the same on every call.
+
+        Raises MessageRejected if it may not be sent, StoreUnavailable."""
         ...
 
 
 class OutboxListener(Protocol):
-    """Told, after the commit, which rows are ready to go out."""
+    """A listener for rows that are ready to send, called after the commit."""
 
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
-        """Never blocks and never fails; the rows are in the store in any case."""
+        """Handle rows that are ready to send. Never blocks and never fails; the rows are in the store in
+        any case."""
         ...
 
     def may_send_now(self, channel: str, address: Address) -> bool:
-        """Whether a row committed as `sending` would really go out at once (no queue, no rate limit)."""
+        """Return True if a row committed as `sending` would be sent at once (no queue, no rate limit)."""
         ...
 
     def prerender(self, channel: str, message: Message) -> None:
-        """This message is on its way to the disk, and a row with it will be ready if it arrives there: what
-        can be made of it before may be made now. Never fails; takes no longer than drawing it once."""
+        """Prepare to send a message that is being committed, so that its row can be sent without delay.
+
+        The commit may still fail. Never fails; takes no longer than rendering the message once."""
         ...
 
 
 class Directory(Protocol):
-    """Knows the channels that are there, and where people are on them."""
+    """The directory of configured channels and of people's addresses on them."""
 
     def speaks(self, channel: str) -> bool:
-        """Whether there is such a channel."""
+        """Return True if there is such a channel."""
         ...
 
     def direct(self, channel: str, platform_user_id: str) -> Address | None:
-        """Where to speak to a person alone; None where there is no such channel, or no such person can be
-        on it."""
+        """Return the address of a private conversation with a person. None if there is no such channel, or
+        no such person can be on it."""
         ...
 
 
 class Acknowledger(Protocol):
-    """Shows people that a message of theirs was seen, as far as that delays nothing else."""
+    """A sign to people that their message was seen, given only if it delays nothing else."""
 
     def acknowledge(self, channel: str, ref: MessageRef) -> None:
-        """Give the message a sign, soon or not at all. Never blocks and never fails."""
+        """Mark a message as seen, soon or not at all. Never blocks and never fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """A turn that has run for a while, and where people wait for it.
+    """A turn that has run for a while, and the address where people wait for it.
 
-    `said` gives what there is of its answer at that moment, or None if there is nothing yet. It is asked
-    when something can be shown, so that whatever came between is never looked at.
+    `said` returns the answer so far, or None if there is nothing yet. It is called when something
+    can be shown, so intermediate states are skipped.
     """
 
     turn_id: str
@@ -284,13 +308,13 @@ class Preview:
 
 
 class Previews(Protocol):
-    """Shows people that something is being done for them, as far as that delays nothing else."""
+    """Signs to people that the hub is working for them, shown only if they delay nothing else."""
 
     def open_preview(self, preview: Preview) -> None:
-        """Show the turn from now on, by signs of life and by what it says. Never blocks and never fails."""
+        """Show the turn from now on, by signs of activity and by its text. Never blocks and never fails."""
         ...
 
     def close_preview(self, preview: Preview) -> None:
-        """Show nothing more of it; what is shown stays until the turn's own message takes its place. Never
+        """Stop updating the preview. It stays visible until the turn's own message replaces it. Never
         blocks and never fails."""
         ...

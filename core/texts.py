@@ -1,7 +1,7 @@
-"""What the hub itself says to people, by name. English is what ships.
+"""The hub's own texts to people, by name. They ship in English.
 
-Sentences of one subject alone stand beside it: core.consent.card_texts, and pairing_texts, routine_texts and
-command_texts of core.conversation.
+Texts of a single subject are elsewhere: core.consent.card_texts, core.people.pairing_texts and
+core.inbound.routine_texts.
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,17 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("approvals", "how much I ask you here: /approvals manual, whitelist, auto_loop or auto"),
     ("grants", "what I may do without asking; /grants revoke ID takes it back"),
     ("deny", "deny a waiting call: /deny ID"),
-    ("pause", "the owner stops all tools at once"),
-    ("resume", "the owner lets tools run again"),
+    ("pause", "pause all tools at once (owner only)"),
+    ("unpause", "let tools run again (owner only)"),
     ("link", "use me from another account of yours too"),
     ("help", "what I understand"),
 )
 """The commands offered in each platform's own menu, with their descriptions."""
 
-ONLY_OWNER_HALTS = "Only the owner of this assistant can stop and resume its tools."
-TOOLS_HALTED = "All tools are stopped. /resume lets them run again."
-TOOLS_RESUMED = "Tools run again."
+ONLY_OWNER_PAUSES = "Only the owner can pause and unpause tools."
+TOOLS_PAUSED = "All tools are paused. Use /unpause to continue."
+TOOLS_UNPAUSED = "Tools can run again."
+RESUME_NOT_YET = "To let tools run again, use /unpause."
 WELCOME = (
     "Hello. Write to me and I will answer; when something I want to do needs your consent, "
     "I show buttons first. /help lists the commands."
@@ -56,30 +57,31 @@ INTERNAL_FAILURE = "Something went wrong on my side; nothing else was done. Refe
 
 
 def help_text() -> str:
-    """The commands, one a line."""
+    """Return the commands, one per line."""
     lines = [f"/{name} — {description}" for name, description in COMMANDS]
     return "\n".join([*lines, "", "Anything else you write goes to the assistant."])
 
 
 def unknown_command(name: str) -> str:
-    """An answer to a command that does not exist."""
+    """Return the answer to a command that does not exist."""
     return f"I don't know /{name}. /help lists what I understand."
 
 
 def stopped(dropped: int) -> str:
-    """Acknowledges `/stop`; `dropped` waiting messages are gone with it."""
+    """Return the confirmation of `/stop`. `dropped`: the number of waiting messages dropped with it."""
     if dropped == 0:
         return "Stopped."
     return f"Stopped. {count(dropped, 'waiting message')} dropped."
 
 
 def left_running(tool: str) -> str:
-    """Return what is said when a stopped turn's tool could not be ended."""
+    """Return the notice that a stopped turn's tool could not be ended."""
     return f"I could not end {tool}. It may still take effect: look at what it was to change."
 
 
 def credential_taken(kept: Sequence[str]) -> str:
-    """Said at once to who wrote a credential; `kept`: the names under which it is in the vault now."""
+    """Return the immediate answer to a person who wrote a credential. `kept`: its names in the vault
+    now."""
     said = "That looked like a password or key, so I took it out before anything else could see it."
     if not kept:
         return f"{said} I kept nothing of it. Please delete your message, too."
@@ -88,13 +90,13 @@ def credential_taken(kept: Sequence[str]) -> str:
 
 
 def too_many_waiting(limit: int) -> str:
-    """Refuses a message aloud when too many wait."""
+    """Return the refusal of a message when too many wait."""
     wait = "1 message waits" if limit == 1 else f"{limit} messages wait"
     return f"I am still busy and already {wait} here. I did not take this one; send it later."
 
 
 def files_too_large(files: Sequence[Attachment]) -> str:
-    """Of files that cannot be fetched; each has a limit."""
+    """Return the notice about files too large to fetch; each has a limit."""
     names = ", ".join(f"“{file.name[:60]}” ({size_in_words(file.size_bytes)})" for file in files)
     limit = size_in_words(min(file.limit_bytes or 0 for file in files))
     return f"Too large for me: {names}. Here I can read files of up to {limit}."
@@ -103,7 +105,7 @@ def files_too_large(files: Sequence[Attachment]) -> str:
 def status(
     state: str, running_s: int | None, waiting: int, open_titles: Sequence[str], progress: str = ""
 ) -> str:
-    """What goes on in a thread, for people. `progress`: see loop_progress."""
+    """Return a thread's status, for people. `progress`: see loop_progress."""
     lines = [state if running_s is None else f"{state} (for {running_s} s)."]
     if progress:
         lines.append(progress)
@@ -114,7 +116,7 @@ def status(
 
 
 def count(number: int, noun: str) -> str:
-    """So many of them."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from core.gates import Replies
 from core.users import Principal
 
-TOOLS_PAUSED = "all tools are paused by the owner; only the owner can let them go on, with /resume"
+TOOLS_PAUSED = "all tools are paused; the owner lets them run again with /unpause"
 """Why a call is not run, for the model and its person."""
 
 

@@ -1,6 +1,6 @@
-"""The conversation as it is journalled: provider-neutral entries, in the order of their `seq`.
+"""The journalled conversation: provider-neutral entries, in the order of their `seq`.
 
-An entry is never changed. What a model sees is a pure function of the live entries.
+An entry is never changed. The model's context is a pure function of the live entries.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from core.messages import Attachment
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which model wrote an entry. `opaque` is replayed only to the same provider family."""
+    """The model that wrote an entry. `opaque` is replayed only to the same provider family."""
 
     provider: str
     model: str
@@ -23,9 +23,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class UserSaid:
-    """What a person wrote. `sender` is shown to the model where several people speak in one thread.
+    """A person's text. `sender` is shown to the model if several people speak in one thread.
 
-    `attachments`: the files that the last lines of `text` tell of, one line each.
+    `attachments`: the files described by the last lines of `text`, one line each.
     """
 
     text: str
@@ -36,7 +36,7 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class AssistantSaid:
-    """What the model wrote, also beside tool calls (then it may be empty)."""
+    """The model's text, also with tool calls (then it may be empty)."""
 
     text: str
     origin: Origin | None = None
@@ -54,7 +54,7 @@ class ToolCalled:
 
 
 class ResultStatus(StrEnum):
-    """How a call ended. Nothing but `ok` may look like success to the model."""
+    """The outcome of a call. Nothing but `ok` may look like success to the model."""
 
     OK = "ok"
     ERROR = "error"
@@ -76,7 +76,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Stands for all entries up to `covers_to_seq`, as long as all of them are live."""
+    """A replacement for all entries up to `covers_to_seq`, as long as all of them are live."""
 
     text: str
     covers_to_seq: int
@@ -85,7 +85,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something the hub tells the model (a nudge, a limit)."""
+    """A note from the hub to the model (a nudge, a limit)."""
 
     text: str
     kind: Literal["note"] = "note"
@@ -93,7 +93,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSaid:
-    """What a person wrote in the assistant's place; `by` is their name."""
+    """A text that a person wrote in the assistant's place. `by` is their name."""
 
     text: str
     by: str
@@ -105,15 +105,16 @@ Said = UserSaid | AssistantSaid | ToolCalled | ToolResult | Summary | Note | Ope
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One journalled line of a thread. `seq` is never reused; `at` is microseconds UTC; `turn_id` is None
-    where it was said outside of any turn."""
+    """One journalled line of a thread. `seq` is never reused; `at` is microseconds UTC; `turn_id` is
+    None outside of any turn."""
 
     seq: int
     turn_id: str | None
     at: int
     said: Said
     size_chars: int = field(init=False, repr=False, compare=False)
-    """How long what was said is: asked of whole conversations again and again, so it is counted once."""
+    """The length of the entry's text, counted once because whole conversations are measured
+    repeatedly."""
 
     def __post_init__(self) -> None:
         said = self.said
@@ -125,5 +126,5 @@ _SIZE = attrgetter("size_chars")
 
 
 def total_chars(entries: Iterable[Entry]) -> int:
-    """How long what was said is altogether."""
+    """Return the total length of the entries' texts."""
     return sum(map(_SIZE, entries))

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a person may do here; each role is an explicit list of tools (see `[roles]`)."""
+    """A person's role; each is an explicit list of tools (see `[roles]`)."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -14,7 +14,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The person a turn is run for: role, grants, budget and requester come from here."""
+    """The person a turn is run for. Role, grants, budget and requester derive from it."""
 
     user_id: str
     role: Role
@@ -22,10 +22,10 @@ class Principal:
 
 
 class Via(StrEnum):
-    """How an account was let in.
+    """The way an account was allowed.
 
-    `CONFIG`, `ALLOWLIST` and `OPEN` hold as long as the rule does; `PAIRED` until it is revoked; `LINKED` as
-    long as the account it was joined to holds. `REVOKED` lets nobody in.
+    `CONFIG`, `ALLOWLIST` and `OPEN` apply as long as the rule does; `PAIRED` until it is revoked;
+    `LINKED` as long as the account it was joined to is allowed. `REVOKED` gives no access.
     """
 
     CONFIG = "config"
@@ -38,7 +38,7 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A person's account on one channel, and how it was let in (see Via)."""
+    """A person's account on one channel, and how it was allowed (see Via)."""
 
     channel: str
     platform_user_id: str
@@ -48,9 +48,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom an account belongs to. `via`: see Via; `root`: of a linked account the one that vouches for it,
-    None where that one belongs to somebody else by now; `direct_address`: where it was last heard in private,
-    if it was."""
+    """The user an account belongs to.
+
+    `via`: see Via.
+    `root`: the account that vouches for a linked one, None if it belongs to somebody else by now.
+    `direct_address`: the account's last private address, if any."""
 
     channel: str
     platform_user_id: str
@@ -68,12 +70,12 @@ class Person:
     accounts: tuple[Account, ...]
 
 
-# The key under which a person's conversation on a channel is found again.
+# The key that finds a person's conversation on a channel again.
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
-    """(user, channel, external id) names one thread. None and "" are different external ids."""
+    """The key (user, channel, external id) of one thread. None and "" are different external ids."""
 
     user_id: str
     channel: str
@@ -86,5 +88,5 @@ class ThreadKey:
 
 
 def scope_of(external_id: str | None) -> str:
-    """Storable form of an external id; keeps None apart from the empty string."""
+    """Return the storable form of an external id, which distinguishes None from the empty string."""
     return "-" if external_id is None else f"={external_id}"

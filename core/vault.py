@@ -1,9 +1,10 @@
-"""Secrets at rest: kept in the store, readable only with a key that is never in it.
+"""The vault: secrets sealed in the store, readable only with a key that is never in it.
 
-A value is sealed with AES-256-GCM under a key derived (HKDF-SHA256) from the vault's own for this purpose
-alone, with a fresh random 96-bit nonce, and bound to its name: moved under another name it opens no more.
-A vault may have several keys, the newest first. The first one seals, every one opens, so that a key can be
-changed without a moment in which a secret cannot be read: add a new one in front, `reseal`, drop the old one.
+A value is sealed with AES-256-GCM under a key derived (HKDF-SHA256) from the vault's own for
+this purpose alone, with a fresh random 96-bit nonce, and bound to its name: under another name
+it cannot be opened. A vault may have several keys, the newest first. The first one seals and
+every one opens, so secrets stay readable during a key change: add a new key in front, `reseal`,
+drop the old one.
 """
 
 import os
@@ -23,7 +24,7 @@ from core.store.facets import SealedSecret
 
 KEY_BYTES = 32
 VALUE_LIMIT_BYTES = 8 * 1024
-"""Secrets are tokens and keys; a file of many of them is none."""
+"""Maximum size of a secret. Secrets are tokens and keys, not files of many of them."""
 
 _NONCE_BYTES = 12
 _KEY_ID_BYTES = 8
@@ -32,7 +33,7 @@ _NAMING = b"hubbub vault 1: name of the key"
 
 
 class SecretStore(Protocol):
-    """The part of the store the vault keeps secrets in."""
+    """The part of the store that holds the vault's secrets."""
 
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """See Store."""
@@ -48,7 +49,8 @@ class SecretStore(Protocol):
 
 
 class VaultKeys:
-    """Seals with the newest key, opens with any. Raises ValueError if there is none, or one is too short."""
+    """A set of keys: the newest seals, any opens. Raises ValueError if there is none, or one is too
+    short."""
 
     def __init__(self, keys: Iterable[bytes]) -> None:
         made = [_Key(key) for key in keys]
@@ -59,17 +61,17 @@ class VaultKeys:
 
     @property
     def newest_id(self) -> str:
-        """Names the key that seals."""
+        """The id of the key that seals."""
         return self._newest.id
 
     def seal(self, name: str, value: str, now: int) -> SealedSecret:
-        """The value as it may be kept; `now` in microseconds UTC."""
+        """Seal the value for storage. `now`: microseconds UTC."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._newest.cipher.encrypt(nonce, value.encode(), name.encode())
         return SealedSecret(name, self._newest.id, sealed, now)
 
     def open(self, secret: SealedSecret) -> str:
-        """The value. Raises VaultError if it was sealed with another key, or is not as it was kept."""
+        """Return the value. Raises VaultError if it was sealed with another key, or was altered."""
         key = self._by_id.get(secret.key_id)
         if key is None:
             raise VaultError(
@@ -98,7 +100,8 @@ def _derived(key: bytes, purpose: bytes, length: int) -> bytes:
 
 
 class Vault:
-    """Keeps secrets by name. Raises VaultError, whose message says what to do, and StoreError."""
+    """A store of secrets by name. Raises VaultError, whose message says how to fix the problem, and
+    StoreError."""
 
     def __init__(self, store: SecretStore, keys: VaultKeys, clock: Clock) -> None:
         self._store = store
@@ -106,7 +109,7 @@ class Vault:
         self._clock = clock
 
     async def keep(self, name: str, value: str, *, by: str | None = None) -> None:
-        """Keep a value, in the place of what had its name. `by`: a user's id, for the audit."""
+        """Store a secret, replacing any of the same name. `by`: a user's id, for the audit."""
         if not is_secret_name(name):
             raise VaultError(f"{name!r} is no name for a secret; use letters, digits and _ . - within")
         if not value:
@@ -116,26 +119,26 @@ class Vault:
         await self._store.keep_secrets([self._keys.seal(name, value, self._clock.now())], by=by)
 
     async def value(self, name: str) -> str:
-        """What was kept under the name."""
+        """Return the secret stored under the name."""
         for secret in await self._store.secrets():
             if secret.name == name:
                 return self._keys.open(secret)
         raise VaultError(f'there is no secret "{name}"; set it: hubbub secrets set {name}')
 
     async def drop(self, name: str) -> bool:
-        """Forget a secret; False if there is none of that name."""
+        """Delete a secret. Return False if there is none of that name."""
         return await self._store.drop_secret(name)
 
     async def keep_audit_keys(self, masters: Sequence[bytes]) -> None:
-        """Keep what older records of the audit are verified with once the vault's older keys are gone."""
+        """Store the keys that verify older audit records once the vault's older keys are gone."""
         now = self._clock.now()
         await self._store.keep_secrets(
             [self._keys.seal(f"{RETIRED}{ChainKey.of(key).id}", key.hex(), now) for key in masters]
         )
 
     async def reseal(self) -> int:
-        """Seal with the newest key what is sealed with an older one; how many of people's secrets. All of
-        them or none."""
+        """Reseal with the newest key all secrets sealed with an older one, all or none. Return how many of
+        people's secrets."""
         kept = await self._store.secrets(own=True)
         old = [secret for secret in kept if secret.key_id != self._keys.newest_id]
         await self._store.keep_secrets(

@@ -263,9 +263,9 @@ def set_permission(path: Path | None, tool: str, said: str, user_id: str | None,
     tell(at_keeping(path, lambda keeping: keeping.set_permission(person, tool, setting)), as_json=as_json)
 
 
-def halt_tools(path: Path | None, *, halted: bool, as_json: bool) -> None:
-    """Stop all tools at once, or let them run again."""
-    tell(at_keeping(path, lambda keeping: keeping.halt_tools(halted=halted)), as_json=as_json)
+def pause_tools(path: Path | None, *, paused: bool, as_json: bool) -> None:
+    """Pause all tools at once, or let them run again."""
+    tell(at_keeping(path, lambda keeping: keeping.pause_tools(paused=paused)), as_json=as_json)
 
 
 # What was laid down, listed: `hubbub secrets list`, `grants list`, `permissions list`.

@@ -284,11 +284,12 @@ def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> 
 
 @tools_commands.command("pause")
 def tools_pause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Stop all tools of everybody at once; what runs is ended. It holds until `tools resume`."""
-    finish(lambda: admin.halt_tools(config, halted=True, as_json=as_json))
+    """Pause all tools at once. Running calls are stopped. Tools stay paused until `tools unpause`."""
+    finish(lambda: admin.pause_tools(config, paused=True, as_json=as_json))
 
 
-@tools_commands.command("resume")
-def tools_resume(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+@tools_commands.command("unpause")
+@tools_commands.command("resume", hidden=True, deprecated=True)
+def tools_unpause(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Let tools run again."""
-    finish(lambda: admin.halt_tools(config, halted=False, as_json=as_json))
+    finish(lambda: admin.pause_tools(config, paused=False, as_json=as_json))

@@ -23,7 +23,7 @@ from core.store.sqlite.maintenance import Progress, schema_scripts
 
 PAUSED = (
     "Tools are paused: calls that were agreed to when it was made may have run since. Start the hub, look at "
-    "`hubbub approvals list`, then `hubbub tools resume`."
+    "`hubbub approvals list`, then `hubbub tools unpause`."
 )
 
 

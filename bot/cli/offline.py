@@ -73,7 +73,7 @@ async def pause_tools_in(copy: Path, loaded: Loaded) -> None:
     store = await SqliteStore.open(copy, SystemClock(), RandomIds(), chain=ring)
     try:
         owner = await store.ensure_user(config.hub.owner, Role.OWNER, config.hub.owner)
-        await store.halt_tools(owner.user_id, halted=True)
+        await store.pause_tools(owner.user_id, paused=True)
     finally:
         await store.close()
 

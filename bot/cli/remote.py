@@ -126,9 +126,9 @@ class RemoteKeeping(HubClient):
         page = await self._post("/api/permissions", user_id=user_id, tool=tool, setting=word)
         return read_page(DecisionView, page)
 
-    async def halt_tools(self, *, halted: bool) -> DecisionView:
+    async def pause_tools(self, *, paused: bool) -> DecisionView:
         """See Keeping."""
-        return read_page(DecisionView, await self._post(f"/api/tools/{'pause' if halted else 'resume'}"))
+        return read_page(DecisionView, await self._post(f"/api/tools/{'pause' if paused else 'unpause'}"))
 
 
 class RemoteHub(HubClient):

@@ -17,7 +17,7 @@ from core.gates import ToolSetting
 from core.lazy_module import LazyModule
 from core.store.port import Store
 from core.store.units import committed
-from core.tools.execution import ToolHalt
+from core.tools.execution import ToolPause
 
 if TYPE_CHECKING:
     from core import vault as vault_module
@@ -48,14 +48,14 @@ class Keeping(Protocol):
         """Write down a person's word on a tool; None takes it back."""
         ...
 
-    async def halt_tools(self, *, halted: bool) -> DecisionView:
-        """Stop all tools of everybody at once, or let them run again."""
+    async def pause_tools(self, *, paused: bool) -> DecisionView:
+        """Pause all tools at once, or let them run again."""
         ...
 
 
 class HubKeeping:
     """On the store itself. `tools`: names of all tools of this hub; `owner_id`: in whose name it is done;
-    `halt`: the switch of a hub that runs; `reloading`: the running one's."""
+    `pause`: the switch of a hub that runs; `reloading`: the running one's."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class HubKeeping:
         tools: Callable[[], Collection[str]],
         clock: Clock,
         owner_id: str,
-        halt: ToolHalt | None = None,
+        pause: ToolPause | None = None,
         reloading: Reloader | None = None,
     ) -> None:
         self._store = store
@@ -73,7 +73,7 @@ class HubKeeping:
         self._clock = clock
         self._reloading = reloading
         self._owner_id = owner_id
-        self._halt = halt
+        self._tool_pause = pause
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
         """See Keeping."""
@@ -150,19 +150,19 @@ class HubKeeping:
             raise DeskRefused("unavailable", str(error)) from error
         return DecisionView(id=f"{user_id}: {tool}", outcome=setting.value if setting else "as configured")
 
-    async def halt_tools(self, *, halted: bool) -> DecisionView:
+    async def pause_tools(self, *, paused: bool) -> DecisionView:
         """See Keeping. In force when this returns."""
         try:
             # Also where whoever asks has gone meanwhile: what is on record is in force.
-            changed = await committed(self._pause(halted), lambda _: self._in_force(halted))
+            changed = await committed(self._pause(paused), lambda _: self._in_force(paused))
         except StoreUnavailable as error:
             raise DeskRefused("unavailable", str(error)) from error
-        state = "stopped" if halted else "running"
+        state = "paused" if paused else "running"
         return DecisionView(id="tools", outcome=state if changed else f"{state} already")
 
-    async def _pause(self, halted: bool) -> bool:
-        return await self._store.halt_tools(self._owner_id, halted=halted)
+    async def _pause(self, paused: bool) -> bool:
+        return await self._store.pause_tools(self._owner_id, paused=paused)
 
-    def _in_force(self, halted: bool) -> None:
-        if self._halt is not None:
-            self._halt.set(halted=halted)
+    def _in_force(self, paused: bool) -> None:
+        if self._tool_pause is not None:
+            self._tool_pause.set(paused=paused)

@@ -173,7 +173,7 @@ ROOM_BYTES = 256 * 1024 * 1024
 
 GIVE_UP = "mend that (a new token?), then run hubbub config reload; until then it is left alone"
 
-UNPAUSE = "look at hubbub approvals list, then let tools run again: hubbub tools resume, or /resume in a chat"
+UNPAUSE = "check hubbub approvals list, then run hubbub tools unpause, or send /unpause in a chat"
 
 Status = Callable[[], Awaitable[StatusView]]
 

@@ -84,7 +84,8 @@ class KeepingApi:
             ),
             Endpoint("GET", "/tools", self.tools, ToolsPage),
             _changing("/tools/pause", self.pause_tools, Given),
-            _changing("/tools/resume", self.resume_tools, Given),
+            _changing("/tools/unpause", self.unpause_tools, Given),
+            _changing("/tools/resume", self.unpause_tools, Given),  # its old name, for one version
         ]
 
     async def keep_secret(self, call: Call) -> DecisionView:
@@ -134,17 +135,17 @@ class KeepingApi:
     async def tools(self, call: Call) -> ToolsPage:
         """Whether all tools are paused."""
         del call
-        return ToolsPage(paused=await self._store.tools_halted())
+        return ToolsPage(paused=await self._store.tools_paused())
 
     async def pause_tools(self, call: Call) -> DecisionView:
-        """Stop all tools of everybody at once; what runs is ended."""
+        """Pause all tools at once. Running calls are stopped."""
         del call
-        return await self._keeping.halt_tools(halted=True)
+        return await self._keeping.pause_tools(paused=True)
 
-    async def resume_tools(self, call: Call) -> DecisionView:
+    async def unpause_tools(self, call: Call) -> DecisionView:
         """Let tools run again."""
         del call
-        return await self._keeping.halt_tools(halted=False)
+        return await self._keeping.pause_tools(paused=False)
 
 
 def _changing(

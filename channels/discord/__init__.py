@@ -1,1 +1,1 @@
-"""Discord."""
+"""The Discord channel."""

@@ -1,4 +1,4 @@
-"""A Discord bot as a channel (https://docs.discord.com/developers), receiving by the gateway."""
+"""A Discord bot as a channel (https://docs.discord.com/developers), receiving through the gateway."""
 
 import asyncio
 import logging
@@ -35,39 +35,41 @@ from core.errors import AddressGone, AttachmentTooLarge, AuthRejected, ChannelEr
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Inbox, PostContext, Posted, Seen
 
-# What was said while nobody listened: read from Discord's history, each conversation from the last message
-# the hub has seen of it.
+# Messages missed while the hub was not connected, read from Discord's history. Each conversation
+# starts after the last message that the hub has seen.
 #
-# Bounded by age and count, and in order; what came live as well is known by its key. Only a hub that has
-# heard something before has missed anything. Private conversations that never reached the hub are not
-# found: Discord lists none to bots.
+# The history is limited by age and count, and read in order. Messages that also arrived live are
+# recognized by their key. Only a hub that has received something before can have missed anything.
+# Private conversations that never reached the hub are not found: Discord lists none to bots.
 
 logger = logging.getLogger(__name__)
 
 MAX_AGE_S = 3 * 24 * 3600
 MAX_CONVERSATIONS = 100
 MAX_MESSAGES = 500
-"""Of one conversation, the newest."""
+"""The limit for one conversation. The newest messages are kept."""
 
 
 class Guilds(Protocol):
-    """What the gateway tells of the servers the bot is in."""
+    """The servers the bot is in, as the gateway reports them."""
 
     async def known(self) -> None:
-        """Until each of them was told of, or it takes too long."""
+        """Wait until every server has been reported, or until that takes too long."""
         ...
 
     def where(self, channel_id: str) -> Where | None:
-        """The kind of one of their channels."""
+        """Return the kind of one of the servers' channels."""
         ...
 
     def spoken_in(self, since: int) -> Iterable[str]:
-        """Their channels and threads with messages after an id."""
+        """Return the servers' channels and threads with messages after an id."""
         ...
 
 
 class CatchUp:
-    """Reads the history of one bot's conversations. `guilds` None: private conversations only."""
+    """A reader of the missed history of one bot's conversations.
+
+    `groups`: also read servers' channels that the inbox has not seen."""
 
     def __init__(
         self,
@@ -89,8 +91,9 @@ class CatchUp:
         self._groups = groups
 
     async def run(self, inbox: Inbox, held: HeldConversations) -> None:
-        """Bring every conversation up to date and release it. Raises ChannelError and InboxUnavailable: what
-        is still held then was not brought."""
+        """Catch up with every conversation and release it.
+
+        Raises ChannelError and InboxUnavailable; conversations still held then were not caught up."""
         seen = await inbox.last_seen(self._name)
         oldest = snowflake_at(self._clock.now() - MAX_AGE_S * SECOND_US)
         since = _since(seen, self._pending.before())
@@ -131,26 +134,26 @@ class CatchUp:
 
 
 def _since(seen: Sequence[Seen], waiting: Mapping[str, int]) -> dict[str, int]:
-    """By conversation, the id after which everything may be missing."""
+    """Return, by conversation, the id after which messages may be missing."""
     since = {str(one.address): snowflake_of(one.order_key) for one in seen if person_of(one.address) is None}
     return since | {
         channel_id: min(before, since.get(channel_id, before)) for channel_id, before in waiting.items()
     }
 
 
-# Showing one rendered part in a conversation, as a message or with a file; finding one that may be shown.
+# Posting a rendered part as a message or with a file, and finding one that may be shown already.
 
 UPLOAD_LIMIT_BYTES = 10 * 1024 * 1024
-"""API Reference, Uploading Files: 10 MiB for everybody."""
+"""API Reference, Uploading Files: 10 MiB for everyone."""
 LOOK_BACK_MESSAGES = 20
 CONVERSATIONS_KEPT = 2_000
 
 ReadFile = Callable[[str, int], bytes]
-"""The content of a file below the workspace, at most so many bytes. Raises ValueError, for people."""
+"""Reads a file in the workspace, up to a limit in bytes. Raises ValueError with a message for people."""
 
 
 class Delivery:
-    """Posts to conversations. `read_file`: what gives the files that are sent, None to send none."""
+    """A sender of posts. `read_file` reads files to send; None disables files."""
 
     def __init__(self, client: DiscordClient, read_file: ReadFile | None) -> None:
         self._client = client
@@ -167,7 +170,9 @@ class Delivery:
         return Posted(ref_of(channel_id, message_id), order_key_of(message_id))
 
     async def channel_of(self, to: Address) -> str:
-        """The channel an address means: that of a person is opened, or found. Raises ChannelError."""
+        """Return the channel of an address. A person's private channel is opened or looked up.
+
+        Raises ChannelError."""
         user_id = person_of(to)
         if user_id is None:
             return to
@@ -181,8 +186,9 @@ class Delivery:
         return channel_id
 
     async def find(self, to: Address, account: Account, around: PostContext) -> Posted | None:
-        """The newest message of ours that nobody here knows of and that is younger than all that is known
-        from before. Raises ChannelError."""
+        """Return our newest message that is unknown here and newer than all earlier known messages.
+
+        Raises ChannelError."""
         since = max((snowflake_of(known.order_key) for known in around.earlier), default=None)
         if since is None:
             return None
@@ -207,11 +213,11 @@ class Delivery:
 
 
 def edited(payload: Payload) -> Payload:
-    """A part as the body of an edit: what it answers was settled when it was shown."""
+    """Return a part as the body of an edit, without its reply reference, which cannot change."""
     return {name: value for name, value in payload.items() if name != REFERENCE}
 
 
-# The commands offered in Discord's own menu (documentation, Application Commands).
+# The commands in Discord's own menu (documentation, Application Commands).
 
 MAX_DESCRIPTION_CHARS = 100
 _CHAT_INPUT, _STRING = 1, 3
@@ -220,7 +226,7 @@ Json = Mapping[str, Any]
 
 
 def menu_of(commands: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Descriptions by name as application commands, each with room for what is typed behind it."""
+    """Return application commands from descriptions by name, each with an option for text after it."""
     option = {"type": _STRING, "name": OPTION, "description": "what belongs to it, if anything"}
     return [
         {
@@ -234,7 +240,7 @@ def menu_of(commands: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 async def offer(client: DiscordClient, account: Account, commands: Mapping[str, str], name: str) -> None:
-    """Have Discord offer these commands; it is only told when it offers others. Raises AuthRejected."""
+    """Register these commands with Discord if they differ from its current ones. Raises AuthRejected."""
     wanted = menu_of(commands)
     try:
         if _essence(await client.commands(account.application_id)) != _essence(wanted):
@@ -246,7 +252,7 @@ async def offer(client: DiscordClient, account: Account, commands: Mapping[str, 
 
 
 def _essence(commands: Sequence[Json]) -> set[tuple[Any, ...]]:
-    """What is told, without what Discord adds."""
+    """Return the fields that the hub sets, without the ones that Discord adds."""
     return {
         (
             command.get("type", _CHAT_INPUT),
@@ -328,7 +334,7 @@ class DiscordChannel:
 
                 def on_session() -> None:
                     nonlocal catching_up
-                    if catching_up is not None:  # the new one begins where it got to
+                    if catching_up is not None:  # the new one starts where it stopped
                         catching_up.cancel()
                     catching_up = tasks.create_task(
                         catch_up.run(inbox, reader.hold()), name=f"catch-up of {self._name}"

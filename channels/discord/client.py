@@ -1,9 +1,9 @@
-"""One bot's requests to Discord's REST API, through discord.py's HTTP client. Every method raises
-ChannelError, nothing else.
+"""One bot's requests to Discord's REST API, through discord.py's HTTP client. Every method raises only
+ChannelError.
 
-Rate limits are left to the SDK, which knows the buckets: it waits, up to `WAIT_LIMIT_S`, before it asks and
-after a 429. It also repeats a request by itself after a 5xx; messages carry a nonce that Discord enforces,
-so that whatever is repeated within two minutes is shown once.
+Rate limits are left to the SDK, which knows the buckets: it waits up to `WAIT_LIMIT_S`, before a
+request and after a 429. It also repeats requests after a 5xx. Messages carry a nonce that Discord
+enforces, so a message repeated within two minutes is shown once.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from channels.discord.inbound import Account
 from channels.downloads import downloaded
 from core.errors import MessageRejected, Unanswered
 
-# Logging in, for requests and for the gateway.
+# Login, for requests and for the gateway.
 
 TOTAL_TIMEOUT_S: Final = 60.0
-"""A request with everything the SDK does about it."""
+"""The limit on a request including all retries by the SDK."""
 
 
 async def entered(sdk: discord.Client, token: str) -> discord.Client:
-    """The client, logged in. Raises ChannelError, and then it is closed."""
+    """Log the client in and return it. Raises ChannelError after closing the client."""
     try:
         async with asyncio.timeout(TOTAL_TIMEOUT_S):
             await sdk.login(token)
@@ -43,13 +43,13 @@ async def entered(sdk: discord.Client, token: str) -> discord.Client:
 
 
 TRY_TIMEOUT_S: Final = 20.0
-"""One try of a request."""
+"""The limit on one attempt at a request."""
 WAIT_LIMIT_S: Final = 30.0
-"""The shortest limit the SDK takes."""
+"""The lowest limit that the SDK accepts."""
 PUBLIC_THREAD: Final = 11
 """Channel Resource, Channel Types."""
 ANSWER_TIMEOUT_S: Final = 5.0
-"""An interaction is good for 3 s."""
+"""The limit on a response. An interaction is valid for 3 s."""
 FILE_TIMEOUT_S: Final = 120.0
 CONNECTIONS: Final = 100
 PAGE: Final = 100
@@ -62,7 +62,7 @@ Json = Mapping[str, Any]
 
 
 class DiscordClient:
-    """Logs in when it is first used. `tls`: shared with other clients."""
+    """A client that logs in at its first use. `tls`: shared with other clients."""
 
     def __init__(self, token: str, tls: ssl.SSLContext | None) -> None:
         self._token = token
@@ -78,36 +78,38 @@ class DiscordClient:
         if self._files is not None:
             await self._files.close()
 
-    # --- who and where -----------------------------------------------------------------------------------
+    # --- accounts and channels ------------------------------------------------------------------------
     async def account(self) -> Account:
-        """Who we are; asked anew each time, since a token may have been revoked meanwhile."""
+        """Return the bot's account. It is requested each time, because the token may have been revoked."""
         sdk = await self._opened()
         me = await self._ask("GET", "/users/@me")
         return self._read(lambda: Account(str(me["id"]), str(sdk.application_id)))
 
     async def channel(self, channel_id: str) -> Json:
-        """Get Channel."""
+        """Return a channel (Get Channel)."""
         return await self._ask("GET", "/channels/{channel_id}", channel_id=channel_id)
 
     async def open_direct(self, user_id: str) -> str:
-        """Create DM: the id of the private conversation with a person."""
+        """Open a private conversation with a person (Create DM) and return its id."""
         opened = await self._ask("POST", "/users/@me/channels", json={"recipient_id": user_id})
         return self._read(lambda: str(opened["id"]))
 
     async def open_thread(self, channel_id: str, name: str) -> str:
-        """Start Thread without Message: a public one; its id. Raises MessageRejected where there are none."""
+        """Open a public thread (Start Thread without Message) and return its id.
+
+        Raises MessageRejected if threads are not possible there."""
         body = {"name": name, "type": PUBLIC_THREAD}
         opened = await self._ask("POST", "/channels/{channel_id}/threads", channel_id=channel_id, json=body)
         return self._read(lambda: str(opened["id"]))
 
     async def commands(self, application_id: str) -> Sequence[Json]:
-        """The commands offered everywhere."""
+        """Return the global commands."""
         return await self._ask(
             "GET", "/applications/{application_id}/commands", application_id=application_id
         )
 
     async def set_commands(self, application_id: str, commands: Sequence[Json]) -> None:
-        """Offer these commands and no others."""
+        """Replace the global commands."""
         path = "/applications/{application_id}/commands"
         await self._ask("PUT", path, application_id=application_id, json=list(commands))
 
@@ -115,7 +117,7 @@ class DiscordClient:
     async def post(
         self, channel_id: str, body: Json, nonce: str, file: tuple[str, bytes] | None = None
     ) -> str:
-        """Create Message, with a file's name and content if there is one; returns the message's id."""
+        """Create a message (Create Message), optionally with a file (name and content). Returns its id."""
         body = {**body, "nonce": short_nonce(nonce), "enforce_nonce": True}
         path, limit_s = "/channels/{channel_id}/messages", TOTAL_TIMEOUT_S
         if file is None:
@@ -123,7 +125,7 @@ class DiscordClient:
         else:
             body = {**body, "attachments": [{"id": 0, "filename": file[0]}]}
             limit_s += FILE_TIMEOUT_S
-            # The SDK reads a file again when it repeats a request.
+            # The SDK rewinds the file when it repeats a request.
             sent = discord.File(BytesIO(file[1]), filename=file[0])
             form = [
                 {"name": "payload_json", "value": discord.utils._to_json(body)},  # pyright: ignore[reportPrivateUsage]
@@ -140,12 +142,12 @@ class DiscordClient:
         return self._read(lambda: str(posted["id"]))
 
     async def edit(self, channel_id: str, message_id: str, body: Json) -> None:
-        """Edit Message."""
+        """Edit a message (Edit Message)."""
         path = "/channels/{channel_id}/messages/{message_id}"
         await self._ask("PATCH", path, channel_id=channel_id, message_id=message_id, json=dict(body))
 
     async def delete(self, channel_id: str, message_id: str) -> bool:
-        """Delete Message; False if Discord does not let us (gone, not ours)."""
+        """Delete a message (Delete Message). Returns False if Discord does not allow it (gone, not ours)."""
         path = "/channels/{channel_id}/messages/{message_id}"
         try:
             await self._ask("DELETE", path, channel_id=channel_id, message_id=message_id)
@@ -154,23 +156,24 @@ class DiscordClient:
         return True
 
     async def typing(self, channel_id: str) -> None:
-        """Trigger Typing Indicator: shown for ten seconds."""
+        """Show the typing indicator (Trigger Typing Indicator) for ten seconds."""
         await self._ask("POST", "/channels/{channel_id}/typing", channel_id=channel_id)
 
     async def message(self, channel_id: str, message_id: str) -> Json:
-        """Get Channel Message."""
+        """Return a message (Get Channel Message)."""
         path = "/channels/{channel_id}/messages/{message_id}"
         return await self._ask("GET", path, channel_id=channel_id, message_id=message_id)
 
     async def newest(
         self, channel_id: str, limit: int = PAGE, *, before: int | None = None
     ) -> Sequence[Json]:
-        """The newest messages of a channel (before one), at most a page, newest first."""
+        """Return a channel's newest messages (before `before`), at most one page, newest first."""
         params = {"limit": str(limit), **({"before": str(before)} if before is not None else {})}
         return await self._history(channel_id, params)
 
     async def after(self, channel_id: str, after: int, limit: int) -> Sequence[Json]:
-        """Messages of a channel newer than `after`, oldest first; of more than `limit` the newest."""
+        """Return a channel's messages newer than `after`, oldest first. Beyond `limit`, the oldest are left
+        out."""
         page = await self._history(channel_id, {"limit": str(PAGE), "after": str(after)})
         if len(page) < PAGE:
             return sorted(page, key=_number)
@@ -187,7 +190,7 @@ class DiscordClient:
 
     # --- interactions and files --------------------------------------------------------------------------
     async def answer(self, interaction_id: str, token: str, body: Json) -> None:
-        """Create Interaction Response."""
+        """Answer an interaction (Create Interaction Response)."""
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
         await self._ask(
             "POST",
@@ -200,7 +203,7 @@ class DiscordClient:
         )
 
     async def download(self, url: str, limit_bytes: int) -> bytes:
-        """A file people sent, from the address the message names."""
+        """Download a received file from the URL in its message."""
         if self._files is None:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True)
             self._files = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
@@ -219,7 +222,7 @@ class DiscordClient:
         async with self._entering:
             if self._sdk is None:
                 sdk = discord.Client(
-                    intents=discord.Intents(guilds=True),  # it never asks for events; without, the SDK warns
+                    intents=discord.Intents(guilds=True),  # unused, but the SDK warns without intents
                     connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True),
                     max_ratelimit_timeout=WAIT_LIMIT_S,
                     max_messages=None,
@@ -259,7 +262,7 @@ class DiscordClient:
 
 
 def short_nonce(nonce: str) -> str:
-    """A nonce as Discord takes it: the same for the same."""
+    """Return a nonce of the length that Discord accepts. Equal inputs give equal results."""
     return hashlib.sha256(nonce.encode()).hexdigest()[:NONCE_CHARS]
 
 

@@ -1,4 +1,5 @@
-"""discord.py's and the transport's errors as the hub's, told apart by whether the request was taken."""
+"""discord.py's and the transport's errors as the hub's, separated by whether Discord accepted the
+request."""
 
 import asyncio
 from typing import cast
@@ -17,7 +18,7 @@ from core.errors import (
 )
 
 DEFAULT_WAIT_S = 30.0
-"""Where Discord names no time to wait."""
+"""The wait if Discord specifies none."""
 
 NO_INTENT = (
     "Discord does not let this bot read messages: at discord.com/developers/applications open the"
@@ -25,7 +26,7 @@ NO_INTENT = (
 )
 
 _AUTHENTICATION_FAILED = 4004
-"""Close code of the gateway."""
+"""The gateway's close code for a failed authentication."""
 
 _GONE = frozenset(
     {
@@ -56,11 +57,11 @@ FAILURES = (
     TypeError,
     ValueError,
 )
-"""What a request or a connection can fail with; everything else is a defect of ours."""
+"""The errors that a request or connection can raise. Any other is a defect of the hub."""
 
 
 def channel_error(error: BaseException) -> ChannelError:
-    """What the caller can do about a failed request or connection."""
+    """Return the hub's error for a failed request or connection."""
     match error:
         case ChannelError():
             return error
@@ -77,7 +78,7 @@ def channel_error(error: BaseException) -> ChannelError:
 
 
 def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Of what failed at the same time, what says most: a refused token is final."""
+    """Return the most significant of several simultaneous errors: a rejected token comes first."""
     refused = group.subgroup(AuthRejected)
     error: BaseException = refused or group
     while isinstance(error, BaseExceptionGroup):

@@ -1,5 +1,5 @@
-"""Changing a call's arguments in a modal (documentation, Component Reference, Text Input): what it shows, and
-what is handed in. Pure.
+"""Editing of a call's arguments in a modal (documentation, Component Reference, Text Input): its
+content and its submission. Pure.
 """
 
 import json
@@ -9,19 +9,19 @@ from channels.discord.wire import InteractionData
 from core.messages import EditForm, FormField
 
 MAX_INPUTS = 5
-"""A modal has up to five rows of one input; more fields are one input of JSON."""
+"""A modal has up to five rows with one input each. More fields share one JSON input."""
 MAX_VALUE_CHARS = 4_000
 MAX_LABEL_CHARS = 45
 MAX_ID_CHARS = 100
 WHOLE = "(JSON)"
-"""The one input in place of too many."""
+"""The name of the single input that replaces too many fields."""
 TOO_LONG = "The arguments are too long for a form here. Change them in the console."
 
 _ACTION_ROW, _TEXT_INPUT, _PARAGRAPH = 1, 4, 2
 
 
 def modal_of(gate_id: str, form: EditForm) -> dict[str, object] | None:
-    """The modal in which this is filled in; None where Discord cannot hold it."""
+    """Return the modal for a form, or None if it does not fit into Discord's limits."""
     fields: Sequence[FormField] = form.fields
     if len(fields) > MAX_INPUTS:
         whole = {field.name: field.value for field in fields}
@@ -36,7 +36,7 @@ def modal_of(gate_id: str, form: EditForm) -> dict[str, object] | None:
 
 
 def form_of(data: InteractionData) -> str:
-    """What was handed in, as JSON."""
+    """Return the submitted values as JSON."""
     values = {one.custom_id: one.value for row in data.components for one in row.components}
     return values.get(WHOLE) or json.dumps(values, ensure_ascii=False)
 

@@ -1,8 +1,8 @@
-"""The gateway: Discord brings everything over a websocket the hub opened.
+"""The gateway: Discord delivers all events over a websocket that the hub opens.
 
-discord.py keeps the session: heartbeats, resuming, and a new session where that is not possible. Events are
-taken from its raw payloads and not from its objects, so that reading them stays pure; its cache of channels
-tells threads from channels.
+discord.py maintains the session: heartbeats, resuming, and a new session if resuming fails. Events
+are read from its raw payloads rather than its objects, so that reading them stays pure. Its channel
+cache distinguishes threads from channels.
 """
 
 import asyncio
@@ -27,19 +27,20 @@ from core.off_loop import off_loop
 logger = logging.getLogger(__name__)
 
 LOST_AFTER_S = 15.0
-"""The SDK opens a broken connection again by itself; after so long without one the channel says so, and the
-supervisor starts over."""
+"""The longest time without a connection. The SDK reconnects by itself; after this time the channel
+reports the failure and the supervisor restarts it."""
 CLOSE_LIMIT_S = 1.0
 GUILDS_LIMIT_S = 5.0
-"""Guilds that Discord itself cannot reach are not waited for."""
+"""The longest wait for guilds, because Discord itself may not reach some of them."""
 MAX_AT_ONCE = 2_000
-"""Events in hand. Beyond it the run ends: what is left is read from the history when there is room again."""
+"""The limit on events in progress. Beyond it the run ends, and later events are read from the history
+once there is room."""
 
 _INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 
 
 class _Sdk(discord.Client):
-    """The SDK's client; `heard` gets each payload, `lost` is told that the connection is gone."""
+    """The SDK's client. `heard` gets each payload; `lost` is called when the connection is lost."""
 
     def __init__(
         self, heard: Callable[[Mapping[str, Any]], None], lost: Callable[[], None], tls: ssl.SSLContext | None
@@ -57,17 +58,17 @@ class _Sdk(discord.Client):
         self._in_order = asyncio.Lock()
 
     async def on_socket_raw_receive(self, payload: str) -> None:
-        """A payload came; the SDK has read it, too, by now."""
-        async with self._in_order:  # none goes before a long one that a thread is at
+        """Handle a payload, which the SDK has read as well by now."""
+        async with self._in_order:  # no payload overtakes a long one being parsed in a thread
             self._heard(await off_loop(len(payload), partial(json.loads, payload)))
 
     async def on_disconnect(self) -> None:
-        """The connection broke, or was closed to be opened anew."""
+        """Handle a connection that was lost, or closed in order to reconnect."""
         self._lost()
 
 
 class Gateway:
-    """Receives for one bot during one run."""
+    """The gateway connection of one bot during one run."""
 
     def __init__(self, token: str, tls: ssl.SSLContext | None, name: str, reader: EventHandler) -> None:
         self._token = token
@@ -83,8 +84,10 @@ class Gateway:
         self._in_hand = 0
 
     async def run(self, connected: Connected, on_session: Callable[[], None]) -> None:
-        """Receive until cancelled. `on_session` is called when a session begins, and not when one is resumed:
-        what happened before it was missed. Raises ChannelError and InboxUnavailable."""
+        """Receive until cancelled. Raises ChannelError and InboxUnavailable.
+
+        `on_session` is called when a session begins, but not when one is resumed: events before a new
+        session were missed."""
         self._connected, self._on_session = connected, on_session
         try:
             await entered(self._sdk, self._token)
@@ -98,7 +101,7 @@ class Gateway:
 
     # --- guilds ------------------------------------------------------------------------------------------
     async def known(self) -> None:
-        """Until each guild of the session was told of, or it takes too long."""
+        """Wait until every guild of the session has been reported, or until that takes too long."""
         try:
             async with asyncio.timeout(GUILDS_LIMIT_S):
                 await self._told.wait()
@@ -106,14 +109,14 @@ class Gateway:
             logger.info("%s: %d servers are not to be had", self._name, len(self._awaited))
 
     def where(self, channel_id: str) -> Where | None:
-        """The kind of a guild's channel; None if it is not known as one."""
+        """Return the kind of a guild's channel, or None if no guild has it."""
         channel = self._sdk.get_channel(int(channel_id))
         if channel is None or isinstance(channel, discord.abc.PrivateChannel):
             return None
         return Where(direct=False, thread=isinstance(channel, discord.Thread))
 
     def spoken_in(self, since: int) -> Iterator[str]:
-        """Channels and threads with messages after an id."""
+        """Yield channels and threads with messages after an id."""
         for guild in self._sdk.guilds:
             for channel in (*guild.text_channels, *guild.threads):
                 if channel.last_message_id is not None and channel.last_message_id > since:
@@ -124,7 +127,7 @@ class Gateway:
         try:
             await self._sdk.connect()
         except AttributeError as error:
-            # The SDK trips over a first connection that was never made, and hides why.
+            # If the first connection fails, the SDK raises AttributeError, which hides the cause.
             if error.__context__ is None:
                 raise
             raise channel_error(error.__context__) from error
@@ -136,7 +139,7 @@ class Gateway:
         try:
             async with asyncio.timeout(CLOSE_LIMIT_S):
                 await self._sdk.close()
-        except TimeoutError:  # nobody is left to say goodbye to
+        except TimeoutError:  # the connection no longer responds
             await self._sdk.http.close()
 
     async def _watch(self) -> None:

@@ -1,5 +1,5 @@
-"""From payloads to the inbox, in order, one conversation at a time; and the answer to whoever pressed a
-button or used a command, within Discord's 3 s and after the hub has taken it."""
+"""Delivery of payloads to the inbox, in order within each conversation, and responses to presses and
+commands. Responses are sent after the hub accepts the event, within Discord's 3 s."""
 
 import asyncio
 import logging
@@ -30,22 +30,24 @@ from core.errors import ChannelError, InboxUnavailable
 from core.messages import InboundMessage
 from core.ports import Acceptance, Inbox
 
-# Which received messages nobody has accepted yet: Discord brings none of them again by itself.
+# Received messages that have not been accepted yet. Discord does not deliver them again by itself.
 
 
 class Pending:
-    """Order keys by conversation. Outlives a run, so that the next one catches up from there, also in
-    conversations that the inbox has not heard of."""
+    """The order keys of pending messages by conversation.
+
+    They outlive a run, so that the next one catches up from there, including in conversations unknown
+    to the inbox."""
 
     def __init__(self) -> None:
         self._keys: dict[str, set[str]] = {}
 
     def came(self, channel_id: str, order_key: str) -> None:
-        """A message was received."""
+        """Add a received message."""
         self._keys.setdefault(channel_id, set()).add(order_key)
 
     def taken(self, channel_id: str, order_key: str) -> None:
-        """It was accepted."""
+        """Remove an accepted message."""
         keys = self._keys.get(channel_id)
         if keys is not None:
             keys.discard(order_key)
@@ -53,12 +55,12 @@ class Pending:
                 del self._keys[channel_id]
 
     def caught_up(self, channel_id: str, newest: int) -> None:
-        """All of a conversation's messages up to this id were brought from its history."""
+        """Remove all of a conversation's messages up to this id, which its history has delivered."""
         for key in [key for key in self._keys.get(channel_id, ()) if snowflake_of(key) <= newest]:
             self.taken(channel_id, key)
 
     def before(self) -> Mapping[str, int]:
-        """By conversation, the id just before the first message that waits."""
+        """Return, by conversation, the id just before the first pending message."""
         return {channel_id: snowflake_of(min(keys)) - 1 for channel_id, keys in self._keys.items()}
 
     def __len__(self) -> int:
@@ -70,15 +72,17 @@ logger = logging.getLogger(__name__)
 Json = Mapping[str, object]
 
 PATIENCE_S = 1.5
-"""So long a command waits for what was missed before it."""
+"""The longest wait of a command for earlier missed messages."""
 
 _SAY, _DEFER_UPDATE, _MODAL = 4, 6, 9
-"""Interaction callback types: a message; none (the message with the button stays as it is); a modal."""
+"""Interaction callback types: a message; none (the message with the button stays unchanged); a modal."""
 
 
 class EventHandler:
-    """Hands events to the inbox during one run. A message that was not accepted ends the run, since Discord
-    brings it no second time: `InboxUnavailable`, and nothing that came after it is accepted any more."""
+    """A handler that passes events to the inbox during one run.
+
+    A message that is not accepted ends the run with `InboxUnavailable`, because Discord does not
+    deliver it again. No message after it is accepted."""
 
     def __init__(
         self,
@@ -100,16 +104,16 @@ class EventHandler:
         self._is_broken = False
 
     def hold(self) -> HeldConversations:
-        """Let live messages of every conversation wait until it is released: what was missed comes first."""
+        """Hold the live messages of each conversation until it is released, so that missed ones come first."""
         return self._gate.hold()
 
     def lane(self, channel_id: str) -> KeyedLock:
-        """Keeps everybody else out of a conversation while it is held."""
+        """Return the lock that gives exclusive access to a conversation."""
         return self._lanes.lane(channel_id)
 
     # --- messages ----------------------------------------------------------------------------------------
     async def message(self, payload: Json, where: Where) -> None:
-        """What MESSAGE_CREATE brought. Raises InboxUnavailable."""
+        """Handle MESSAGE_CREATE. Raises InboxUnavailable."""
         event = read_event(payload, self._account, self._name, where, self._clock.now())
         if isinstance(event, InboundMessage):
             await self._in_turn(event)
@@ -117,12 +121,12 @@ class EventHandler:
             await self._inbox.accept(event)
 
     async def change(self, payload: Json, where: Where) -> None:
-        """What MESSAGE_UPDATE brought. Raises InboxUnavailable."""
+        """Handle MESSAGE_UPDATE. Raises InboxUnavailable."""
         if (event := read_change(payload, self._account, self._name, where)) is not None:
             await self._in_turn(event)
 
     async def missed(self, message: Json, where: Where) -> None:
-        """A message of the history; the caller holds the conversation's lane. Raises InboxUnavailable."""
+        """Handle a message of the history. The caller holds the conversation's lock. Raises InboxUnavailable."""
         try:
             event = Message.model_validate(message)
         except ValueError as error:
@@ -148,7 +152,7 @@ class EventHandler:
 
     # --- interactions ------------------------------------------------------------------------------------
     async def interaction(self, payload: Json) -> None:
-        """What INTERACTION_CREATE brought. If it was not accepted, whoever acted is told so."""
+        """Handle INTERACTION_CREATE. If it is not accepted, the person is notified."""
         interaction = read_interaction(payload)
         if interaction is None:
             logger.warning("%s: an interaction cannot be read", self._name)
@@ -201,7 +205,7 @@ class EventHandler:
     async def _respond(self, interaction: Interaction, body: dict[str, object]) -> None:
         try:
             await self._client.answer(interaction.id, interaction.token, body)
-        except ChannelError as error:  # too late, or answered before: what was decided stays decided
+        except ChannelError as error:  # too late, or already answered: decisions stay in force
             logger.info(
                 "%s: the answer to interaction %s was not shown: %s", self._name, interaction.id, error
             )

@@ -1,8 +1,8 @@
-"""Discord's messages, presses and commands as the hub's values. Pure; whatever a payload holds, reading it
-does not raise.
+"""Discord's messages, presses and commands as the hub's values. Pure; reading never raises, whatever
+the payload.
 
-Event keys: `dc:<bot>:m:<id>` for a message, with `:e<edited timestamp>` for a changed text,
-`dc:<bot>:i:<id>` for a pressed button or a command, `dc:<bot>:u:<id>` for what cannot be made out.
+Event keys: `dc:<bot>:m:<id>` for a message, with `:e<edited timestamp>` for an edited text,
+`dc:<bot>:i:<id>` for a button press or a command, `dc:<bot>:u:<id>` for an unreadable event.
 """
 
 import re
@@ -33,10 +33,10 @@ COMMAND, COMPONENT, MODAL_SUBMIT = 2, 3, 5
 """Interaction types."""
 
 OPTION = "text"
-"""The one thing that can be filled in with a command."""
+"""The only option of a command."""
 
 _SPOKEN = frozenset({0, 19})
-"""Message types that a person writes: a message and a reply; the others tell of joins, pins and the like."""
+"""The message types that people write: a message and a reply. Others report joins, pins and the like."""
 
 _CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
 _ANGLE = re.compile(r"<(?:(@!?|@&|#)([0-9]{1,20})|a?(:\w{1,32}:)[0-9]{1,20}|(/[^<>:\n]{1,100}):[0-9]{1,20})>")
@@ -52,22 +52,23 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What kind of conversation a channel is: `direct` with one person alone; or a thread."""
+    """The kind of conversation in a channel. `direct`: with one person alone. `thread`: in a thread."""
 
     direct: bool
     thread: bool = False
 
 
 def where_of(channel: wire.Channel) -> Where:
-    """The kind of a channel."""
+    """Return the kind of a channel."""
     return Where(direct=channel.type == wire.DM, thread=channel.type in wire.THREADS)
 
 
 def read_event(
     payload: object, account: Account, channel: str, where: Where, now: int
 ) -> InboundEvent | None:
-    """The message in MESSAGE_CREATE; None if no person wrote it, or nothing is in it. `now`: microseconds
-    UTC."""
+    """Return the message in MESSAGE_CREATE, or None if no person wrote it or it is empty.
+
+    `now`: microseconds UTC."""
     try:
         message = wire.Message.model_validate(payload)
     except ValidationError as error:
@@ -76,10 +77,10 @@ def read_event(
 
 
 def read_change(payload: object, account: Account, channel: str, where: Where) -> InboundMessage | None:
-    """The changed text in MESSAGE_UPDATE; None for other changes, such as a link that was unfolded."""
+    """Return the edited text in MESSAGE_UPDATE, or None for other changes, such as an expanded link."""
     try:
         message = wire.Message.model_validate(payload)
-    except ValidationError:  # some updates name but a few fields
+    except ValidationError:  # some updates contain only a few fields
         return None
     read = read_message(message, account, channel, where)
     if read is None or read.not_understood is not None or message.edited_timestamp is None:
@@ -90,7 +91,7 @@ def read_change(payload: object, account: Account, channel: str, where: Where) -
 def read_message(
     message: wire.Message, account: Account, channel: str, where: Where
 ) -> InboundMessage | None:
-    """A message as an event or the history brings it."""
+    """Return a message from an event or from the history. None if no person wrote it or it is empty."""
     author = message.author
     if message.type not in _SPOKEN or message.webhook_id is not None or author.bot or author.system:
         return None
@@ -124,7 +125,7 @@ def read_message(
 
 
 def read_interaction(payload: object) -> wire.Interaction | None:
-    """INTERACTION_CREATE; None if it cannot be read, and then it cannot be answered either."""
+    """Return the interaction, or None if it is unreadable and so cannot be answered either."""
     try:
         return wire.Interaction.model_validate(payload)
     except ValidationError:
@@ -132,7 +133,7 @@ def read_interaction(payload: object) -> wire.Interaction | None:
 
 
 def read_press(pressed: wire.Interaction, account: Account, channel: str) -> ChoiceAnswer | None:
-    """The answer that a pressed button gives, or a modal handed in; None for anything but choices."""
+    """Return the answer in a button press or a submitted modal, or None for anything but choices."""
     chosen, user = _CHOICE.fullmatch(pressed.data.custom_id), _person(pressed)
     if pressed.type not in (COMPONENT, MODAL_SUBMIT) or chosen is None or user is None:
         return None
@@ -154,7 +155,7 @@ def read_press(pressed: wire.Interaction, account: Account, channel: str) -> Cho
 
 
 def read_command(used: wire.Interaction, account: Account, channel: str) -> InboundMessage | None:
-    """A command as a message that says the same: `/NAME TEXT`."""
+    """Return a command as a message with the same meaning: `/NAME TEXT`."""
     user = _person(used)
     if used.type != COMMAND or used.channel_id is None or user is None or not used.data.name:
         return None
@@ -175,7 +176,9 @@ def read_command(used: wire.Interaction, account: Account, channel: str) -> Inbo
 
 
 def plain_text(content: str, mentions: tuple[wire.User, ...], account: Account) -> tuple[str, bool]:
-    """Discord's text as people read it, without the name of the bot at its ends; whether it names the bot."""
+    """Return Discord's text as people read it, and whether it mentions the bot.
+
+    The bot's name is removed at both ends of the text."""
     names = {user.id: user.global_name or user.username for user in mentions}
     mentioned = False
 

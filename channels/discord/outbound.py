@@ -1,4 +1,4 @@
-"""What the hub says as the bodies of Create Message and Edit Message. Pure and deterministic."""
+"""The hub's messages as bodies of Create Message and Edit Message. Pure and deterministic."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,25 +16,25 @@ from core import messages
 from core.messages import File, Message, MessageRef
 from core.texts import EDIT_LABEL
 
-# What the hub says, as the Markdown that Discord's clients read (documentation, Message Formatting):
-# escaped, so that nothing but the styles meant shows as one, and no text can name anybody.
+# The hub's messages, as Markdown for Discord's clients (documentation, Message Formatting). The
+# text is escaped so that only intended styles show and nothing can mention anyone.
 #
-# Every message is within `limit_units` UTF-16 code units, which is never less than the characters Discord
-# counts. Blank input gives no message. Nothing raises because of the text, whatever it is.
+# Every message is within `limit_units` UTF-16 code units, which is never less than the characters
+# that Discord counts. Blank input gives no message. No text raises an error.
 
 MAX_TEXT_UNITS = 2000
 """Create Message: "Message contents (up to 2000 characters)"."""
 
 _AROUND_URL_UNITS = 32
-"""More than the signs of a link, of all styles on it and of its line, and one character of text, escaped."""
+"""More than the markup of a link, of all its styles and of its line, plus one escaped character."""
 
 JOINER = "\u2060"
-"""A word joiner: not seen, and keeps apart what Discord would read as one."""
+"""A word joiner: invisible, and separates characters that Discord would read together."""
 
 _BLANK = re.compile(r"[\s\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\u180e]*")
 _BARE_URL = re.compile(r"https?://[^\s<]+", re.IGNORECASE)
 _BEHIND_URL = ".,:;\"'])*_~|>"
-"""What Discord does not take as an address's end."""
+"""The characters that Discord does not include at the end of a URL."""
 _MARKERS = re.compile(r"[*`\\]|~~")
 _MEANING = re.compile(r"[\\`*_~|<\[]")
 _MEANING_IN_LABEL = re.compile(r"[\\`*_~|<\[\]]")
@@ -44,7 +44,9 @@ _WRAPPERS = ((Mark.STRIKE, "~~"), (Mark.BOLD, "**"), (Mark.ITALIC, "*"))
 
 
 def render_blocks(said: Iterable[messages.Block], limit_units: int = MAX_TEXT_UNITS) -> tuple[str, ...]:
-    """The messages that show `said`, one block under the other. Raises ValueError if `limit_units` < 64."""
+    """Return the messages that show `said`, with its blocks one below the other.
+
+    Raises ValueError if `limit_units` < 64."""
     match blocks := tuple(said):
         case (messages.Markdown(text),):
             return _messages(lay_out(parse(text)), limit_units)
@@ -55,14 +57,14 @@ def render_blocks(said: Iterable[messages.Block], limit_units: int = MAX_TEXT_UN
 
 
 def render_plain(text: str, limit_units: int = MAX_TEXT_UNITS) -> tuple[str, ...]:
-    """The messages that show `text` as it is."""
+    """Return the messages that show `text` as it is."""
     text = showable(text)
     paragraphs = tuple(match.end() for match in re.finditer(r"\n{2,}", text))
     return _messages(FlatText(text, block_starts=paragraphs), limit_units)
 
 
 def utf16_units(text: str) -> int:
-    """The length of `text` in UTF-16 code units."""
+    """Return the length of `text` in UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
@@ -75,7 +77,7 @@ def _messages(flat: FlatText, limit_units: int) -> tuple[str, ...]:
 
 
 def _without_endless_links(flat: FlatText, limit_units: int) -> FlatText:
-    """An address takes room in the message: one that leaves none for its text cannot be a link."""
+    """Remove links whose URL leaves no room for their text in a message."""
     room_units = limit_units - _AROUND_URL_UNITS
 
     def fits(span: FlatSpan) -> bool:
@@ -87,7 +89,7 @@ def _without_endless_links(flat: FlatText, limit_units: int) -> FlatText:
 
 
 def compose(chunk: Chunk) -> str:
-    """The chunk as one message's content."""
+    """Return the chunk as one message's content."""
     return "\n".join(_written(part) for part in parts_of(chunk))
 
 
@@ -101,7 +103,7 @@ def _written(part: Part) -> str:
 
 
 def _code_block(text: str, language: str) -> str:
-    # Three backticks would end it; a language is one word of what Discord takes for one.
+    # Three backticks would end it. A language is kept only if Discord accepts it as one word.
     inside = text.replace("```", f"``{JOINER}`")
     if inside.endswith("`") or not inside.strip("\n"):
         inside += JOINER
@@ -111,22 +113,23 @@ def _code_block(text: str, language: str) -> str:
 
 def _line(runs: tuple[Run, ...]) -> str:
     level = next((run.level for run in runs if run.text.strip()), None)
-    if level is None:  # a title behind a list's bullet is none to Discord
+    if level is None:  # after a list's bullet, Discord does not read a title
         runs = tuple(replace(run, marks=run.marks | _strong(run)) for run in runs)
     body = "".join(_joined(runs))
     if level is None:
         return _no_block(body)
-    # Signs at its end would be taken for the title's own; behind a blank that is no space it is no title.
+    # Number signs at its end would be read as the title's markup. After whitespace other than a space,
+    # Discord reads no title.
     body = re.sub(r"(?<=\s)#+$", lambda signs: "\\#" * len(signs.group()), body.rstrip())
     return f"{'#' * min(level, 3)} {body}"
 
 
 def _no_block(line: str) -> str:
-    """The line, as no beginning of a quotation, title or list."""
+    """Escape a line so that it does not begin a quotation, title or list."""
     match = _LINE_START.match(line)
     if match is None:
         return line
-    # "1." begins a numbered list: there the dot is escaped, elsewhere the sign itself.
+    # "1." begins a numbered list: there the dot is escaped, elsewhere the character itself.
     at = match.end() if match[2][0].isdigit() else match.start(2)
     return f"{line[:at]}\\{line[at:]}"
 
@@ -139,7 +142,7 @@ def _joined(runs: tuple[Run, ...]) -> Iterator[str]:
     before = ""
     for run, after in zip_longest(runs, runs[1:]):
         written = _run(run, is_followed=after is not None and not after.text[:1].isspace())
-        # Markers that touch would be read together: `**a****b**`.
+        # Adjacent markers would be read together: `**a****b**`.
         if before[-1:] in tuple("*~`)_") and written[:1] in tuple("*~`[_"):
             yield JOINER
         yield written
@@ -154,7 +157,7 @@ def _run(run: Run, *, is_followed: bool) -> str:
     tail = run.text[len(run.text.rstrip()) :]
     if run.url is not None and _is_linkable(run.url):
         body = _link(text, run.url, run.marks)
-    elif Mark.CODE in run.marks:  # it stands alone: what it holds could end a style around it
+    elif Mark.CODE in run.marks:  # code takes no other styles: its content could end a style around it
         body = _inline_code(text)
     else:
         body = _styled(_escaped(text, is_followed=is_followed and not tail and not run.marks), run.marks)
@@ -183,12 +186,12 @@ def _inline_code(text: str) -> str:
 
 
 def _is_linkable(url: str) -> bool:
-    """Discord opens http and https; brackets and white space would end the address early."""
+    """Return whether Discord can open the URL: http or https, without spaces or brackets, which end it."""
     return bool(re.fullmatch(r"https?://[^\s<>]+", url, re.IGNORECASE))
 
 
 def _escaped(text: str, *, is_followed: bool) -> str:
-    """`is_followed`: by something written right behind it."""
+    """Escape a text. `is_followed`: other text directly follows it."""
     parts: list[str] = []
     done = 0
     for match in _BARE_URL.finditer(text):
@@ -200,8 +203,9 @@ def _escaped(text: str, *, is_followed: bool) -> str:
 
 
 def _bare_url(text: str, *, is_followed: bool) -> str:
-    """An address in running text, which Discord makes a link: in it a backslash would be seen, and whatever
-    is written right behind it would belong to it."""
+    """Return a URL in running text, which Discord turns into a link.
+
+    A backslash in it would be visible, and directly following text would become part of it."""
     url = text.rstrip(_BEHIND_URL)
     rest = text[len(url) :]
     if ">" in url or _MARKERS.search(url) or not _is_linkable(url):
@@ -215,7 +219,7 @@ def _escaped_words(text: str) -> str:
 
 
 OUTCOME_UNITS = 300
-"""Kept free on every part of a card, so that its outcome never moves its text into another part."""
+"""The space reserved on every part of a card, so that its outcome never moves text to another part."""
 
 MAX_BUTTON_CHARS = 80
 """Component reference, button: label."""
@@ -224,12 +228,12 @@ BUTTONS_PER_ROW, MAX_ROWS = 5, 5
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
-"""Message flags: links are not unfolded; seen by one person alone."""
+"""Message flags: links are not expanded; only one person sees the message."""
 
 FILE = "file"
-"""The key under which a part that is a file has its Upload."""
+"""The key of the Upload in a part that is a file."""
 REFERENCE = "message_reference"
-"""The key under which a part that answers a message names it."""
+"""The key of the message that a part replies to."""
 
 _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
 _GAP = "\n\n"
@@ -244,8 +248,9 @@ class Upload(NamedTuple):
 
 
 def render(message: Message) -> tuple[Payload, ...]:
-    """One body per Discord message it takes; see Channel.render. Raises ValueError for choices without a
-    prompt, or too many of them."""
+    """Return one body per Discord message needed; see Channel.render.
+
+    Raises ValueError for choices without a gate, or for too many choices."""
     is_card = message.gate_id is not None or message.outcome is not None
     limit = MAX_TEXT_UNITS - OUTCOME_UNITS if is_card else MAX_TEXT_UNITS
     texts = list(render_blocks(message.blocks, limit))
@@ -255,14 +260,14 @@ def render(message: Message) -> tuple[Payload, ...]:
     if message.choices and message.outcome is None and payloads:
         payloads[-1]["components"] = _rows(message)
     files: list[dict[str, object]] = [_upload(file) for file in message.files]
-    parts = [*files, *payloads] if is_card else [*payloads, *files]  # of a card the last part changes
+    parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
     if message.reply_to is not None and parts:
         parts[0][REFERENCE] = _reference(message.reply_to)
     return tuple(parts)
 
 
 def aside(text: str) -> dict[str, object]:
-    """An answer to an interaction that its person alone sees."""
+    """Return an answer to an interaction that only its person sees."""
     shown = render_plain(text)
     return {"content": shown[0] if shown else "…", "flags": EPHEMERAL, "allowed_mentions": _NOBODY}
 
@@ -276,7 +281,7 @@ def _upload(file: File) -> dict[str, object]:
 
 
 def _reference(ref: MessageRef) -> dict[str, object]:
-    # What was deleted meanwhile is answered all the same.
+    # A message that has since been deleted is still answered.
     return {"message_id": spot_of(ref).message, "fail_if_not_exists": False}
 
 

@@ -1,8 +1,9 @@
-"""How a Discord conversation and message are written as the hub's opaque strings, and read back.
+"""Discord conversations and messages as the hub's opaque strings.
 
-An address is the id of a channel (a thread and a private conversation are channels), or `u:<user id>` where
-nobody has spoken with that person yet. A ref is `<channel>:<message>`. Ids are snowflakes: numbers that hold
-their time and sort by it (documentation, API Reference, Snowflakes).
+An address is the id of a channel (threads and private conversations are channels), or
+`u:<user id>` for a person without a conversation yet. A ref is `<channel>:<message>`. Ids are
+snowflakes: numbers that contain their time and sort by it (documentation, API Reference,
+Snowflakes).
 """
 
 from typing import NamedTuple
@@ -25,41 +26,41 @@ class Spot(NamedTuple):
 
 
 def direct_address(user_id: str) -> Address:
-    """Where a person is spoken to alone."""
+    """Return the address of a person's private conversation."""
     return Address(f"{PERSON}{user_id}")
 
 
 def person_of(address: Address) -> str | None:
-    """Reads `direct_address`; None for a channel's address."""
+    """Return the user id in a `direct_address`, or None for a channel's address."""
     return address.removeprefix(PERSON) if address.startswith(PERSON) else None
 
 
 def ref_of(channel_id: str, message_id: str) -> MessageRef:
-    """The ref of a message."""
+    """Return the ref of a message."""
     return MessageRef(f"{channel_id}:{message_id}")
 
 
 def spot_of(ref: MessageRef) -> Spot:
-    """Reads `ref_of`."""
+    """Parse a ref made by `ref_of`."""
     channel_id, _, message_id = ref.partition(":")
     return Spot(channel_id, message_id)
 
 
 def order_key_of(snowflake: str) -> str:
-    """Sorts as text like ids do as numbers."""
+    """Return a key that sorts as text in the numeric order of ids."""
     return snowflake.zfill(ORDER_KEY_DIGITS)
 
 
 def snowflake_of(order_key: str) -> int:
-    """Reads `order_key_of`."""
+    """Parse a key made by `order_key_of`."""
     return int(order_key)
 
 
 def micros_of(snowflake: str) -> int:
-    """When an id was given out, in microseconds UTC."""
+    """Return the creation time of an id, in microseconds UTC."""
     return ((int(snowflake) >> _TIME_SHIFT) + _EPOCH_MS) * 1000
 
 
 def snowflake_at(micros: int) -> int:
-    """The least id that can be given out at a moment, in microseconds UTC."""
+    """Return the lowest id that can be created at a time in microseconds UTC."""
     return max(micros // 1000 - _EPOCH_MS, 0) << _TIME_SHIFT

@@ -1,5 +1,5 @@
-"""What the hub reads of Discord's payloads (documentation, Resources and Receiving and Responding); the rest
-is ignored."""
+"""The parts of Discord's payloads that the hub reads (documentation, Resources and Receiving and
+Responding). The rest is ignored."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ class User(_Part):
 
 
 class Member(_Part):
-    """A person as a guild knows them; messages bring them without `user`."""
+    """A person as a guild knows them. Messages carry it without `user`."""
 
     nick: str | None = None
     user: User | None = None
@@ -44,7 +44,7 @@ class File(_Part):
 
 
 class Reference(_Part):
-    """The message that is answered."""
+    """The reference to the message replied to."""
 
     type: int = 0
     message_id: Snowflake | None = None
@@ -52,13 +52,13 @@ class Reference(_Part):
 
 
 class Author(_Part):
-    """Of a message that is answered, who wrote it."""
+    """The author of the message replied to."""
 
     author: User
 
 
 class Message(_Part):
-    """A message; only events name its guild. `poll` and `sticker_items` matter as far as they are there."""
+    """A message. Only events name its guild. `poll` and `sticker_items` only matter if present."""
 
     id: Snowflake
     channel_id: Snowflake
@@ -78,7 +78,7 @@ class Message(_Part):
 
 
 class Channel(_Part):
-    """A channel, as far as it matters what kind it is."""
+    """A channel, with the fields that show its kind."""
 
     id: Snowflake
     type: int = 0
@@ -86,14 +86,14 @@ class Channel(_Part):
 
 
 class Option(_Part):
-    """What was filled in with a command."""
+    """An option filled in with a command."""
 
     name: str
     value: Any = None
 
 
 class Input(_Part):
-    """A text input of a modal, as it was filled in."""
+    """A submitted text input of a modal."""
 
     custom_id: str = ""
     value: str = ""
@@ -106,7 +106,7 @@ class Row(_Part):
 
 
 class InteractionData(_Part):
-    """What was pressed, or which command was used."""
+    """The pressed button, submitted modal or command."""
 
     name: str = ""
     custom_id: str = ""
@@ -115,13 +115,13 @@ class InteractionData(_Part):
 
 
 class Named(_Part):
-    """A thing with an id."""
+    """An object with an id."""
 
     id: Snowflake
 
 
 class Interaction(_Part):
-    """Somebody pressed something or used a command; `user` in private, `member` in guilds."""
+    """A button press, a submitted modal or a command. `user` is set in private, `member` in guilds."""
 
     id: Snowflake
     type: int

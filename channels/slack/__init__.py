@@ -1,1 +1,1 @@
-"""Slack."""
+"""The Slack channel."""

@@ -37,19 +37,19 @@ from core.errors import InboxUnavailable, MessageRejected, Unavailable
 from core.messages import Address, Attachment, Message, MessageRef, plain
 from core.ports import Inbox, PostContext, Posted
 
-# Files, to and from Slack: they travel beside the Web API's methods.
+# Files to and from Slack, which are not sent through the Web API's methods.
 
 FILE_TIMEOUT_S: Final = 120.0
 
 
 class Files:
-    """Those one bot sends and fetches. Every method raises ChannelError, nothing else."""
+    """The files that one bot sends and downloads. Every method raises only ChannelError."""
 
     def __init__(self, client: SlackClient) -> None:
         self._client = client
 
     async def upload(self, channel: str, thread_ts: str | None, name: str, content: bytes) -> str:
-        """Show a file in a conversation; returns its id."""
+        """Upload a file to a conversation and return its id."""
         asked = await self._client.look("files.getUploadURLExternal", filename=name, length=len(content))
         url, file_id = self._client.read(lambda: (str(asked["upload_url"]), str(asked["file_id"])))
         try:
@@ -59,7 +59,7 @@ class Files:
                 if answer.status != 200:
                     raise MessageRejected(f"Slack refuses the file (HTTP {answer.status})")
         except (aiohttp.ClientError, TimeoutError) as error:
-            # Nobody sees it yet: what is uploaded and never completed is dropped.
+            # The file is not visible yet: Slack drops uploads that are never completed.
             raise Unavailable(f"the file could not be uploaded ({type(error).__name__})") from error
         await self._client.call(
             "files.completeUploadExternal",
@@ -70,7 +70,7 @@ class Files:
         return file_id
 
     async def delete(self, file_id: str) -> bool:
-        """files.delete; False if Slack does not let us."""
+        """Delete a file (files.delete). Returns False if Slack does not allow it."""
         try:
             await self._client.call("files.delete", file=file_id)
         except MessageRejected:
@@ -78,7 +78,7 @@ class Files:
         return True
 
     async def download(self, url: str, limit_bytes: int) -> bytes:
-        """A file people sent: Slack gives it to who brings the bot's token."""
+        """Download a received file, which Slack provides only with the bot's token."""
         timeout = aiohttp.ClientTimeout(total=FILE_TIMEOUT_S)
         request = self._client.session.get(
             url, headers=self._client.authorization, timeout=timeout, allow_redirects=False
@@ -86,21 +86,21 @@ class Files:
         return await downloaded(request, limit_bytes, "Slack")
 
 
-# Showing one rendered part in a conversation, as a message or a file; finding one that may be shown.
+# Posting a rendered part as a message or a file, and finding one that may be shown already.
 
 UPLOAD_LIMIT_BYTES = 50 * 1024 * 1024
-"""Slack takes a gigabyte; this is what the hub holds in memory."""
+"""The limit on uploads, which the hub holds in memory. Slack itself accepts a gigabyte."""
 
 LOOK_BACK_S = 24 * 3600
 LOOK_BACK_MESSAGES = 200
 CONVERSATIONS_KEPT = 2_000
 
 ReadFile = Callable[[str, int], bytes]
-"""The content of a file below the workspace, at most so many bytes. Raises ValueError, for people."""
+"""Reads a file in the workspace, up to a limit in bytes. Raises ValueError with a message for people."""
 
 
 class Delivery:
-    """Posts to conversations. `read_file`: what gives the files that are sent, None to send none."""
+    """A sender of posts. `read_file` reads files to send; None disables files."""
 
     def __init__(self, client: SlackClient, files: Files, read_file: ReadFile | None, clock: Clock) -> None:
         self._client = client
@@ -110,18 +110,18 @@ class Delivery:
         self._direct: OrderedDict[str, str] = OrderedDict()
 
     async def post(self, to: Address, payload: Payload, nonce: str, *, repeated: bool) -> Posted:
-        """Show one part, unless it was shown before. Raises ChannelError."""
+        """Show one part. A repeated message that is already shown is not posted again. Raises ChannelError."""
         upload = payload.get(FILE)
         if isinstance(upload, Upload):
             return await self._upload(to, upload)
         if repeated and (found := await self.find(to, nonce)) is not None:
             return found
-        place = place_of(to)  # to a person's id Slack posts as well
+        place = place_of(to)  # Slack also accepts a person's id here
         sent = await self._client.post(place.channel, place.thread_ts, payload, nonce)
         return Posted(ref_of(sent.channel, sent.ts), order_key_of(sent.ts))
 
     async def find(self, to: Address, nonce: str) -> Posted | None:
-        """The message that carries this nonce, among the newest there. Raises ChannelError."""
+        """Return the message with this nonce from the newest ones there, or None. Raises ChannelError."""
         place = await self._opened(to)
         for message in reversed(await self._recent(place)):
             if _nonce(message) == nonce:
@@ -129,8 +129,10 @@ class Delivery:
         return None
 
     async def find_unmarked(self, to: Address, account: Account, around: PostContext) -> Posted | None:
-        """The newest message of ours there without a nonce that nobody here knows of, and that is younger
-        than all that is known from before: one that was growing. Raises ChannelError."""
+        """Return our newest message without a nonce that is unknown here and newer than all earlier known
+        messages.
+
+        Such a message was growing. Raises ChannelError."""
         since = max((ts_of(known.order_key) for known in around.earlier), default=None)
         place = await self._opened(to)
         for message in reversed(await self._recent(place)):
@@ -143,7 +145,7 @@ class Delivery:
         return None
 
     async def _opened(self, to: Address) -> Place:
-        """Where that is: the conversation with a person is opened, or found."""
+        """Return the place of an address. A person's private conversation is opened or looked up."""
         place = place_of(to)
         if not is_person(place.channel):
             return place
@@ -169,7 +171,7 @@ class Delivery:
         place = await self._opened(to)
         file_id = await self._files.upload(place.channel, place.thread_ts, upload.name, content)
         now = self._clock.now()
-        # Slack does not say under which ts it shows a file: the moment stands for it.
+        # Slack does not report the ts of a shown file, so the current time stands for it.
         return Posted(
             ref_of(place.channel, file_id), order_key_of(f"{now // SECOND_US}.{now % SECOND_US:06d}")
         )
@@ -198,14 +200,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """Receiving by Socket Mode."""
+    """The settings for receiving by Socket Mode."""
 
     app_token: str
 
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """Receiving by HTTP."""
+    """The settings for receiving by HTTP."""
 
     signing_secret: str
 
@@ -327,7 +329,7 @@ class SlackChannel:
         return await self._changing(spot, lambda: self._client.delete(spot.channel, spot.ts))
 
     async def _changing(self, spot: Spot, change: Callable[[], Awaitable[T]]) -> T:
-        """Change a message; one that grows is stopped first, which an earlier process may have left."""
+        """Change a message. One that still grows, perhaps from an earlier process, is stopped first."""
         if not self._streams.is_open(spot):
             try:
                 return await change()
@@ -336,7 +338,7 @@ class SlackChannel:
         await self._streams.end(spot)
         return await change()
 
-    # --- growing -----------------------------------------------------------------------------------------
+    # --- live messages --------------------------------------------------------------------------------
     async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
         """See Growing."""
         sent = await self._streams.begin(place_of(to), said, nonce)

@@ -1,7 +1,7 @@
-"""One bot's requests to Slack's Web API, through slack_sdk. Every method raises ChannelError, nothing else.
+"""One bot's requests to Slack's Web API, through slack_sdk. Every method raises only ChannelError.
 
-The SDK's own retries are off: it repeats requests whose connection broke, and a message may have been taken
-by then.
+The SDK's own retries are off: it repeats requests after a broken connection, although Slack may
+already have accepted the message.
 """
 
 import asyncio
@@ -23,14 +23,15 @@ from core.off_loop import ON_LOOP_CHARS
 TIMEOUT_S: Final = 20
 CONNECTIONS: Final = 100
 GROWS: Final = "streaming_state_conflict"
-"""Why a message that grows takes no change: it has to be stopped first."""
+"""The error for a message that cannot be changed because it is still growing and must be stopped
+first."""
 METADATA_TYPE: Final = "hubbub_outbox"
 PAGE: Final = 200
-"""Slack advises at most 200 messages or conversations a page."""
+"""The page size. Slack advises at most 200 messages or conversations per page."""
 
 _LOGGER: Final = logging.getLogger("slack_sdk.web.hubbub")
-"""The SDK asks for the level of its logger alone, and writes out each answer, to throw it away, where that is
-not set."""
+"""The SDK checks only this logger's own level. If none is set, it formats every answer just to discard
+it."""
 _LOGGER.setLevel(logging.INFO)
 
 T = TypeVar("T")
@@ -39,14 +40,15 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Where a message is shown: the channel may be another than asked for, when that was a person."""
+    """The place of a sent message. Its channel differs from the requested one if that was a person."""
 
     channel: str
     ts: str
 
 
 class _Response(aiohttp.ClientResponse):
-    """A page of history holds up to 200 messages of 40,000 characters: it is parsed in a thread."""
+    """A response parsed in a thread if it is large. A page of history has up to 200 messages of 40,000
+    characters."""
 
     async def json(self, **how: Any) -> Any:
         """See aiohttp.ClientResponse."""
@@ -57,7 +59,8 @@ class _Response(aiohttp.ClientResponse):
 
 
 class SlackClient:
-    """`web` is shared with the socket, which asks for its address with another token."""
+    """A client of Slack's Web API. `web` is shared with the socket, which requests its address with
+    another token."""
 
     def __init__(self, bot_token: str, api_base_url: str, tls: ssl.SSLContext | None) -> None:
         self._token = bot_token
@@ -68,7 +71,7 @@ class SlackClient:
 
     @property
     def web(self) -> AsyncWebClient:
-        """The SDK's client, on connections of its own; made in the event loop that uses it."""
+        """The SDK's client with separate connections, created in the event loop that uses it."""
         if self._web is None:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._tls or True)
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
@@ -94,14 +97,14 @@ class SlackClient:
         if self._session is not None:
             await self._session.close()
 
-    # --- who and where -----------------------------------------------------------------------------------
+    # --- accounts and conversations -------------------------------------------------------------------
     async def account(self) -> Account:
-        """Who we are."""
+        """Return the bot's account."""
         said = await self.call("auth.test")
         return self.read(lambda: Account(said["team_id"], said["user_id"], said.get("bot_id") or ""))
 
     async def person(self, user_id: str) -> str:
-        """A person's name as others see it."""
+        """Return a person's name as others see it."""
         said = await self.look("users.info", user=user_id)
 
         def name() -> str:
@@ -112,7 +115,7 @@ class SlackClient:
         return self.read(name)
 
     async def conversations(self, limit: int) -> Sequence[str]:
-        """Ids of the conversations the bot is in, at most so many."""
+        """Return the ids of up to `limit` conversations that the bot is in."""
         found: list[str] = []
         cursor = ""
         while len(found) < limit:
@@ -130,16 +133,16 @@ class SlackClient:
         return found[:limit]
 
     async def open_direct(self, user_id: str) -> str:
-        """conversations.open: the conversation with a person, made if there is none."""
+        """Open the private conversation with a person (conversations.open) and return its id."""
         try:
             said = await self.call("conversations.open", users=user_id)
-        except Unanswered as error:  # nothing was said yet, and opening it twice changes nothing
+        except Unanswered as error:  # no message was sent yet, and opening it twice changes nothing
             raise Unavailable(str(error)) from None
         return self.read(lambda: str(said["channel"]["id"]))
 
     # --- messages ----------------------------------------------------------------------------------------
     async def post(self, channel: str, thread_ts: str | None, content: Json, nonce: str) -> Sent:
-        """chat.postMessage, marked with the nonce so that it can be found again."""
+        """Post a message (chat.postMessage), marked with the nonce so that it can be found again."""
         said = await self.call(
             "chat.postMessage",
             **content,
@@ -152,11 +155,13 @@ class SlackClient:
         return self.read(lambda: Sent(str(said["channel"]), str(said["ts"])))
 
     async def update(self, channel: str, ts: str, content: Json) -> None:
-        """chat.update. Raises Declined while the message grows."""
+        """Update a message (chat.update). Raises Declined while the message grows."""
         await self.call("chat.update", declines=(GROWS,), channel=channel, ts=ts, **content)
 
     async def delete(self, channel: str, ts: str) -> bool:
-        """chat.delete; False if Slack does not let us (gone, not ours). Raises Declined while it grows."""
+        """Delete a message (chat.delete). Returns False if Slack does not allow it (gone, not ours).
+
+        Raises Declined while the message grows."""
         try:
             await self.call("chat.delete", declines=(GROWS,), channel=channel, ts=ts)
         except Declined:
@@ -166,11 +171,11 @@ class SlackClient:
         return True
 
     async def open_view(self, trigger_id: str, view: Json) -> None:
-        """views.open: a trigger is good once, for 3 s."""
+        """Open a view (views.open). A trigger works once, for 3 s."""
         await self.call("views.open", trigger_id=trigger_id, view=dict(view))
 
     async def whisper(self, channel: str, thread_ts: str | None, user_id: str, text: str) -> None:
-        """chat.postEphemeral: seen by that person alone, until they reload."""
+        """Post an ephemeral message (chat.postEphemeral), which only that person sees, until they reload."""
         await self.call(
             "chat.postEphemeral", channel=channel, user=user_id, text=text, **in_thread(thread_ts)
         )
@@ -178,9 +183,9 @@ class SlackClient:
     async def history(
         self, channel: str, *, oldest: str, thread_ts: str | None = None, limit: int, metadata: bool = False
     ) -> Sequence[Json]:
-        """Messages of a conversation, or of one of its threads, newer than `oldest`, oldest first.
+        """Return messages of a conversation or thread that are newer than `oldest`, oldest first.
 
-        Of more than `limit` the oldest are left out.
+        Beyond `limit`, the oldest are left out.
         """
         pages: list[Json] = []
         cursor = ""
@@ -204,22 +209,22 @@ class SlackClient:
     # --- any method --------------------------------------------------------------------------------------
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The connections, for what is no method of the Web API."""
+        """The connections for requests outside the Web API."""
         _ = self.web
         assert self._session is not None  # noqa: S101 - made with the client
         return self._session
 
     @property
     def authorization(self) -> Mapping[str, str]:
-        """The header by which the bot is known."""
+        """The header that authenticates the bot."""
         return {"Authorization": f"Bearer {self._token}"}
 
     async def call(self, method: str, *, declines: Container[str] = (), **arguments: Any) -> Json:
-        """A method that takes JSON. `declines`: words of refusal that are raised as Declined."""
+        """Call a method that takes JSON. `declines`: error codes to be raised as Declined."""
         return await self._ask(method, declines, json=arguments)
 
     async def look(self, method: str, **arguments: Any) -> Json:
-        """A method that takes its arguments in the address, as those that only look do."""
+        """Call a read-only method, which takes its arguments in the URL."""
         return await self._ask(method, (), http_verb="GET", params=arguments)
 
     async def _ask(self, method: str, declines: Container[str], **how: Any) -> Json:
@@ -227,10 +232,10 @@ class SlackClient:
         try:
             return cast("Json", await web.api_call(method, **how))
         except FAILURES as error:
-            raise channel_error(error, declines) from None  # its own text may hold the token
+            raise channel_error(error, declines) from None  # its own text may contain the token
 
     def read(self, read: Callable[[], T]) -> T:
-        """A part of an answer, which may have any shape. Raises Unanswered."""
+        """Return a part of an answer, which may have any shape. Raises Unanswered."""
         try:
             return read()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -243,10 +248,10 @@ def _cursor(said: Json) -> str:
 
 
 def marked(nonce: str) -> Json:
-    """The metadata by which a message is found again."""
+    """Return the metadata by which a message is found again."""
     return {"event_type": METADATA_TYPE, "event_payload": {"nonce": nonce}}
 
 
 def in_thread(thread_ts: str | None) -> dict[str, str]:
-    """The argument that puts a message below another."""
+    """Return the argument that posts a message in another one's thread."""
     return {} if thread_ts is None else {"thread_ts": thread_ts}

@@ -1,4 +1,5 @@
-"""slack_sdk's and the transport's errors as the hub's, told apart by whether the request was taken."""
+"""slack_sdk's and the transport's errors as the hub's, separated by whether Slack accepted the
+request."""
 
 import asyncio
 import json
@@ -19,7 +20,7 @@ from core.errors import (
 )
 
 DEFAULT_WAIT_S = 30.0
-"""Where Slack names no time to wait."""
+"""The wait if Slack specifies none."""
 
 _AUTH = frozenset(
     {
@@ -52,7 +53,7 @@ _GONE = frozenset(
 )
 _DOWN = frozenset({"service_unavailable", "team_added_to_org", "accesslimited"})
 _DOUBTFUL = frozenset({"fatal_error", "internal_error", "request_timeout"})
-"""Slack says of these that part of the request may have been carried out."""
+"""Errors after which, according to Slack, part of the request may have been carried out."""
 
 _NEVER_SENT = (
     aiohttp.ClientConnectorError,
@@ -62,11 +63,11 @@ _NEVER_SENT = (
 )
 
 FAILURES = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError, KeyError, TypeError, ValueError)
-"""What a request or a connection can fail with; everything else is a defect of ours."""
+"""The errors that a request or connection can raise. Any other is a defect of the hub."""
 
 
 class Declined(MessageRejected):
-    """Slack refuses for a reason that whoever asked knows what to do about: `code` is Slack's word for it."""
+    """A refusal that the caller can handle. `code` is Slack's error code."""
 
     def __init__(self, code: str) -> None:
         super().__init__(f"Slack: {code}")
@@ -74,7 +75,7 @@ class Declined(MessageRejected):
 
 
 def channel_error(error: Exception, declines: Container[str] = ()) -> ChannelError:
-    """What the caller can do about a failed request. `declines`: the words that are told as Declined."""
+    """Return the hub's error for a failed request. `declines`: error codes that become Declined."""
     match error:
         case SlackApiError():
             return _refused(error, declines)
@@ -118,7 +119,7 @@ def _seconds(header: str | None) -> float:
 
 
 def _details(body: Mapping[str, Any]) -> str:
-    """What Slack says about the blocks it refused."""
+    """Return Slack's messages about the blocks it refused."""
     more = body.get("response_metadata")
     said = cast("Mapping[str, Any]", more).get("messages") if isinstance(more, dict) else None
     if not isinstance(said, list):

@@ -198,7 +198,7 @@ class _Verification(AsyncRequestVerification):
 
 
 class HttpReceiver:
-    """Receives for one bot; believes nothing that `signing_secret` did not sign."""
+    """A receiver for one bot that accepts only requests signed with `signing_secret`."""
 
     def __init__(self, name: str, signing_secret: str, clock: Clock) -> None:
         self._name = name
@@ -207,7 +207,7 @@ class HttpReceiver:
         self._reader: EventHandler | None = None
 
     async def run(self, reader: EventHandler, connected: Callable[[], None]) -> None:
-        """Take requests until cancelled; before and after, Slack is told to come again."""
+        """Accept requests until cancelled. At other times Slack is asked to retry."""
         self._reader, self._app = reader, _app(self._name, reader, self._verification)
         connected()
         try:
@@ -266,20 +266,21 @@ def _parsed(body: str) -> Body | None:
 PING_INTERVAL_S = 5.0
 LOOK_INTERVAL_S = 0.5
 LOST_AFTER_S = 15.0
-"""The SDK opens a broken socket again by itself; after so long without one the channel says so, and the
-supervisor starts over."""
+"""The longest time without a socket. The SDK reconnects by itself; after this time the channel reports
+the failure and the supervisor restarts it."""
 
 ENVELOPE_LIMIT_CHARS = 1024 * 1024
-"""As by HTTP. The connection itself ends at a message of more than 4 MB."""
+"""The limit on an envelope, as by HTTP. A message of more than 4 MB closes the connection itself."""
 
 _ENVELOPE_ID = '"envelope_id"'
-"""Within a text the quotes would have a backslash before them."""
+"""The key as it appears in an envelope. Inside a text, the quotes would be escaped."""
 _ID_CHARS = 100
 
 
 class _Socket(SocketModeClient):
-    """The SDK's client, which tells why no address for a new socket is to be had, and parses no envelope that
-    is over its size: `too_large` gets it."""
+    """The SDK's client, which records why no address for a new socket is available.
+
+    Oversized envelopes are not parsed but passed to `too_large`."""
 
     refusal: ChannelError | None = None
 
@@ -361,22 +362,22 @@ class _Handler(AsyncBaseSocketModeHandler):
     ) -> None:
         try:
             await send_async_response(client, req, answer, time.time())
-        except (OSError, AttributeError) as error:  # the socket went away, and the SDK may have none at all
-            # Slack brings it again, which changes nothing.
+        except (OSError, AttributeError) as error:  # the socket is closed, and the SDK may have none at all
+            # Slack delivers it again, which changes nothing.
             logger.info("%s: an envelope could not be acknowledged: %s", self._name, error)
-        except Exception:  # one envelope's acknowledgement, at the edge of the SDK's task for it
+        except Exception:  # one envelope's acknowledgement, in the task that the SDK runs for it
             logger.exception("%s: acknowledging an envelope broke", self._name)
 
 
 class SocketReceiver:
-    """Receives for one bot by one socket. `app_token` opens it."""
+    """A receiver for one bot by one socket, which `app_token` opens."""
 
     def __init__(self, name: str, app_token: str) -> None:
         self._name = name
         self._app_token = app_token
 
     async def check(self, web: AsyncWebClient) -> None:
-        """Ask for an address that nobody will use. Raises ChannelError."""
+        """Request a socket address without using it. Raises ChannelError."""
         try:
             await cast("Any", web).apps_connections_open(app_token=self._app_token)
         except FAILURES as error:
@@ -389,7 +390,7 @@ class SocketReceiver:
         connected: Callable[[], None],
         reconnected: Callable[[], None],
     ) -> None:
-        """Receive until cancelled. `reconnected` is called when another socket took the place of one.
+        """Receive until cancelled. `reconnected` is called when a new socket replaces another.
 
         Raises AuthRejected or another ChannelError.
         """
@@ -439,7 +440,7 @@ class SocketReceiver:
 
 
 def _envelope_id_in(envelope: str) -> str:
-    """Of one that is not parsed; "" if it has none."""
+    """Return the id of an envelope that is not parsed, or "" if it has none."""
     at = envelope.find(_ENVELOPE_ID)
     said = envelope[at + len(_ENVELOPE_ID) : at + len(_ENVELOPE_ID) + _ID_CHARS].lstrip(" :")
     return said[1:].partition('"')[0] if at >= 0 and said.startswith('"') else ""

@@ -1,5 +1,5 @@
-"""From payloads to the inbox: whichever way they came, with people's names, in order, one conversation at a
-time."""
+"""Delivery of payloads to the inbox, from any source: with people's names, and in order within each
+conversation."""
 
 import asyncio
 import hashlib
@@ -31,22 +31,22 @@ from core.errors import ChannelError
 from core.messages import ChoiceAnswer, EditForm, FormField, InboundEvent, InboundMessage, Sender, as_taken
 from core.ports import Acceptance, Inbox
 
-# Changing a call's arguments in a modal (https://docs.slack.dev/surfaces/modals): what it shows, and what
-# is handed in. Pure.
+# Editing of a call's arguments in a modal (https://docs.slack.dev/surfaces/modals): its content and
+# its submission. Pure.
 
 CALLBACK = "edit"
 MAX_INPUT_CHARS = 3_000
 """Block Kit, plain-text input: initial_value and max_length."""
 MAX_INPUTS = 20
-"""More are one input of JSON; a view may have 100 blocks (Views, blocks)."""
+"""The limit on separate inputs. More share one JSON input; a view may have 100 blocks (Views, blocks)."""
 MAX_BLOCK_ID_CHARS = 255
 WHOLE = "(JSON)"
-"""The one input in place of too many."""
+"""The name of the single input that replaces too many fields."""
 TOO_LONG = "The arguments are too long for a form here. Change them in the console."
 
 
 def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
-    """The modal in which this is filled in; None where Slack cannot hold it."""
+    """Return the modal for a form, or None if it does not fit into Slack's limits."""
     fields = _few(form.fields)
     if any(len(field.value) > MAX_INPUT_CHARS or len(field.name) > MAX_BLOCK_ID_CHARS for field in fields):
         return None
@@ -68,7 +68,7 @@ def view_of(answer: ChoiceAnswer, form: EditForm) -> dict[str, object] | None:
 
 
 def read_submission(payload: object, account: Account, channel: str, now: int) -> ChoiceAnswer | None:
-    """What was handed in; None for other forms, and what cannot be read."""
+    """Return the submitted answer, or None for other forms and unreadable data."""
     try:
         given = Submission.model_validate(payload)
         where = json.loads(given.view.private_metadata or "{}")
@@ -101,7 +101,7 @@ def read_submission(payload: object, account: Account, channel: str, now: int) -
 
 
 def errors_of(payload: Mapping[str, object], refusal: str) -> dict[str, object]:
-    """The answer to a submission that is refused: said below the input it is about, else below the first."""
+    """Return the answer to a refused submission, shown below the input concerned, else below the first."""
     view = cast("Mapping[str, Any]", payload.get("view") or {})
     blocks = [str(block.get("block_id")) for block in view.get("blocks") or ()]
     named = refusal.partition(":")[0]
@@ -142,21 +142,21 @@ logger = logging.getLogger(__name__)
 
 NAMES_KEPT = 2_000
 NAME_TIMEOUT_S = 1.0
-"""A name is a courtesy: an event must be acknowledged within 3 s."""
+"""The longest wait for a name, which is optional: an event must be acknowledged within 3 s."""
 WHISPER_TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
-"""So long a command waits for what was missed before it: Slack shows a failure after 3 s."""
+"""The longest wait of a command for earlier missed messages. Slack shows a failure after 3 s."""
 
 
 class People:
-    """Names by user id, asked for once."""
+    """The names of people by user id, each requested once."""
 
     def __init__(self, client: SlackClient) -> None:
         self._client = client
         self._names: OrderedDict[str, str] = OrderedDict()
 
     async def name(self, user_id: str) -> str:
-        """The person's name; the id where Slack does not tell it soon."""
+        """Return the person's name, or the id if Slack does not provide it soon."""
         if (known := self._names.get(user_id)) is not None:
             self._names.move_to_end(user_id)
             return known
@@ -173,8 +173,11 @@ class People:
 
 
 class EventHandler:
-    """Hands events to the inbox. Each method returns once what it was given is durable, or nothing to us;
-    it raises InboxUnavailable where it must be given again. `heard`: told of each message."""
+    """A handler that passes events to the inbox.
+
+    Each method returns once its input is durable or does not concern the hub. It raises
+    InboxUnavailable if the input must be delivered again.
+    `heard`: called with each message."""
 
     def __init__(
         self,
@@ -202,23 +205,23 @@ class EventHandler:
         return self._account
 
     def hold(self) -> HeldConversations:
-        """Let live events of every conversation wait until it is released: what was missed comes first."""
+        """Hold the live events of each conversation until it is released, so that missed ones come first."""
         return self._gate.hold()
 
     def lane(self, channel_id: str) -> KeyedLock:
-        """Keeps everybody else out of a conversation while it is held."""
+        """Return the lock that gives exclusive access to a conversation."""
         return self._lanes.lane(channel_id)
 
     async def event(self, payload: Mapping[str, object]) -> None:
-        """What the Events API brought."""
+        """Handle a payload of the Events API."""
         await self._accept(read_event(payload, self._account, self._name, self._clock.now()))
 
     async def unread(self, envelope_id: str, why: str) -> None:
-        """An envelope that was too large to be read."""
+        """Record an event that was not read."""
         await self._accept(unread_envelope(envelope_id, why, self._account, self._name, self._clock.now()))
 
     async def command(self, form: Mapping[str, str]) -> Acceptance | None:
-        """A slash command. One that would have to wait for what was missed before it is not taken."""
+        """Handle a slash command. It is refused if it would wait too long for earlier missed messages."""
         event = read_command(form, self._account, self._name, self._clock.now())
         if isinstance(event, InboundMessage):
             try:
@@ -230,8 +233,9 @@ class EventHandler:
         return await self._accept(event)
 
     async def press(self, payload: Mapping[str, object]) -> dict[str, object] | None:
-        """A pressed button or a form handed in; whoever did is told what became of it where that is not plain
-        to see. Returns what the request is to be answered with, if anything."""
+        """Handle a pressed button or a submitted form, and return the response to the request, if any.
+
+        The person is notified of a result that is not visible otherwise."""
         if payload.get("type") == "view_submission":
             return await self._submission(payload)
         event = read_press(payload, self._account, self._name, self._clock.now())
@@ -252,7 +256,7 @@ class EventHandler:
         return errors_of(payload, acceptance.answer or acceptance.outcome)
 
     async def missed(self, channel_id: str, message: Mapping[str, object]) -> None:
-        """A message of the history; the caller holds the conversation's lane."""
+        """Handle a message of the history. The caller holds the conversation's lock."""
         try:
             event = MessageEvent.model_validate({"channel": channel_id, "type": "message", **message})
         except ValueError as error:
@@ -262,7 +266,7 @@ class EventHandler:
             await self._inbox.accept(await self._named(read))
 
     async def close(self) -> None:
-        """Let go of what is still being whispered."""
+        """Cancel notifications in progress."""
         for task in list(self._whispers):
             task.cancel()
         await asyncio.gather(*self._whispers, return_exceptions=True)
@@ -271,8 +275,8 @@ class EventHandler:
         if event is None:
             return None
         if not isinstance(event, InboundMessage):
-            # A press waits for nothing that was missed: Slack wants it acknowledged within 3 s, and brings it
-            # no second time.
+            # A press does not wait for missed events: Slack wants it acknowledged within 3 s and does not
+            # deliver it again.
             return await self._inbox.accept(event)
         self._heard(event)
         channel_id = place_of(event.address).channel
@@ -299,7 +303,7 @@ class EventHandler:
         try:
             async with asyncio.timeout(WHISPER_TIMEOUT_S):
                 await self._client.open_view(trigger_id, view)
-        except (ChannelError, TimeoutError) as error:  # pressed once more, it is asked for once more
+        except (ChannelError, TimeoutError) as error:  # another press requests it again
             logger.info("the form for %s was not shown: %s", event.key, error)
 
     async def _say_aside(self, event: ChoiceAnswer, text: str) -> None:

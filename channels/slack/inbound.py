@@ -1,10 +1,11 @@
-"""Slack's events, presses and commands as the hub's values. Pure; whatever a payload holds, reading it does
-not raise.
+"""Slack's events, presses and commands as the hub's values. Pure; reading never raises, whatever the
+payload.
 
-Event keys: `sl:<team>:m:<channel>:<ts>` for a message (a mention of the bot and the message that holds it
-are one), with `:e<ts>` for a changed text, `sl:<team>:i:<channel>:<ts>:<user>:<action ts>` for a pressed
-button, `sl:<team>:v:<view>:<what was filled in>` for a form, `sl:<team>:c:<trigger>` for a slash command,
-`sl:<team>:u:<event>` for what cannot be made out.
+Event keys: `sl:<team>:m:<channel>:<ts>` for a message (a mention of the bot and its message are the
+same event), with `:e<ts>` for an edited text,
+`sl:<team>:i:<channel>:<ts>:<user>:<action ts>` for a button press,
+`sl:<team>:v:<view>:<hash of the form>` for a form, `sl:<team>:c:<trigger>` for a slash command,
+`sl:<team>:u:<event>` for an unreadable event.
 """
 
 import re
@@ -34,22 +35,22 @@ from core.texts import COMMANDS
 
 # The hub's commands as they are typed on Slack.
 #
-# Slack takes whatever begins with a slash for a command of its own and sends it to nobody, so the hub's
-# stand behind the app's one: `/hubbub status`. Commands that somebody is told to type on another platform
-# stay.
+# Slack treats any text that begins with a slash as one of its commands and sends it to no one. The
+# hub's commands therefore follow the app's command: `/hubbub status`. Commands meant to be typed on
+# another platform are left unchanged.
 
 APP_COMMAND = "/hubbub"
 
-_NAMES = frozenset(name for name, _ in COMMANDS)
-_ALONE = frozenset({"help", "new", "pause", "resume", "status"})
-"""With words behind them they are no commands, but how somebody begins to say something."""
+_NAMES = frozenset(name for name, _ in COMMANDS) | {"resume"}
+_ALONE = frozenset({"help", "new", "pause", "resume", "status", "unpause"})
+"""Commands without arguments. With more words after them, they count as ordinary text."""
 _ELSEWHERE = r"(?:\s\S+)?\s[0-9A-Z]{8}\b"
-"""A person's code: it is typed where they are known."""
+"""A pairing code after a command. Such a command is typed on another platform."""
 _TOLD = re.compile(rf"(?<![\w/])/({'|'.join(sorted(_NAMES))})(?![\w/])(?!{_ELSEWHERE})")
 
 
 def meant_by(typed: str) -> str:
-    """What the hub is to read where somebody typed this behind the app's command."""
+    """Return the hub's input for text typed after the app's command."""
     text = typed.strip() or "help"
     word, *more = text.split(maxsplit=1)
     is_command = word.lower() in (_NAMES - _ALONE if more else _NAMES)
@@ -57,7 +58,7 @@ def meant_by(typed: str) -> str:
 
 
 def typed_here(said: Iterable[Block]) -> tuple[Block, ...]:
-    """What the hub says, with its commands as people here can type them."""
+    """Return the hub's texts with its commands as people type them on Slack."""
     return tuple(
         Plain(_TOLD.sub(rf"{APP_COMMAND} \1", block.text)) if isinstance(block, Plain) else block
         for block in said
@@ -65,7 +66,7 @@ def typed_here(said: Iterable[Block]) -> tuple[Block, ...]:
 
 
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
-"""Subtypes of `message` that a person wrote; the others tell of joins, topics, bots and the like."""
+"""The subtypes of `message` that people write. Others report joins, topics, bots and the like."""
 
 _CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
 _ANGLE = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
@@ -89,8 +90,9 @@ def is_by_bot(payload: Mapping[str, Any]) -> bool:
 
 
 def read_event(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
-    """The event in an Events API payload; None for what nobody here is interested in. `now`: microseconds
-    UTC."""
+    """Return the event in an Events API payload, or None if it does not concern the hub.
+
+    `now`: microseconds UTC."""
     try:
         outer = EventPayload.model_validate(payload)
         if outer.event.get("type") not in ("message", "app_mention"):
@@ -102,7 +104,7 @@ def read_event(payload: object, account: Account, channel: str, now: int) -> Inb
 
 
 def read_message(event: MessageEvent, account: Account, channel: str) -> InboundMessage | None:
-    """A message as an event or the history brings it; None if no person wrote it, or nothing is in it."""
+    """Return a message from an event or from the history. None if no person wrote it or it is empty."""
     if event.subtype == "message_changed":
         return _read_change(event, account, channel)
     if event.subtype not in _SPOKEN or event.hidden:
@@ -114,7 +116,7 @@ def read_message(event: MessageEvent, account: Account, channel: str) -> Inbound
     if not text and not attachments:
         return None
     direct = event.channel_type == "im" or event.channel.startswith("D")
-    # In a channel each message opens a conversation of its own, below it; a private one goes on as one.
+    # In a channel, each message starts a thread below it. A private conversation has no such threads.
     thread_ts = event.thread_ts if direct else (event.thread_ts or event.ts)
     address = address_of(event.channel, thread_ts)
     answers_us = event.parent_user_id == account.user_id and event.thread_ts != event.ts
@@ -136,7 +138,7 @@ def read_message(event: MessageEvent, account: Account, channel: str) -> Inbound
 
 
 def _read_change(event: MessageEvent, account: Account, channel: str) -> InboundMessage | None:
-    """A changed text. Changes without one (a link was unfolded) come in the same shape."""
+    """Return an edited text. Other changes (such as an expanded link) have the same shape and give None."""
     try:
         inner = {"channel": event.channel, "channel_type": event.channel_type, **(event.message or {})}
         changed = MessageEvent.model_validate(inner)
@@ -148,7 +150,7 @@ def _read_change(event: MessageEvent, account: Account, channel: str) -> Inbound
 
 
 def read_press(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
-    """The answer in a `block_actions` payload; None for presses of anything but choices."""
+    """Return the answer in a `block_actions` payload, or None for presses of anything but choices."""
     try:
         pressed = Interaction.model_validate(payload)
     except ValidationError as error:
@@ -178,7 +180,7 @@ def read_press(payload: object, account: Account, channel: str, now: int) -> Inb
 
 
 def read_command(form: Mapping[str, str], account: Account, channel: str, now: int) -> InboundEvent | None:
-    """`/hubbub TEXT` as a message that says TEXT; a command of the hub needs no slash of its own."""
+    """Return `/hubbub TEXT` as a message with the text TEXT. The hub's commands need no slash in it."""
     try:
         typed = Command.model_validate(form)
     except ValidationError as error:
@@ -200,12 +202,14 @@ def read_command(form: Mapping[str, str], account: Account, channel: str, now: i
 
 
 def unread_envelope(envelope_id: str, why: str, account: Account, channel: str, now: int) -> Unreadable:
-    """An envelope of which nothing but its id was read."""
+    """Return an event for an envelope of which only the id was read."""
     return Unreadable(f"sl:{account.team_id}:u:{envelope_id or now}"[:200], channel, why, now)
 
 
 def plain_text(text: str, account: Account) -> tuple[str, bool]:
-    """Slack's text as people read it, without the name of the bot at its ends; whether it names the bot."""
+    """Return Slack's text as people read it, and whether it mentions the bot.
+
+    The bot's name is removed at both ends of the text."""
     mentioned = False
 
     def shown(match: re.Match[str]) -> str:
@@ -229,7 +233,7 @@ def plain_text(text: str, account: Account) -> tuple[str, bool]:
 def _attachment(file: File) -> Attachment:
     address = file.url_private_download or file.url_private or ""
     name = showable(as_taken(file.name or "file"))[:255]
-    # Without an address there is nothing to fetch: a limit of 0 says so.
+    # Without a URL there is nothing to download, which a limit of 0 expresses.
     limit = None if address else 0
     return Attachment(address, name, file.mimetype or "application/octet-stream", max(file.size, 1), limit)
 

@@ -1,4 +1,4 @@
-"""What the hub says as the arguments of chat.postMessage and chat.update. Pure and deterministic."""
+"""The hub's messages as arguments of chat.postMessage and chat.update. Pure and deterministic."""
 
 import logging
 import re
@@ -22,18 +22,20 @@ from core.errors import MessageRejected, Unanswered
 from core.messages import Address, File, InboundMessage, Markdown, Message
 from core.texts import EDIT_LABEL
 
-# What the hub says, as Slack's rich text blocks (Block Kit reference, rich text block).
+# The hub's messages as Slack's rich text blocks (Block Kit reference, rich text block).
 #
-# In rich text every piece of text is shown as it is: nothing has to be escaped, and nothing that a model
-# writes can become a mention. `text`, shown in notices and by clients without blocks, is escaped as Slack
-# asks for (`&`, `<`, `>`), which takes its meaning from mentions too. Every message is within `limit_chars`
-# characters. Blank input gives no message; nothing raises because of the text, whatever it is.
+# Rich text shows all text literally: nothing needs escaping, and a model's text cannot become a
+# mention. `text`, shown in notifications and by clients without blocks, is escaped as Slack
+# requires (`&`, `<`, `>`), which disables mentions, too. Every message is within `limit_chars`
+# characters. Blank input gives no message, and no text raises an error.
 
 MAX_TEXT_CHARS = 3000
-"""A section's limit; Slack names none for rich text, but refuses messages whose blocks hold far more."""
+"""The limit of a section. Slack names none for rich text, but refuses messages with far larger blocks."""
 FALLBACK_CHARS = 480
-"""chat.update takes at most 4,000 characters of text, each of ours may become five when it is escaped, and an
-outcome comes behind them. Only notices show this text: the message itself is in its blocks."""
+"""The limit on the fallback text. chat.update accepts at most 4,000 characters of text.
+
+Escaping may turn each character into five, and an outcome follows. Only notifications show this
+text: the message itself is in its blocks."""
 MAX_URL_CHARS = 3000
 
 Json = Mapping[str, object]
@@ -44,14 +46,16 @@ _STYLES = {Mark.BOLD: "bold", Mark.ITALIC: "italic", Mark.STRIKE: "strike", Mark
 
 @dataclass(frozen=True, slots=True)
 class SlackText:
-    """One message: `text` for notices, `elements` of its rich text block."""
+    """One message: `text` for notifications, `elements` for its rich text block."""
 
     text: str
     elements: tuple[Json, ...]
 
 
 def render_blocks(said: Iterable[messages.Block], limit_chars: int = MAX_TEXT_CHARS) -> tuple[SlackText, ...]:
-    """The messages that show `said`, one block under the other. Raises ValueError if `limit_chars` < 1."""
+    """Return the messages that show `said`, with its blocks one below the other.
+
+    Raises ValueError if `limit_chars` < 1."""
     match blocks := tuple(said):
         case (messages.Markdown(text),):
             return _messages(lay_out(parse(text)), limit_chars)
@@ -62,14 +66,14 @@ def render_blocks(said: Iterable[messages.Block], limit_chars: int = MAX_TEXT_CH
 
 
 def render_plain(text: str, limit_chars: int = MAX_TEXT_CHARS) -> tuple[SlackText, ...]:
-    """The messages that show `text` as it is."""
+    """Return the messages that show `text` as it is."""
     text = showable(text)
     paragraphs = tuple(match.end() for match in re.finditer(r"\n{2,}", text))
     return _messages(FlatText(text, block_starts=paragraphs), limit_chars)
 
 
 def escaped(text: str) -> str:
-    """Text without meaning in mrkdwn's angle brackets."""
+    """Escape the characters that have a meaning in Slack's mrkdwn."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -81,7 +85,7 @@ def _messages(flat: FlatText, limit_chars: int) -> tuple[SlackText, ...]:
 
 
 def compose(chunk: Chunk) -> SlackText:
-    """The chunk as one message."""
+    """Return the chunk as one message."""
     elements: list[Json] = []
     for kind, parts in groupby(parts_of(chunk), key=_kind):
         if kind == "code":
@@ -93,7 +97,7 @@ def compose(chunk: Chunk) -> SlackText:
 
 
 def _filled(lines: Sequence[Line]) -> Sequence[Line]:
-    """Without empty lines at the edges: Slack puts room between the elements of a message itself."""
+    """Return the lines without empty ones at the edges, because Slack adds space between elements itself."""
     filled = [at for at, line in enumerate(lines) if line.runs]
     return lines[filled[0] : filled[-1] + 1] if filled else ()
 
@@ -117,7 +121,7 @@ def _preformatted(code: Code) -> Json:
 
 
 def _inline(lines: Iterable[Line]) -> Iterator[Json]:
-    """The lines' runs; those of one style that follow each other as one."""
+    """Yield the lines' runs, joining adjacent ones of the same style."""
     runs: list[Run] = []
     for number, line in enumerate(lines):
         runs += [Run("\n")] if number else []
@@ -143,7 +147,7 @@ MAX_ACTIONS = 25
 """Block Kit, actions block: elements."""
 
 FILE = "file"
-"""The key under which a part that is a file has its Upload."""
+"""The key of the Upload in a part that is a file."""
 
 
 class Upload(NamedTuple):
@@ -154,8 +158,10 @@ class Upload(NamedTuple):
 
 
 def render(message: Message) -> tuple[Payload, ...]:
-    """One payload per Slack message it takes; see Channel.render. Raises ValueError for choices without a
-    prompt. What is answered needs no quoting: answers stand in its thread."""
+    """Return one payload per Slack message needed; see Channel.render.
+
+    Replies need no quote, because they are in the thread. Raises ValueError for choices without a
+    gate, or for too many choices."""
     texts = list(render_blocks(typed_here(message.blocks)))
     if message.outcome is not None and not texts:
         texts = [SlackText("", ())]
@@ -166,7 +172,7 @@ def render(message: Message) -> tuple[Payload, ...]:
         payloads[-1] = _with_choices(texts[-1], message)
     files = [_upload(file) for file in message.files]
     is_card = message.gate_id is not None or message.outcome is not None
-    return tuple([*files, *payloads] if is_card else [*payloads, *files])  # of a card the last part changes
+    return tuple([*files, *payloads] if is_card else [*payloads, *files])  # on a card, the last part changes
 
 
 def _upload(file: File) -> dict[str, object]:
@@ -223,14 +229,15 @@ def _label(label: str) -> str:
     return label if len(label) <= MAX_BUTTON_CHARS else f"{label[: MAX_BUTTON_CHARS - 1]}…"
 
 
-# Messages that grow while they are written (https://docs.slack.dev/reference/methods/chat.startStream).
+# Messages that grow while they are written
+# (https://docs.slack.dev/reference/methods/chat.startStream).
 #
-# A stream stands in a thread. Slack reads the Markdown it is given, which cannot be taken back, and gives
-# no way to put other blocks in its place: what it shows is for the time being, and in the end the message
-# is stopped and changed into what the hub renders. A stream has no metadata before it is stopped, and Slack
-# closes it by itself after some minutes; from then on the message is changed like any other.
+# A stream belongs to a thread. Slack parses the Markdown itself; it cannot be retracted, and other
+# blocks cannot replace it. Its content is therefore provisional: at the end, the message is stopped
+# and updated with the rendered content. A stream has no metadata before it is stopped. Slack closes
+# it by itself after some minutes; from then on the message is updated like any other.
 #
-# Where Slack does not let us, it is not asked again: previews are posted and changed there.
+# If Slack refuses streams, it is not asked again: previews are then posted and updated.
 
 logger = logging.getLogger(__name__)
 
@@ -248,27 +255,28 @@ _NEVER = frozenset(
         "unknown_method",
     }
 )
-"""This workspace or app has no streams."""
+"""Errors that mean that this workspace or app has no streams."""
 _NOT_IN_SUCH = frozenset({"channel_type_not_supported"})
-"""It has none in conversations of this kind."""
+"""Errors that mean that this kind of conversation has no streams."""
 
 _MEANING = re.compile(r"https?://[^\s<]*|([<@])", re.IGNORECASE)
 _APART = "\u2060"
 
 
 class Streams:
-    """The growing messages of one bot. Every method raises ChannelError, nothing else. `team_id`: where the
-    people are whom streams in channels are for."""
+    """The live messages of one bot. Every method raises only ChannelError.
+
+    `team_id`: the workspace of the people who receive streams in channels."""
 
     def __init__(self, client: SlackClient) -> None:
         self._client = client
-        self._open: OrderedDict[Spot, tuple[str, str]] = OrderedDict()  # what each says, and its nonce
+        self._open: OrderedDict[Spot, tuple[str, str]] = OrderedDict()  # the text of each, and its nonce
         self._recipients: OrderedDict[Address, str] = OrderedDict()
-        self._refused: set[bool] = set()  # of private conversations (True), of channels (False)
+        self._refused: set[bool] = set()  # for private conversations (True), for channels (False)
         self.team_id = ""
 
     def heard(self, message: InboundMessage) -> None:
-        """Somebody spoke: in a channel's thread a stream is for whoever spoke there last."""
+        """Record who spoke, because a stream in a channel's thread is addressed to its last speaker."""
         if message.direct:
             return
         self._recipients[message.address] = message.sender.platform_user_id
@@ -277,7 +285,7 @@ class Streams:
             self._recipients.popitem(last=False)
 
     async def begin(self, place: Place, said: Message, nonce: str) -> Sent | None:
-        """Start one; None where there are none."""
+        """Start a stream, or return None if streams are not available."""
         direct = place.channel.startswith("D")
         text = _markdown(said)
         if place.thread_ts is None or text is None or direct in self._refused:
@@ -309,7 +317,8 @@ class Streams:
         return sent
 
     async def grow(self, spot: Spot, said: Message) -> bool:
-        """Append what is new; False if it is no stream (any more), or says something else now."""
+        """Append the new text. Returns False if the stream is unknown or closed, or if the old text has
+        changed."""
         text = _markdown(said)
         shown, nonce = self._open.get(spot, (None, ""))
         if shown is None or text is None or not text.startswith(shown):
@@ -321,7 +330,7 @@ class Streams:
                 "chat.appendStream", channel=spot.channel, ts=spot.ts, markdown_text=text[len(shown) :]
             )
         except (MessageRejected, Unanswered) as error:
-            # Slack has closed it, or nobody knows what it says: it is stopped and changed next time.
+            # Slack has closed it, or its text is unknown: next time it is stopped and updated.
             logger.info("%s grows no more: %s", spot, error)
             self._open[spot] = ("\0", nonce)
             return False
@@ -329,11 +338,11 @@ class Streams:
         return True
 
     def is_open(self, spot: Spot) -> bool:
-        """Whether it is known to grow. One of an earlier process may."""
+        """Return whether the message is known to grow. One from an earlier process may grow, too."""
         return spot in self._open
 
     async def end(self, spot: Spot) -> None:
-        """Let it grow no more; it is none any more if Slack refuses that."""
+        """Stop a stream. If Slack refuses, it no longer counts as one."""
         _, nonce = self._open.get(spot, ("", ""))
         mark = {"metadata": marked(nonce)} if nonce else {}
         try:

@@ -1,11 +1,12 @@
-"""What the hub reads of Slack's payloads (https://docs.slack.dev/reference/events); the rest is ignored."""
+"""The parts of Slack's payloads that the hub reads (https://docs.slack.dev/reference/events). The rest
+is ignored."""
 
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
 MAX_INPUTS = 100
-"""A modal has at most 100 blocks, and an input one element."""
+"""The limit on inputs. A modal has at most 100 blocks, and an input block has one element."""
 
 Id = Annotated[str, Field(min_length=1, max_length=64)]
 Ts = Annotated[str, Field(pattern=r"^\d{1,12}\.\d{1,6}$")]
@@ -16,7 +17,7 @@ class _Part(BaseModel):
 
 
 class File(_Part):
-    """A file that belongs to a message. Files of other workspaces come without an address."""
+    """A file attached to a message. Files of other workspaces have no URL."""
 
     id: str = ""
     name: str | None = None
@@ -27,13 +28,13 @@ class File(_Part):
 
 
 class Edited(_Part):
-    """When a message was changed."""
+    """The time of an edit."""
 
     ts: Ts
 
 
 class MessageEvent(_Part):
-    """`message` and `app_mention`; for changes `message` holds the message as it is now."""
+    """A `message` or `app_mention` event. For changes, `message` holds the current message."""
 
     type: str
     subtype: str | None = None
@@ -52,7 +53,7 @@ class MessageEvent(_Part):
 
 
 class EventPayload(_Part):
-    """What the Events API brings, by HTTP or in an envelope."""
+    """A payload of the Events API, by HTTP or in an envelope."""
 
     type: str
     team_id: str = ""
@@ -61,7 +62,7 @@ class EventPayload(_Part):
 
 
 class Named(_Part):
-    """A thing with an id, and its name where there is one."""
+    """An object with an id, and its name if it has one."""
 
     id: Id
     name: str | None = None
@@ -69,7 +70,7 @@ class Named(_Part):
 
 
 class Action(_Part):
-    """A button that was pressed."""
+    """A pressed button."""
 
     action_id: str = ""
     value: str = ""
@@ -77,7 +78,7 @@ class Action(_Part):
 
 
 class Container(_Part):
-    """Where the button was."""
+    """The location of a pressed button."""
 
     channel_id: str | None = None
     message_ts: Ts | None = None
@@ -85,7 +86,7 @@ class Container(_Part):
 
 
 class Interaction(_Part):
-    """`block_actions`: somebody pressed something."""
+    """A `block_actions` payload: a person pressed a button."""
 
     type: str
     user: Named
@@ -97,13 +98,13 @@ class Interaction(_Part):
 
 
 class Filled(_Part):
-    """What stands in an input."""
+    """The value of an input."""
 
     value: str | None = None
 
 
 def _few(values: object) -> object:
-    """Before any of them is looked at: each could be wrong, and each error would be written down."""
+    """Check the number of inputs before each is validated, because each error would be recorded."""
     if isinstance(values, dict) and len(cast("dict[str, Any]", values)) > MAX_INPUTS:
         raise ValueError(f"more than {MAX_INPUTS} inputs")
     return cast("object", values)
@@ -113,13 +114,13 @@ _Filled = Annotated[dict[str, Filled], BeforeValidator(_few)]
 
 
 class ViewState(_Part):
-    """By block and action."""
+    """The values of a view by block and action."""
 
     values: Annotated[dict[str, _Filled], BeforeValidator(_few)] = Field(default_factory=dict)
 
 
 class View(_Part):
-    """A modal as it was handed in."""
+    """A submitted modal."""
 
     id: Id
     callback_id: str = ""
@@ -128,7 +129,7 @@ class View(_Part):
 
 
 class Submission(_Part):
-    """`view_submission`: somebody handed a modal in."""
+    """A `view_submission` payload: a person submitted a modal."""
 
     type: Literal["view_submission"]
     user: Named
@@ -136,7 +137,7 @@ class Submission(_Part):
 
 
 class Command(_Part):
-    """A slash command, as the form Slack sends."""
+    """A slash command, as the form that Slack sends."""
 
     command: str
     text: str = ""

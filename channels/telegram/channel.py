@@ -1,4 +1,4 @@
-"""A Telegram bot as a channel (https://core.telegram.org/bots/api), receiving by long polls or a webhook."""
+"""A Telegram bot as a channel (https://core.telegram.org/bots/api), using long polling or a webhook."""
 
 import asyncio
 import logging
@@ -24,19 +24,19 @@ from core.errors import ChannelError, InboxUnavailable, MessageRejected
 from core.messages import Address, Attachment, Message, MessageRef
 from core.ports import Acceptance, Inbox, Posted
 
-# What is done beside the receiving of updates; a failure of it is only logged.
+# Background tasks during the receiving of updates. Their failures are only logged.
 
 logger = logging.getLogger(__name__)
 
 MAX_PRESS_ANSWERS = 64
-"""Presses answered at the same time; an answer is a courtesy, so more than these go without."""
+"""The limit on presses answered at the same time. Answers are a courtesy, so the others get none."""
 
 MAX_PRESS_ANSWER_CHARS = 200
 """Bot API, answerCallbackQuery: "Text of the notification … 0-200 characters"."""
 
 
 class PressAnswers:
-    """Tells people who pressed a button what became of it, beside everything else."""
+    """A sender of background notifications that report the result of a button press."""
 
     def __init__(self, client: BotClient, tasks: asyncio.TaskGroup) -> None:
         self._client = client
@@ -44,7 +44,7 @@ class PressAnswers:
         self._open = 0
 
     def give(self, query_id: str, acceptance: Acceptance) -> None:
-        """Answer once, soon; a failure is only logged."""
+        """Answer a press once, soon. A failure is only logged."""
         if self._open >= MAX_PRESS_ANSWERS:
             logger.warning("press %s goes unanswered: too many at once", query_id)
             return
@@ -62,8 +62,9 @@ class PressAnswers:
 
 
 class MoveNotices:
-    """Tells the hub of groups that became supergroups when a request learned it; Telegram says so once more
-    in an update, which is the same event."""
+    """A reporter of groups that became supergroups, as learned from a request.
+
+    Telegram also sends this in an update, which is the same event."""
 
     def __init__(
         self, account: Account, channel: str, inbox: Inbox, clock: Clock, tasks: asyncio.TaskGroup
@@ -75,7 +76,7 @@ class MoveNotices:
         self._tasks = tasks
 
     def give(self, old_chat_id: int, chat_id: int) -> None:
-        """Have what is kept under the old chat led to the new one, soon."""
+        """Move stored data from the old chat to the new one soon."""
         logger.info("the group %d of %s became the supergroup %d", old_chat_id, self._channel, chat_id)
         self._tasks.create_task(self._tell(old_chat_id, chat_id), name=f"move {old_chat_id} to {chat_id}")
 
@@ -87,14 +88,15 @@ class MoveNotices:
             logger.warning("the move of %d to %d is kept later: %s", old_chat_id, chat_id, error)
 
 
-# Showing one rendered part in a chat: as a message or a file, in reply to another, where the chat is now.
+# Posting a rendered part in a chat: as a message or a file, as a reply, and in the chat's current
+# place.
 
 OnMoved = Callable[[int, int], None]
-"""Told the old and the new id of a group that became a supergroup; must not block."""
+"""Called with the old and new ids of a group that became a supergroup. Must not block."""
 
 
 class Delivery:
-    """Posts to chats. `read_file`: what gives the files that are sent, None to send none."""
+    """A sender of posts. `read_file` reads files to send; None disables files."""
 
     def __init__(self, client: BotClient, read_file: ReadFile | None, on_moved: OnMoved) -> None:
         self._client = client
@@ -102,7 +104,7 @@ class Delivery:
         self._on_moved = on_moved
 
     async def post(self, to: Address, payload: Payload) -> Posted:
-        """Show one part; in the supergroup if the group became one. Raises ChannelError."""
+        """Show one part, in the supergroup if the group became one. Raises ChannelError."""
         try:
             return await self._post(to, payload)
         except ChatMoved as error:
@@ -137,7 +139,7 @@ class Delivery:
 
 
 def where(to: Address) -> dict[str, object]:
-    """The parameters that name a chat, or one topic of it."""
+    """Return the parameters that name a chat, or one of its topics."""
     place = place_of(to)
     named: dict[str, object] = {"chat_id": place.chat_id}
     if place.topic_id is not None:
@@ -146,23 +148,24 @@ def where(to: Address) -> dict[str, object]:
 
 
 def _reply_in(chat_id: int, payload: Payload) -> dict[str, object]:
-    """What is quoted, if it is in that very chat: elsewhere its id would name another message."""
+    """Return the reply parameters if the message is in this chat. Elsewhere its id names another message."""
     quoted = payload.get(REPLY)
     if not isinstance(quoted, Quoted) or quoted.chat_id != chat_id:
         return {}
     return {REPLY: {"message_id": quoted.message_id, "allow_sending_without_reply": True}}
 
 
-# Whether this machine's clock agrees with Telegram's, by the date of an answer. Pure.
+# Comparison of this machine's clock with Telegram's, by the date of an answer. Pure.
 
 SKEW_LIMIT_S = 60
-"""Clocks of machines that are kept in time agree within a second; signatures are good for minutes."""
+"""The tolerated clock skew. Synchronized clocks agree within a second, and signatures are valid for
+minutes."""
 
 
 def clock_remark(now: int, answer_date: str | None) -> str | None:
-    """What to say of a clock that is wrong; None if it is right, or nothing is known.
+    """Return a remark on a wrong clock, or None if it is right or nothing is known.
 
-    `now`: microseconds UTC; `answer_date`: an HTTP date of this moment, by Telegram's clock.
+    `now`: microseconds UTC; `answer_date`: an HTTP date of the same moment, by Telegram's clock.
     """
     try:
         theirs_s = parsedate_to_datetime(answer_date or "").timestamp()
@@ -249,12 +252,12 @@ class TelegramChannel:
                     connected(remark)
                     await self._poller.run(account, inbox, answers.give)
         except ExceptionGroup as group:
-            raise group.exceptions[0] from None  # the receiver's: courtesies raise nothing
+            raise group.exceptions[0] from None  # from the receiver: background tasks raise nothing
         finally:
             self._moves = None
 
     def _hint_at_groups(self, account: Account) -> None:
-        """Once, and again when it has changed."""
+        """Log hints about groups once, and again when they change."""
         found = list(hints(self._groups, account.group_rights))
         for hint in found if found != self._hinted else ():
             level = logging.WARNING if hint.fix else logging.INFO
@@ -353,5 +356,5 @@ class TelegramChannel:
 
 
 def _change(payload: Payload) -> dict[str, object]:
-    """A part as a change of one that is shown: what it replies to stays."""
+    """Return a part as an edit of a shown one, without its reply reference, which cannot change."""
     return {name: value for name, value in payload.items() if name != outbound.REPLY}

@@ -1,7 +1,7 @@
 """Requests to the Bot API through python-telegram-bot's `Bot`, on aiohttp connections.
 
-Parameters and results stay plain JSON: building and parsing the library's objects costs more than the rest
-of a request, and what comes in is checked by `wire` anyway.
+Parameters and results remain plain JSON. Building and parsing the library's objects costs more than
+the rest of a request, and incoming updates are validated in `inbound` anyway.
 """
 
 import json
@@ -24,28 +24,33 @@ from channels.telegram.places import Account, Timeouts
 from channels.telegram.privacy import GroupRights
 from core.errors import AttachmentTooLarge, MessageRejected, Unanswered
 
-# How python-telegram-bot's `Bot` reaches Telegram: straight through aiohttp's connections.
+# The connection of python-telegram-bot's `Bot` to Telegram, directly through aiohttp.
 #
-# httpx between the two, as a client or only as the shape of requests and answers, costs as much as the
-# request itself and brings nothing that the Bot API has.
+# Using httpx in between, as a client or only for the shape of requests and answers, costs as much
+# as the request itself and brings nothing that the Bot API has.
 
 KEEP_ALIVE_S: Final = 30.0
 JSON: Final = "application/json"
 
 ANSWER_LIMIT_BYTES: Final = 512 * 1024
-"""Of an answer that is parsed. One update stays far below: its text has at most 4,096 characters and 100
-entities, and so has the message it replies to, each character at most twelve bytes of JSON; with every other
-field that makes less than 200 kB. A hundred updates may be larger together; they are asked for in parts."""
+"""The limit on a parsed answer. One update stays far below it.
+
+Its text has at most 4,096 characters and 100 entities, as does the message it replies to, and each
+character takes at most twelve bytes of JSON. With all other fields that is less than 200 kB. A
+hundred updates together may be larger; they are requested in parts."""
 
 _UPDATE_ID: Final = b'"update_id"'
-"""Within a text the quotes would have a backslash before them."""
+"""The key as it appears in an answer. Inside a text, the quotes would be escaped."""
 _UPDATE_ID_BYTES: Final = 64
-"""So much is looked at from there on: the id has 16 digits at most."""
+"""The number of bytes examined from the key on. The id has at most 16 digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTimeouts:
-    """`pool_s`: for a place among the connections and connecting altogether; `read_s`: of silence."""
+    """The timeouts of a request.
+
+    `pool_s`: for a free connection and for connecting, together.
+    `read_s`: of silence."""
 
     connect_s: float
     pool_s: float
@@ -53,7 +58,7 @@ class RequestTimeouts:
 
 
 class OverSize(TelegramError):
-    """An answer had more bytes than are read. `update_id`: of the first update in it, if there is one."""
+    """An answer with more bytes than are read. `update_id`: of the first update in it, if there is one."""
 
     __slots__ = ("update_id",)
 
@@ -63,10 +68,10 @@ class OverSize(TelegramError):
 
 
 class BotRequest(BaseRequest):
-    """Implements python-telegram-bot's port to the network. Raises TimedOut and NetworkError, their cause
-    being aiohttp's error, and OverSize.
+    """python-telegram-bot's network port, on aiohttp.
 
-    `tls`: shared with other clients, since making one takes tens of milliseconds.
+    Raises OverSize, and TimedOut and NetworkError with aiohttp's error as their cause.
+    `tls`: shared with other clients, because creating one takes tens of milliseconds.
     """
 
     __slots__ = ("_answer_date", "_connections", "_headers", "_session", "_timeouts", "_tls")
@@ -81,16 +86,16 @@ class BotRequest(BaseRequest):
 
     @property
     def read_timeout(self) -> float | None:
-        """Seconds of silence after which an answer is given up."""
+        """The seconds of silence after which a request is abandoned."""
         return self._timeouts.read_s
 
     @property
     def answer_date(self) -> str | None:
-        """When the newest answer was given, by Telegram's clock: an HTTP date."""
+        """The time of the newest answer by Telegram's clock, as an HTTP date."""
         return self._answer_date
 
     async def initialize(self) -> None:
-        """Nothing to do: connections are made when they are needed."""
+        """Do nothing: connections are opened when needed."""
 
     async def shutdown(self) -> None:
         """Close all connections."""
@@ -122,13 +127,13 @@ class BotRequest(BaseRequest):
                 content = await (_answer if method == "POST" else _file)(response.content)
         except TimeoutError as error:
             raise TimedOut from error
-        except (aiohttp.ClientError, OSError) as error:  # its text may quote the address, and so the token
+        except (aiohttp.ClientError, OSError) as error:  # its text may quote the URL, and so the token
             raise NetworkError(type(error).__name__) from error
         self._answer_date = response.headers.get("Date")
         return response.status, content
 
     def _opened(self) -> aiohttp.ClientSession:
-        """Made at the first request: a session belongs to the running event loop."""
+        """Open the session at the first request, because it belongs to the running event loop."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 ssl=self._tls, limit=self._connections, keepalive_timeout=KEEP_ALIVE_S
@@ -137,7 +142,7 @@ class BotRequest(BaseRequest):
         return self._session
 
     def _payload(self, data: RequestData | None) -> tuple[dict[str, str], bytes | aiohttp.FormData | None]:
-        """Headers and body: a form if there are files, else JSON."""
+        """Return headers and body: a form if there are files, else JSON."""
         if data is None:
             return self._headers, None
         files = data.multipart_data
@@ -150,8 +155,7 @@ class BotRequest(BaseRequest):
 
 
 async def _answer(stream: aiohttp.StreamReader) -> bytes:
-    """The whole body. Of one that is over its size nothing is parsed: the first id is looked for in the bytes
-    as they come."""
+    """Return the whole body. An oversized one is not parsed, but its bytes are searched for the first id."""
     content = await _up_to(ANSWER_LIMIT_BYTES, stream)
     if len(content) <= ANSWER_LIMIT_BYTES:
         return content
@@ -179,7 +183,7 @@ async def _file(stream: aiohttp.StreamReader) -> bytes:
 
 
 async def _up_to(limit_bytes: int, stream: aiohttp.StreamReader) -> bytes:
-    """What there is; of what is over the limit, at least one byte more than it."""
+    """Return the content. If it exceeds the limit, at least one byte more than the limit is returned."""
     pieces: list[bytes] = []
     size_bytes = 0
     while size_bytes <= limit_bytes and (piece := await stream.readany()):
@@ -189,8 +193,9 @@ async def _up_to(limit_bytes: int, stream: aiohttp.StreamReader) -> bytes:
 
 
 def _seconds(asked: Any, own: float) -> float | None:
-    """What the caller of a Bot method asked for: a number, None for no limit, or the library's mark for
-    "nothing"."""
+    """Return the timeout requested by the caller of a Bot method.
+
+    That is a number, or None for no limit. The library's mark for "nothing" selects `own`."""
     return asked if asked is None or isinstance(asked, (int, float)) else own
 
 
@@ -212,28 +217,28 @@ CREATE_FORUM_TOPIC: Final = "create_Forum_Topic"
 SEND_CHAT_ACTION: Final = "send_Chat_Action"
 SET_MESSAGE_REACTION: Final = "set_Message_Reaction"
 ANSWER_CALLBACK_QUERY: Final = "answer_Callback_Query"
-"""Spelt so because `Bot.do_api_request`, asked for a method the library has parsed results for, warns each
-time; it writes all of these in camel case."""
+"""Written this way because `Bot.do_api_request` warns at each call of a method for which the library
+has parsed results. The library writes all of these in camel case."""
 
 
 class EditRefusal(Enum):
-    """Why a message was not changed: it says so already, or there is no such message of ours."""
+    """The reason an edit changed nothing: identical content, or no editable message of ours."""
 
     NOT_MODIFIED = "not modified"
     NOT_EDITABLE = "not editable"
 
 
 class BotClient:
-    """One bot's requests. Every method raises ChannelError and nothing else.
+    """The requests of one bot. Every method raises only ChannelError.
 
-    `tls`: shared with other clients, since making one takes tens of milliseconds.
+    `tls`: shared with other clients, because creating one takes tens of milliseconds.
     """
 
     def __init__(
         self, token: str, api_base_url: str, timeouts: Timeouts, tls: ssl.SSLContext | None = None
     ) -> None:
         base_url = api_base_url.rstrip("/")
-        plain_http = base_url.lower().startswith("http:")  # needs no certificates: loading them is slow
+        plain_http = base_url.lower().startswith("http:")  # needs no certificates, which are slow to load
         tls = tls or httpx.create_ssl_context(verify=not plain_http)
         connect_s = timeouts.connect_s
         polling = BotRequest(tls, 1, RequestTimeouts(connect_s, connect_s, timeouts.poll_read_s))
@@ -249,7 +254,7 @@ class BotClient:
         )
 
     async def me(self) -> Account:
-        """Who we are."""
+        """Return the bot's account."""
         me = await self._call(GET_ME)
         try:
             return Account(int(me["id"]), str(me.get("username", "")), GroupRights.read(me))
@@ -258,11 +263,11 @@ class BotClient:
 
     @property
     def answer_date(self) -> str | None:
-        """When Telegram last answered a request but a poll, by its own clock: an HTTP date."""
+        """The time of Telegram's last answer other than to a poll, by its clock, as an HTTP date."""
         return self._requests[1].answer_date
 
     async def updates(self, offset: int | None, most: int) -> list[object]:
-        """Wait for updates, as long as a poll lasts; confirms all before `offset`. Raises AnswerTooLarge."""
+        """Wait for updates for up to one poll, and confirm all before `offset`. Raises AnswerTooLarge."""
         params: dict[str, object] = {
             "timeout": self._poll_s,
             "limit": most,
@@ -276,16 +281,16 @@ class BotClient:
         return cast("list[object]", updates)
 
     async def delete_webhook(self) -> None:
-        """Let updates be asked for; none is dropped."""
+        """Switch to polling. No updates are dropped."""
         await self._call(DELETE_WEBHOOK)
 
     async def set_webhook(self, url: str, secret: str, allowed_updates: Sequence[str]) -> None:
-        """Let updates be brought to `url`, with the secret in a header; none is dropped."""
+        """Have updates delivered to `url`, with the secret in a header. No updates are dropped."""
         params = {"url": url, "secret_token": secret, "allowed_updates": list(allowed_updates)}
         await self._call(SET_WEBHOOK, params)
 
     async def webhook(self) -> tuple[str, list[str], str | None]:
-        """Where updates are brought ("" if nowhere), of which kinds, and why that failed last."""
+        """Return the URL that receives updates ("" if none), their kinds, and the last delivery error."""
         info = await self._call(GET_WEBHOOK_INFO)
         try:
             return str(info["url"]), list(info.get("allowed_updates", ())), info.get("last_error_message")
@@ -293,7 +298,7 @@ class BotClient:
             raise Unanswered("Telegram's answer about the webhook could not be read") from error
 
     async def send(self, params: Mapping[str, object]) -> int:
-        """sendMessage; returns the message's id."""
+        """Send a message (sendMessage) and return its id."""
         message = await self._call(SEND_MESSAGE, params)
         try:
             return int(message["message_id"])
@@ -303,7 +308,7 @@ class BotClient:
     async def upload(
         self, params: Mapping[str, object], method: UploadMethod, content: bytes, name: str, media_type: str
     ) -> int:
-        """sendPhoto or sendDocument; returns the message's id."""
+        """Send a file (sendPhoto or sendDocument) and return the message's id."""
         file = InputFile(content, filename=name)
         file.mimetype = media_type
         message = await self._call(method.method, {**params, method.field: file})
@@ -313,7 +318,7 @@ class BotClient:
             raise Unanswered("Telegram's answer to a file could not be read") from error
 
     async def edit(self, params: Mapping[str, object]) -> None:
-        """editMessageText; a message that says so already is fine."""
+        """Edit a message (editMessageText). Identical content is a success."""
         try:
             await self._call(EDIT_MESSAGE_TEXT, params)
         except MessageRejected as error:
@@ -321,7 +326,7 @@ class BotClient:
                 raise
 
     async def try_edit(self, method: str, params: Mapping[str, object]) -> Mapping[str, object] | EditRefusal:
-        """One of the edit methods: the changed message, or why nothing was changed."""
+        """Call an edit method. Returns the changed message, or why nothing was changed."""
         try:
             message = await self._call(method, params)
         except MessageRejected as error:
@@ -332,8 +337,9 @@ class BotClient:
         return cast("Mapping[str, object]", message)
 
     async def open_topic(self, chat_id: int, name: str) -> int:
-        """createForumTopic; returns the topic's id. Raises MessageRejected where there are no topics, or we
-        may not open one."""
+        """Open a topic (createForumTopic) and return its id.
+
+        Raises MessageRejected if there are no topics or the bot may not open one."""
         topic = await self._call(CREATE_FORUM_TOPIC, {"chat_id": chat_id, "name": name})
         try:
             return int(topic["message_thread_id"])
@@ -341,18 +347,19 @@ class BotClient:
             raise Unanswered("Telegram's answer about the topic could not be read") from error
 
     async def typing(self, params: Mapping[str, object]) -> None:
-        """sendChatAction: shown for five seconds, or until a message comes."""
+        """Show a typing indicator (sendChatAction) for five seconds, or until a message arrives."""
         await self._call(SEND_CHAT_ACTION, {**params, "action": "typing"})
 
     async def react(self, chat_id: int, message_id: int, emoji: str) -> None:
-        """setMessageReaction: in the place of our reaction so far."""
+        """React to a message (setMessageReaction), replacing any earlier reaction of ours."""
         reaction = [{"type": "emoji", "emoji": emoji}]
         await self._call(
             SET_MESSAGE_REACTION, {"chat_id": chat_id, "message_id": message_id, "reaction": reaction}
         )
 
     async def delete(self, chat_id: int, message_id: int) -> bool:
-        """deleteMessage; False if Telegram does not let us (too old, gone, not ours)."""
+        """Delete a message (deleteMessage). Returns False if Telegram does not allow it (too old, gone, not
+        ours)."""
         try:
             await self._call(DELETE_MESSAGE, {"chat_id": chat_id, "message_id": message_id})
         except MessageRejected:
@@ -360,14 +367,15 @@ class BotClient:
         return True
 
     async def answer_press(self, query_id: str, text: str | None, *, alert: bool) -> None:
-        """answerCallbackQuery: ends the waiting shown on the button, with a word if there is one."""
+        """Answer a button press (answerCallbackQuery), which ends the button's waiting state, with a text if
+        given."""
         params: dict[str, object] = {"callback_query_id": query_id}
         if text:
             params |= {"text": text, "show_alert": alert}
         await self._call(ANSWER_CALLBACK_QUERY, params)
 
     async def commands(self) -> list[tuple[str, str]]:
-        """The menu as Telegram has it: names and descriptions."""
+        """Return the current menu: names and descriptions."""
         commands = await self._call(GET_MY_COMMANDS)
         try:
             return [(command["command"], command["description"]) for command in commands]
@@ -380,7 +388,7 @@ class BotClient:
         await self._call(SET_MY_COMMANDS, {"commands": menu})
 
     async def download(self, file_id: str, limit_bytes: int) -> bytes:
-        """A file people sent. Telegram itself gives none over 20 MB."""
+        """Download a received file. Telegram itself provides none over 20 MB."""
         try:
             file = await self._bot.get_file(file_id)
             if (file.file_size or 0) > limit_bytes:
@@ -405,8 +413,8 @@ class BotClient:
         except OverSize as error:
             raise AnswerTooLarge(error.message, error.update_id) from None
         except TelegramError as error:
-            raise channel_error(error) from None  # its own text may hold the token
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, not as documented
+            raise channel_error(error) from None  # its own text may contain the token
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:  # JSON, but not as documented
             raise Unanswered("Telegram's answer could not be read") from error
 
 
@@ -414,7 +422,7 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _written(params: Mapping[str, object]) -> dict[str, object]:
-    """With nested values as the JSON they travel as: the library would look for files in all their parts."""
+    """Encode nested values as the JSON that is sent. The library would search all their parts for files."""
     return {
         name: _json(value) if isinstance(value, (dict, list, tuple)) else value
         for name, value in params.items()

@@ -1,15 +1,15 @@
-"""One Telegram message: text with entities, as the Bot API takes them, by the rules that it sets.
+"""One Telegram message: text with entities, within the rules of the Bot API.
 
-Offsets and lengths count UTF-16 code units. Nested entities follow the Bot API ("Formatting options"): two
-entities are apart or one lies in the other; bold, italic and strikethrough may lie anywhere but in code;
-`code` and `pre` hold nothing; a quotation never lies in another one.
+Offsets and lengths count UTF-16 code units. Nested entities follow the Bot API ("Formatting
+options"). Two entities are separate, or one contains the other. Bold, italic and strikethrough may
+be anywhere but in code. `code` and `pre` contain no entities, and a quotation contains no other.
 
-Nothing said here can notify anybody. There is no entity that names a user, no link but to http and https
-(`tg://user?id=` is one way to mention), and an "@" that would begin a name gets an invisible U+2060 WORD
-JOINER behind it: Telegram turns `@name` in a bot's text into a mention by itself, where a Latin letter, digit
-or underscore follows the "@" directly; here any letter is kept away from it. In code, where Telegram looks
-for no mentions, nothing is inserted, so that what is copied from there works. An "@" after a Latin letter or
-digit (a mail address) is no mention either and stays as it is.
+No text can notify anyone. There is no entity that names a user, and links lead only to http and
+https (`tg://user?id=` is one way to mention). An "@" that would begin a name gets an invisible
+U+2060 WORD JOINER after it. Telegram turns `@name` in a bot's text into a mention if a Latin
+letter, digit or underscore follows the "@" directly; here any letter is separated from it. Nothing
+is inserted in code, where Telegram finds no mentions, so that code copied from there works. An "@"
+after a Latin letter or digit (a mail address) is no mention either and stays unchanged.
 """
 
 import re
@@ -32,7 +32,8 @@ MAX_ENTITIES_BYTES = 8000
 """Telegram refuses (ENTITIES_TOO_LONG) a message whose entities take more than about 9,500 bytes."""
 
 MAX_LINK_BYTES = 2048
-"""A longer address is not made a link, for all entities of a message share MAX_ENTITIES_BYTES."""
+"""The limit on a link's URL. Longer ones are not linked, because all entities of a message share
+MAX_ENTITIES_BYTES."""
 
 _ENTITY_BYTES = 20  # constructor, offset, length and the length of a string
 _INTERRUPTED: tuple[EntityType, ...] = ("bold", "italic", "strikethrough")
@@ -60,21 +61,21 @@ class TelegramEntity:
 
 @dataclass(frozen=True, slots=True)
 class TelegramText:
-    """`text` and `entities` of one sendMessage or editMessageText; no parse mode belongs to it."""
+    """The `text` and `entities` of one sendMessage or editMessageText, used without a parse mode."""
 
     text: str
     entities: tuple[TelegramEntity, ...] = ()
 
 
 class Composer:
-    """Makes messages of chunks, each of at most `limit_units`."""
+    """A composer of messages from chunks, each of at most `limit_units`."""
 
     def __init__(self, limit_units: int) -> None:
         self._limit_units = limit_units
         self._tried: tuple[Chunk, list[_Entity], list[int]] | None = None
 
     def compose(self, chunk: Chunk) -> TelegramText:
-        """The chunk as one message. Entities come in the order of their offsets, outer before inner."""
+        """Return the chunk as one message. Entities are ordered by offset, outer before inner."""
         entities, joiners = self._marked(chunk)
         if joiners:
             entities = [entity.shifted(joiners) for entity in entities]
@@ -82,7 +83,7 @@ class Composer:
         return TelegramText(text, tuple(_in_units(text, entities)))
 
     def fits(self, chunk: Chunk) -> bool:
-        """Whether Telegram takes the composed chunk as one message."""
+        """Return whether Telegram accepts the composed chunk as one message."""
         units = utf16_units(chunk.text)
         if units > self._limit_units:
             return False
@@ -97,7 +98,8 @@ class Composer:
         )
 
     def _marked(self, chunk: Chunk) -> "tuple[list[_Entity], list[int]]":
-        """Entities and word joiners; what was tried last is nearly always what is composed next."""
+        """Return entities and word joiners. They are cached, because the last chunk tried is usually composed
+        next."""
         if self._tried is None or self._tried[0] != chunk:
             entities = _allowed(chunk)
             self._tried = chunk, entities, _joiners(chunk.text, entities)
@@ -105,19 +107,19 @@ class Composer:
 
 
 def utf16_units(text: str) -> int:
-    """The length of `text` as Telegram counts it."""
+    """Return the length of `text` as Telegram counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def would_mention(text: str) -> bool:
-    """Whether `text` holds an "@" that gets a word joiner."""
+    """Return whether `text` contains an "@" that gets a word joiner."""
     return _MENTION.search(text) is not None
 
 
 def is_linkable(url: str) -> bool:
-    """Whether Telegram takes `url` for a link: it refuses a message with a link it cannot read.
+    """Return whether Telegram accepts `url` as a link. It refuses messages with links it cannot read.
 
-    It wants a host with a dot and a possible port; `tg:`, `mailto:` and `localhost` are not among them.
+    The host needs a dot, and the port must be valid. `tg:`, `mailto:` and `localhost` are not accepted.
     """
     if len(url) > MAX_LINK_BYTES or len(url.encode()) > MAX_LINK_BYTES:
         return False
@@ -129,7 +131,7 @@ def is_linkable(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Entity:
-    """An entity in code points, from `start` up to, not including, `end`."""
+    """An entity in code points, from `start` up to but not including `end`."""
 
     start: int
     end: int
@@ -138,7 +140,7 @@ class _Entity:
     language: str | None = None
 
     def shifted(self, inserted_at: Sequence[int]) -> "_Entity":
-        """Where the entity lies once a character is inserted at each position; never one at its own edge."""
+        """Return the entity after a character is inserted at each position, but never at its own edges."""
         return replace(
             self,
             start=self.start + bisect_right(inserted_at, self.start),
@@ -147,9 +149,9 @@ class _Entity:
 
 
 def _allowed(chunk: Chunk) -> list[_Entity]:
-    """The chunk's spans as entities that keep Telegram's rules."""
+    """Return the chunk's spans as entities that follow Telegram's rules."""
     kept: list[_Entity] = []
-    around: list[_Entity] = []  # the kept ones that hold the current span
+    around: list[_Entity] = []  # the kept entities that contain the current span
     for span in chunk.spans:
         while around and around[-1].end <= span.start:
             around.pop()
@@ -188,7 +190,7 @@ def _entity(span: FlatSpan) -> _Entity | None:
 
 
 def _outside_code(entities: Sequence[_Entity]) -> Iterator[_Entity]:
-    """The same, with bold, italic and strikethrough interrupted wherever there is code."""
+    """Yield the entities with bold, italic and strikethrough interrupted at code."""
     code = [entity for entity in entities if entity.type in ("code", "pre")]
     code_starts = [entity.start for entity in code]
     for entity in entities:
@@ -204,7 +206,7 @@ def _outside_code(entities: Sequence[_Entity]) -> Iterator[_Entity]:
 
 
 def _joiners(text: str, entities: Sequence[_Entity]) -> list[int]:
-    """Where word joiners go into `text`, in rising order."""
+    """Return the positions of word joiners in `text`, in ascending order."""
     mentions = list(_MENTION.finditer(text))
     code = [entity for entity in entities if entity.type in ("code", "pre")] if mentions else []
     code_starts = [entity.start for entity in code]
@@ -234,7 +236,7 @@ def _in_units(text: str, entities: Sequence[_Entity]) -> Iterator[TelegramEntity
 
 
 def _unit_offsets(text: str, positions: Iterable[int]) -> dict[int, int]:
-    """For each of the code point positions in `text` its offset in UTF-16 units."""
+    """Return the offset in UTF-16 units of each code point position in `text`."""
     offsets: dict[int, int] = {}
     done = total = 0
     for position in sorted(positions):

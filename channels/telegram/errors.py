@@ -1,7 +1,7 @@
-"""python-telegram-bot's errors as the hub's, told apart by whether the request was taken.
+"""python-telegram-bot's errors as the hub's, separated by whether Telegram accepted the request.
 
-The library's messages may quote the address asked, which holds the token: of failed connections only the
-kind of failure is passed on.
+The library's messages may quote the requested URL, which contains the token. For failed
+connections, only the kind of failure is passed on.
 """
 
 from datetime import timedelta
@@ -26,7 +26,7 @@ _NEVER_SENT = (
     aiohttp.InvalidURL,
     aiohttp.NonHttpUrlClientError,
 )
-"""The connection's own errors decide: the library's do not say whether anything was sent."""
+"""Connection errors after which nothing was sent. The library's own errors do not show that."""
 
 _GONE = (
     "chat not found",
@@ -39,13 +39,13 @@ _GONE = (
     "topic_deleted",
     "user not found",
 )
-"""Of descriptions of a 400, in lower case."""
+"""Parts of the descriptions of a 400 response, in lower case."""
 
 _ANSWER_UNREADABLE = ". Parsing the server response"
 
 
 class ChatMoved(AddressGone):
-    """The group became the supergroup `chat_id`; nothing was taken."""
+    """A request refused because the group became the supergroup `chat_id`. Nothing was accepted."""
 
     def __init__(self, chat_id: int) -> None:
         super().__init__(f"the group became the supergroup {chat_id}")
@@ -53,7 +53,7 @@ class ChatMoved(AddressGone):
 
 
 class AnswerTooLarge(Unanswered):
-    """The answer was over its size, and not read. `update_id`: of the first update in it, if there is one."""
+    """An answer that was too large and was not read. `update_id`: of its first update, if any."""
 
     def __init__(self, size: str, update_id: int | None) -> None:
         super().__init__(f"Telegram's answer has {size}")
@@ -62,12 +62,12 @@ class AnswerTooLarge(Unanswered):
 
 
 class WebhookSet(ChannelError):
-    """Telegram sends the updates to a webhook, and so does not let us ask for them."""
+    """A refused poll, because Telegram sends the updates to a webhook."""
 
 
 def channel_error(error: ptb.TelegramError) -> ChannelError:
-    """What the caller can do about a failed request."""
-    if isinstance(error.__cause__, ptb.InvalidToken):  # said once more by Bot.do_api_request
+    """Return the hub's error for a failed request."""
+    if isinstance(error.__cause__, ptb.InvalidToken):  # raised again by Bot.do_api_request
         error = error.__cause__
     text = error.message.partition(_ANSWER_UNREADABLE)[0]
     if isinstance(error.__cause__, ptb.TelegramError):  # an HTTP error whose body is not Telegram's
@@ -106,8 +106,8 @@ def _refused(text: str) -> ChannelError:
 
 
 def _answered(text: str) -> ChannelError:
-    """An HTTP status that is not about the request: whoever answered did not take it."""
-    if text.startswith("Gateway Timeout"):  # its gateway gave up on a request that is still under way
+    """Return the error for an HTTP status that does not concern the request, which was not accepted."""
+    if text.startswith("Gateway Timeout"):  # the gateway gave up on a request that is still in progress
         return Unanswered(text)
     if text.startswith("Request Entity Too Large"):
         return MessageRejected(text)
@@ -115,7 +115,7 @@ def _answered(text: str) -> ChannelError:
 
 
 def _lost(cause: BaseException) -> ChannelError:
-    """No answer at all."""
+    """Return the error for a missing answer."""
     if isinstance(cause, _NEVER_SENT):
         return Unavailable(f"Telegram cannot be reached ({type(cause).__name__})")
     return Unanswered(f"no answer from Telegram ({type(cause).__name__})")

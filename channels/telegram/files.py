@@ -1,4 +1,4 @@
-"""Files on their way to people: as photos where Telegram shows them, else as documents. Pure."""
+"""Outgoing files: photos if Telegram can show them as such, else documents. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ UPLOAD_LIMIT_BYTES = 50 * 1024 * 1024
 PHOTO_TYPES = frozenset({"image/jpeg", "image/png", "image/webp"})
 
 ReadFile = Callable[[str, int], bytes]
-"""The content of a file the hub may show, by its path, if it has at most so many bytes. Raises ValueError
-with a reason for people; blocks."""
+"""Reads a file that the hub may show, by its path and up to a limit in bytes. Blocks; raises
+ValueError with a reason for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file and how Telegram is to take it."""
+    """A file, and whether to send it as a photo."""
 
     path: str
     name: str
@@ -39,7 +39,7 @@ DOCUMENT = UploadMethod("send_Document", "document")
 
 
 def methods_for(upload: Upload, size_bytes: int) -> tuple[UploadMethod, ...]:
-    """What to try, in order: an image that Telegram cannot show as one is still a file."""
+    """Return the methods to try, in order. An image that Telegram cannot show as a photo is still a file."""
     if upload.as_photo and size_bytes <= PHOTO_LIMIT_BYTES:
         return PHOTO, DOCUMENT
     return (DOCUMENT,)

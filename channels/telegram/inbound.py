@@ -1,8 +1,8 @@
-"""Telegram's updates as the hub's values. Pure; whatever an update holds, reading it does not raise.
+"""Telegram's updates as the hub's values. Pure; reading never raises, whatever the update.
 
-Event keys: `tg:<bot>:m:<chat>:<message>`, with `:e<edit date>.<what it says>` for an edited text,
-`tg:<bot>:cb:<query>` for a pressed button, `tg:<bot>:mv:<chat>:<chat>` for a group that became a supergroup,
-and `tg:<bot>:u:<update>` for an update in which none of these can be made out.
+Event keys: `tg:<bot>:m:<chat>:<message>`, with `:e<edit date>.<hash of the text>` for an edited
+text, `tg:<bot>:cb:<query>` for a button press, `tg:<bot>:mv:<chat>:<chat>` for a group that became
+a supergroup, and `tg:<bot>:u:<update>` for an unreadable update.
 """
 
 import hashlib
@@ -32,11 +32,12 @@ from core.messages import (
 
 # The parts of https://core.telegram.org/bots/api#update that the hub reads, checked strictly.
 #
-# Everything else in an update is ignored, so that what the platform adds or changes elsewhere cannot make a
-# message unreadable.
+# Everything else in an update is ignored, so that other additions and changes by the platform
+# cannot make a message unreadable.
 
 MAX_LISTED = 100
-"""Telegram silently ignores the entities of a message after the hundredth; a photo has a handful of sizes."""
+"""The limit on list items read. Telegram ignores entities after the hundredth, and a photo has only a
+few sizes."""
 
 Id = Annotated[int, Field(ge=-(2**53), le=2**53)]
 """Ids have at most 52 significant bits (Bot API, Chat)."""
@@ -48,13 +49,13 @@ Seconds = Annotated[int, Field(ge=0, le=253_402_300_799)]
 
 
 class Wire(BaseModel):
-    """No coercion: a number in quotes is not a number."""
+    """A model without coercion: a number in quotes is not a number."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
 class User(Wire):
-    """https://core.telegram.org/bots/api#user."""
+    """A user or bot: https://core.telegram.org/bots/api#user."""
 
     id: Id
     is_bot: bool = False
@@ -64,14 +65,15 @@ class User(Wire):
 
 
 class Chat(Wire):
-    """https://core.telegram.org/bots/api#chat."""
+    """A chat: https://core.telegram.org/bots/api#chat."""
 
     id: Id
     type: str
 
 
 class Entity(Wire):
-    """https://core.telegram.org/bots/api#messageentity; offset and length in UTF-16 code units."""
+    """A message entity, with offset and length in UTF-16 code units:
+    https://core.telegram.org/bots/api#messageentity."""
 
     type: str
     offset: Annotated[int, Field(ge=0)]
@@ -80,7 +82,7 @@ class Entity(Wire):
 
 
 class Media(Wire):
-    """What Document, Audio, Voice, Video and PhotoSize have in common."""
+    """The common fields of Document, Audio, Voice, Video and PhotoSize."""
 
     file_id: str
     file_size: Annotated[int, Field(ge=0, le=2**53)] = 0
@@ -89,7 +91,7 @@ class Media(Wire):
 
 
 class Replied(Wire):
-    """The message replied to. A topic's first message replies to the topic's creation, which is no reply."""
+    """The message replied to. A topic's first message names the topic's creation here, which is no reply."""
 
     message_id: MessageId
     sender: Annotated[User | None, Field(alias="from")] = None
@@ -109,7 +111,7 @@ PhotoSizes = Annotated[list[Media], FailFast(), BeforeValidator(_last)]  # the l
 
 
 class Message(Wire):
-    """https://core.telegram.org/bots/api#message."""
+    """A message: https://core.telegram.org/bots/api#message."""
 
     message_id: MessageId
     chat: Chat
@@ -135,12 +137,12 @@ class Message(Wire):
 
     @property
     def topic_id(self) -> int | None:
-        """The forum topic; a thread id without the flag is just a chain of replies."""
+        """The forum topic. Without the flag, a thread id only marks a chain of replies."""
         return self.message_thread_id if self.is_topic_message else None
 
 
 class Pressed(Wire):
-    """The message whose button was pressed: a Message, or an InaccessibleMessage with little in it."""
+    """The message whose button was pressed: a Message, or an InaccessibleMessage with few fields."""
 
     message_id: MessageId
     chat: Chat
@@ -149,7 +151,7 @@ class Pressed(Wire):
 
 
 class CallbackQuery(Wire):
-    """https://core.telegram.org/bots/api#callbackquery."""
+    """A button press: https://core.telegram.org/bots/api#callbackquery."""
 
     id: Annotated[str, Field(min_length=1, max_length=64)]
     sender: Annotated[User, Field(alias="from")]
@@ -158,7 +160,7 @@ class CallbackQuery(Wire):
 
 
 class Update(Wire):
-    """https://core.telegram.org/bots/api#update."""
+    """An update: https://core.telegram.org/bots/api#update."""
 
     update_id: Annotated[int, Field(ge=0, le=2**53)]
     message: Message | None = None
@@ -166,18 +168,20 @@ class Update(Wire):
     callback_query: CallbackQuery | None = None
 
 
-# Whom a message speaks to, and what is left of it without the bot's name. Pure, and raises for no entity.
+# The addressee of a message, and its text without the bot's name. Pure; no entity raises an error.
 #
-# Whoever is in a group has to name the bot to be heard; that is no part of what they say to it. So the name
-# is cut off where it begins or ends a message, and `@bot yes` answers a card as `yes` does.
+# In a group, people must name the bot to reach it, but its name is not part of the text for it. It
+# is therefore removed at the beginning and end of a message, so `@bot yes` answers a card as `yes`
+# does.
 
 _BEHIND_A_NAME = ",: \t\n"
-"""What parts a name from what is said: `Hub, what time is it?`"""
+"""The separators between a name and the text: `Hub, what time is it?`"""
 
 
 def to_whom(text: str, entities: list[Entity], account: Account) -> tuple[str, bool]:
-    """The text without the bot's name behind its command and at its ends, and whether it calls the bot by
-    name or command. A text that is nothing but the name stays."""
+    """Return the text without the bot's name, and whether the text addresses the bot by name or command.
+
+    The name is removed after the bot's command and at both ends. A text that is only the name stays."""
     first = next((e for e in entities if e.type == "bot_command" and e.offset == 0), None)
     if first is not None:
         said = _covered(text, first)
@@ -195,7 +199,7 @@ def _is_name(text: str, entity: Entity, account: Account) -> bool:
 
 
 def _without(text: str, names: list[Entity]) -> str:
-    """Entities count in UTF-16 code units."""
+    """Remove names at both ends of the text. Entities count in UTF-16 code units."""
     units = text.encode("utf-16-le")
     start, end = 0, len(units)
     for name in sorted(names, key=lambda entity: entity.offset):
@@ -216,14 +220,14 @@ def _text(units: bytes) -> str:
     return units.decode("utf-16-le", "replace")
 
 
-# What a message of Telegram's holds, as the hub's values: its files, its sender.
+# The files and the sender of a Telegram message, as the hub's values.
 
 DOWNLOAD_LIMIT_BYTES = 20 * 1024 * 1024
 """Bot API, getFile: "bots can download files of up to 20MB in size"."""
 
 
 def attachments_of(message: Message) -> tuple[Attachment, ...]:
-    """Its files, the largest size of a photo."""
+    """Return the message's files, with the largest size of a photo."""
     found: list[Attachment] = []
     if message.photo:  # the sizes of one photo, the largest last
         found.append(_attachment(message.photo[-1], "photo.jpg", "image/jpeg"))
@@ -249,19 +253,20 @@ def _attachment(media: Media, name: str, media_type: str) -> Attachment:
 
 
 def sender_of(user: User) -> Sender:
-    """Who wrote or pressed."""
+    """Return the person who wrote or pressed."""
     name = " ".join(part for part in (user.first_name, user.last_name) if part)
     return Sender(str(user.id), clean(name or str(user.id)), clean(user.username) if user.username else None)
 
 
 def clean(text: str) -> str:
-    """Without NUL and lone surrogates, which not every database keeps; as long as before, in UTF-16 units,
-    unless it is too long to be taken."""
+    """Return the text without NUL and lone surrogates, which some databases reject.
+
+    Its length in UTF-16 units stays the same, unless it is too long to be accepted."""
     return mend_surrogates(as_taken(text)).replace("\0", "\ufffd")
 
 
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
-"""What the hub asks Telegram for: no posts of channels, no reactions."""
+"""The updates that the hub requests: no channel posts, no reactions."""
 
 
 _CHOICE = re.compile(r"p:([0-9A-Za-z]{1,32}):([0-9]{1,5}|e)")
@@ -270,11 +275,13 @@ _NOT_UNDERSTOOD = (
     "animation", "checklist", "contact", "dice", "game", "giveaway", "invoice", "live_photo", "location",
     "paid_media", "poll", "sticker", "story", "venue", "video_note",
 )  # fmt: skip
-"""Things people send that the hub cannot read; what is in no such field either is a service message."""
+"""Content that the hub cannot read. A message without such a field is a service message."""
 
 
 def read_update(payload: object, account: Account, channel: str, now: int) -> InboundEvent | None:
-    """The event in an update; None for kinds nobody here is interested in. `now`: microseconds UTC."""
+    """Return the event in an update, or None for kinds that do not concern the hub.
+
+    `now`: microseconds UTC."""
     try:
         update = Update.model_validate(payload)
     except ValidationError as error:
@@ -296,25 +303,25 @@ def read_update(payload: object, account: Account, channel: str, now: int) -> In
 
 
 def moved(old_chat_id: int, chat_id: int, account: Account, channel: str, sent_at: int) -> Moved:
-    """A group became a supergroup; its conversations go on there."""
+    """Return the event for a group that became a supergroup, where its conversations continue."""
     old, new = address_of(old_chat_id), address_of(chat_id)
     key = f"tg:{account.id}:mv:{old}:{new}"
     return Moved(key, channel, old, old, new, new, sent_at)
 
 
 def unread_update(update_id: int, why: str, account: Account, channel: str, now: int) -> Unreadable:
-    """An update of which nothing but its id was read."""
+    """Return an event for an update of which only the id was read."""
     return Unreadable(_key_of(update_id, account), channel, why, now)
 
 
 def update_id_of(payload: object) -> int | None:
-    """The update's id, however broken the rest is."""
+    """Return the update's id, even if the rest is invalid."""
     value = _field(payload, "update_id")
     return value if type(value) is int and 0 <= value <= 2**53 else None
 
 
 def press_id_of(payload: object) -> str | None:
-    """The id under which a pressed button waits for an answer, however broken the rest is."""
+    """Return the id by which a button press is answered, even if the rest is invalid."""
     value = _field(_field(payload, "callback_query"), "id")
     return value if isinstance(value, str) else None
 
@@ -323,7 +330,7 @@ def press_id_of(payload: object) -> str | None:
 
 
 def _read_move(message: Message, account: Account, channel: str) -> Moved | None:
-    """Both chats are told, in any order."""
+    """Return the group's migration to a supergroup. Telegram reports it in both chats, in any order."""
     sent_at = message.date * SECOND_US
     if message.migrate_to_chat_id is not None:
         return moved(message.chat.id, message.migrate_to_chat_id, account, channel, sent_at)
@@ -333,7 +340,7 @@ def _read_move(message: Message, account: Account, channel: str) -> Moved | None
 
 
 def _as_edit(event: InboundMessage, message: Message) -> InboundMessage:
-    """Two edits within a second differ in what they say."""
+    """Return the event as an edit. The hash in its key distinguishes edits within one second."""
     says = hashlib.sha256(event.text.encode("utf-16-le", "surrogatepass")).hexdigest()[:12]
     return replace(event, key=f"{event.key}:e{message.edit_date or 0}.{says}", edits=event.key)
 
@@ -351,7 +358,7 @@ def _read_message(
     text = message.text if message.text is not None else message.caption
     if text is None and not attachments and not_understood is None:
         return None
-    text = clean(text or "")  # as long as it was, in the units that entities count
+    text = clean(text or "")  # as long as before, in the units that entities count
     entities = (message.entities or message.caption_entities)[:MAX_ENTITIES]
     direct = message.chat.type == "private"
     text, addressed = to_whom(text, entities, account)
@@ -402,11 +409,11 @@ def _read_press(query: CallbackQuery, account: Account, channel: str, now: int) 
     )
 
 
-# ---------------------------------------------------------------- what cannot be read
+# ---------------------------------------------------------------- unreadable updates
 
 
 def _kind_of(payload: object) -> str | None:
-    """What a message is whose sender said nothing in words; None: a message of the platform's own."""
+    """Return the kind of a message without text, or None for a service message of the platform."""
     message = _field(payload, "message")
     kind = next((kind for kind in _NOT_UNDERSTOOD if _field(message, kind) is not None), None)
     return kind.replace("_", " ") if kind is not None else None
@@ -425,7 +432,7 @@ def _key_of(update_id: int, account: Account) -> str:
 
 
 def _summary(error: ValidationError) -> str:
-    """What is wrong and where; never what was there."""
+    """Return the first error and its location, but never the content."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where or 'update'}: {first['msg']}"

@@ -1,9 +1,9 @@
-"""Finding a message whose sending was never answered, without changing any other.
+"""Recovery of a message whose sending was never answered, without changing any other.
 
-Only a message of ours can be edited. An edit of its buttons to what they are is refused as "not modified",
-which makes an id a candidate; it is the message if it then says exactly this, or takes an edit to it. Where
-one other message could be met, the edits are to what that other one says: then only ours can change. Where
-several could be, nothing is tried.
+Only our own messages can be edited. An edit of the buttons to their current state is refused as
+"not modified", which makes an id a candidate. It is the message if it then has exactly this
+content, or accepts an edit to it. If one other message is possible, the edits use the other's
+content, so that only ours can change. If several others are possible, nothing is tried.
 """
 
 import logging
@@ -30,59 +30,61 @@ from core.messages import Address, Message
 from core.off_loop import off_loop
 from core.ports import KnownMessage, OutboxRow, PostContext, Posted, SendState, Uncertain
 
-# Where a message can be whose sending was never answered, and whose else what is there can be. Pure.
+# The possible ids of a message whose sending was never answered, and the other messages that may
+# have them. Pure.
 
 MAX_GROUP_DIGITS = 12
-"""Ids of supergroups and channels are -100 followed by at least ten digits, those of other groups shorter."""
+"""The limit that separates ids: those of supergroups and channels are -100 followed by at least ten
+digits, those of other groups are shorter."""
 
 CLOCK_SKEW_US = 60 * SECOND_US
-"""Telegram's clock and ours agree within this."""
+"""The largest assumed difference between Telegram's clock and ours."""
 
 LATE = 2
-"""What was not taken in so many times the time it should have taken never will be."""
+"""A factor on the acceptance time. A request not accepted within the product never will be."""
 
 MARKUP = "reply_markup"
 Render = Callable[[Message], Sequence[Payload]]
-"""How messages are shown."""
+"""Renders a message as it is shown."""
 
 _PREVIEWS = frozenset({SendState.STREAMING, SendState.REPLACED})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a message, as far as it can be told from another."""
+    """One part of a message, with only the content that can distinguish it."""
 
     content: Payload
 
     @classmethod
     def of(cls, payload: Payload) -> "Part":
-        """Return a part without what it replies to, which an edit leaves as it is."""
+        """Return a part without its reply reference, which an edit leaves unchanged."""
         return cls({name: value for name, value in payload.items() if name != REPLY})
 
     @property
     def is_file(self) -> bool:
-        """Whether it has no text of its own."""
+        """True if the part is a file, without text."""
         return FILE in self.content
 
     @property
     def markup(self) -> object:
-        """Its buttons, if it has any."""
+        """The part's buttons, if any."""
         return self.content.get(MARKUP)
 
 
 UNREADABLE = None
-"""In place of a part: a message of which nobody knows what it says."""
+"""A placeholder for a message whose content is unknown."""
 
 
-# --- where it can be ------------------------------------------------------------------------------------
+# --- possible ids ---------------------------------------------------------------------------------
 
 
 def candidates(chat_id: int, around: PostContext, taken_within_us: int, after: int) -> Iterator[int]:
-    """Return the ids to try beyond `after`, in order: those that nothing known has, from the newest id from
-    before the request to the first one from after it could be taken. None where no earlier message is known.
+    """Yield the unknown ids after `after` to try, in order. Yields none if no earlier message is known.
 
-    Ids are given in order within a supergroup, and else within all of the bot's private chats and groups
-    together.
+    They lie between the newest id from before the request and the first id assigned after it could be
+    accepted. Ids are assigned in order within a supergroup, and otherwise across all of the bot's
+    private chats and groups.
     """
     newest = _newest(chat_id, around)
     if newest is None:
@@ -101,13 +103,13 @@ def candidates(chat_id: int, around: PostContext, taken_within_us: int, after: i
 
 
 def _newest(chat_id: int, around: PostContext) -> tuple[int, int] | None:
-    """The newest id from before the request, and when it was given at the earliest."""
+    """Return the newest id from before the request, and the earliest time it was assigned."""
     numbered = ((number, known.taken_at) for known, number in _numbered(around.earlier, chat_id))
     return max(numbered, default=None)
 
 
 def _numbered(messages: Sequence[KnownMessage], chat_id: int) -> Iterator[tuple[KnownMessage, int]]:
-    """Those in the chat's series, with their ids."""
+    """Yield the messages in the chat's id series, with their ids."""
     for message in messages:
         digits = re.match("[0-9]{1,20}", message.order_key)
         if digits is not None and _series(place_of(message.address).chat_id) == _series(chat_id):
@@ -115,20 +117,21 @@ def _numbered(messages: Sequence[KnownMessage], chat_id: int) -> Iterator[tuple[
 
 
 def _edited(message: KnownMessage) -> bool:
-    """An edited message's key goes on after its id; its time is the edit's."""
+    """Return whether the message was edited. Its key then has more after the id, and its time is the
+    edit's."""
     return not message.order_key.isdecimal()
 
 
 def _series(chat_id: int) -> int | None:
-    """Whose ids are in one order: a supergroup's own, or (None) all other chats together."""
+    """Return the id series of a chat: a supergroup's own, or None for all other chats together."""
     return chat_id if chat_id < 0 and len(str(-chat_id)) > MAX_GROUP_DIGITS else None
 
 
-# --- whose else it can be -------------------------------------------------------------------------------
+# --- other possible messages ----------------------------------------------------------------------
 
 
 def comes_first(to: Address, around: PostContext) -> bool:
-    """Return whether another conversation of the chat has an open row that is to be found out before."""
+    """Return whether another conversation of the chat has an open row that must be resolved first."""
     return any(
         other.open
         and _elsewhere_in_chat(other, to)
@@ -140,8 +143,9 @@ def comes_first(to: Address, around: PostContext) -> bool:
 def rivals(
     to: Address, own: Part, around: PostContext, taken_within_us: int, render: Render
 ) -> list[Part | None]:
-    """Return what an unknown message of ours in the chat may say if it is not `own`; UNREADABLE for what
-    cannot be told from it."""
+    """Return the possible contents of other unknown messages of ours in the chat.
+
+    UNREADABLE stands for content that cannot be distinguished from `own`."""
     found: list[Part | None] = []
     newest = _newest(place_of(to).chat_id, around)
     arrived_by = 0 if newest is None else newest[1] - LATE * taken_within_us
@@ -159,11 +163,11 @@ def rivals(
 
 
 def _may_be_met(other: Uncertain, to: Address, around: PostContext, arrived_by: int) -> bool:
-    """Whether a message of this row can be among those that are tried. Requests made by `arrived_by` had
-    arrived, if at all, before the newest message from before ours.
+    """Return whether a message of this row can be among the tried ones.
 
-    Requests to one address are made one after the other, so what was asked there later has a later id than
-    this one, which then was answered.
+    Requests made by `arrived_by` had arrived, if at all, before the newest message from before ours.
+    Requests to one address are made one after the other. Later requests there have later ids than this
+    one, which by then was answered.
     """
     if place_of(other.row.address).chat_id != place_of(to).chat_id:
         return False
@@ -176,15 +180,19 @@ def _may_be_met(other: Uncertain, to: Address, around: PostContext, arrived_by: 
 
 
 def _harmless(part: Part, own: Part, *, here: bool) -> bool:
-    """Whether trying a message that says this changes nothing: it is told from ours before anything is
-    changed, or it says the same in the same place."""
+    """Return whether trying a message with this content changes nothing.
+
+    Either it is distinguished from ours before any change, or it has the same content in the same
+    place."""
     if part.is_file != own.is_file:
         return part.markup == own.markup
     return here and not own.is_file and part == own
 
 
 def _told_apart(part: Part, own: Part, *, here: bool) -> Part | None:
-    """Files cannot be compared; nor does what says the same tell its topic."""
+    """Return the part if it can be distinguished from `own`, else UNREADABLE.
+
+    Files cannot be compared, and equal content does not reveal its topic."""
     if part.markup == own.markup and (own.is_file or (part == own and not here)):
         return UNREADABLE
     return part
@@ -199,7 +207,8 @@ def _is_preview(row: OutboxRow) -> bool:
 
 
 def buttons_of(to: Address, text: object, around: PostContext, render: Render) -> object:
-    """Return the buttons of the message in the chat that says this and may be shown without being known."""
+    """Return the buttons of the message with this text in the chat, if it may be shown without being
+    known."""
     here = place_of(to).chat_id
     rows = (other.row for other in around.uncertain if place_of(other.row.address).chat_id == here)
     parts = (payload for row in rows for payload in render(row.message))
@@ -209,18 +218,18 @@ def buttons_of(to: Address, text: object, around: PostContext, render: Render) -
 logger = logging.getLogger(__name__)
 
 MAX_REQUESTS: Final = 12
-"""So many are spent on one message at most."""
+"""The limit on requests for one message."""
 
 Params = Mapping[str, object]
 
 
 class _GivenUp(Exception):
-    """Nothing more is to be tried."""
+    """The end of a search without a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prober:
-    """Looks for messages. `render`: how messages are shown here."""
+    """A searcher for lost messages. `render`: renders messages as they are shown."""
 
     client: BotClient
     clock: Clock
@@ -228,7 +237,7 @@ class Prober:
     render: Render
 
     async def find(self, to: Address, payload: Payload, look: Look) -> Posted | None:
-        """Find the message that was to show this part, and make it say so. Raises ChannelError."""
+        """Find the message that was to show this part, and show the part in it. Raises ChannelError."""
         around = await look()
         while comes_first(to, around):
             await self.clock.sleep(self.timeouts.probe_pace_s)
@@ -247,7 +256,7 @@ class Prober:
 
 
 class _Search:
-    """One message that is looked for. `spent`: requests so far."""
+    """The search for one message. `spent`: requests so far."""
 
     def __init__(self, prober: Prober, to: Address, own: Part, look: Look) -> None:
         self._prober = prober
@@ -258,7 +267,7 @@ class _Search:
         self.spent = 0
 
     async def run(self, around: PostContext) -> int | None:
-        """Return the id under which it is shown. Raises _GivenUp."""
+        """Return the message's id, or None if it is not found. Raises _GivenUp."""
         within_us, tried = int(self._prober.timeouts.taken_within_s * SECOND_US), 0
         while (tried := next(candidates(self._place.chat_id, around, within_us, tried), 0)) > 0:
             match await self._rivals(around, within_us):
@@ -270,23 +279,23 @@ class _Search:
                     raise _GivenUp("it cannot be told from other messages")
             if found:
                 return tried
-            around = await self._look()  # what others sent meanwhile is known, or may be met
+            around = await self._look()  # messages sent by others since then are known now, or may be met
         return None
 
     async def _rivals(self, around: PostContext, within_us: int) -> list[Part | None]:
-        """What else could be met, drawn in a thread if there is much of it."""
+        """Return the contents of other possible messages, rendered in a thread if there are many."""
         chars = sum(weight(other.row.message.blocks) for other in around.uncertain)
         return await off_loop(
             chars, lambda: rivals(self._to, self._own, around, within_us, self._prober.render)
         )
 
     async def _is_ours(self, message_id: int, around: PostContext) -> bool:
-        """Whether it is ours, there being no other that it could be."""
+        """Return whether the message is ours if no other one is possible."""
         answer = await self._press(message_id, self._own.markup, around, left=1)
         return answer is EditRefusal.NOT_MODIFIED and await self._becomes_ours(message_id)
 
     async def _is_not_the_rivals(self, message_id: int, rival: Part, around: PostContext) -> bool:
-        """Whether it is ours, there being one other that it could be."""
+        """Return whether the message is ours if one other is possible."""
         if rival.markup == self._own.markup:
             answer = await self._press(message_id, rival.markup, around, left=2)
             if answer is not EditRefusal.NOT_MODIFIED:
@@ -299,7 +308,7 @@ class _Search:
         return not isinstance(answer, EditRefusal) and await self._becomes_ours(message_id)
 
     async def _press(self, message_id: int, markup: object, around: PostContext, left: int) -> EditRefusal:
-        """Learn whether a message of ours has these buttons. One that had others gets them back."""
+        """Check whether a message of ours has these buttons. If it had others, they are restored."""
         answer = await self._try(EDIT_MESSAGE_REPLY_MARKUP, _buttons(markup), message_id, left=left)
         if isinstance(answer, EditRefusal):
             return answer
@@ -321,8 +330,10 @@ class _Search:
     async def _try(
         self, method: str, content: Params, message_id: int, *, left: int = 0, again: bool = True
     ) -> Params | EditRefusal:
-        """Make one edit, at the pace of messages; `left`: so many may follow from it. `again`: it can be made
-        twice, since the second answer tells as much. Raises _GivenUp where no request is left."""
+        """Make one edit at the pace of messages. Raises _GivenUp if no requests are left.
+
+        `left`: the number of further requests that it may cause.
+        `again`: it may be repeated, because the second answer is just as informative."""
         while self.spent + left < MAX_REQUESTS:
             pause_s = self._prober.timeouts.probe_pace_s
             if self.spent:
@@ -351,5 +362,6 @@ def _buttons(markup: object) -> Params:
 
 
 def _saying(part: Part) -> tuple[str, Params]:
-    """The edit to what a part says: of a file that is its caption, and files are sent without."""
+    """Return the edit that gives a message a part's content. For a file that is the caption, which is
+    empty."""
     return (EDIT_MESSAGE_CAPTION, {}) if part.is_file else (EDIT_MESSAGE_TEXT, part.content)

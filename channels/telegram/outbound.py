@@ -1,4 +1,4 @@
-"""What the hub says as the parameters of sendMessage, editMessageText and sendDocument. Pure and
+"""The hub's messages as parameters of sendMessage, editMessageText and sendDocument. Pure and
 deterministic."""
 
 import re
@@ -26,23 +26,23 @@ from channels.text.markdown import parse, read
 from core import messages, texts
 from core.messages import File, Message
 
-# What the hub says, as Telegram messages.
+# The hub's messages, as Telegram messages.
 #
-# Every message returned is within `limit_units` UTF-16 code units, keeps Telegram's limits on entities and
-# has something visible in it (Telegram refuses a blank message). Blank input gives no message. Nothing
-# raises because of the text, whatever it is; `channels.text.blocks.showable` says what becomes of control
-# characters and lone surrogates, `channels.telegram.entities` how mentions are disarmed.
+# Every message is within `limit_units` UTF-16 code units, keeps Telegram's limits on entities and
+# has something visible in it (Telegram refuses a blank message). Blank input gives no message. No
+# text raises an error. `channels.text.blocks.showable` explains the treatment of control characters
+# and lone surrogates, `channels.telegram.entities` the disarming of mentions.
 
 MAX_TEXT_UNITS = 4096
 """Bot API, sendMessage: "1-4096 characters after entities parsing"."""
 
 TAB_COLUMNS = 4
-"""Telegram shows a tab as one space, so tabs in code are widened."""
+"""The width of a tab in code. Telegram shows a tab as one space, so tabs are widened."""
 
 _BLANK = re.compile(
     r"[\s\u030a\u0333\u033f\u180e\u200b-\u200f\u2028-\u202e\u2060\u2800\ufeff\ufffc\U000e0000-\U000e007f]*"
 )
-"""What Telegram drops or takes for empty."""
+"""The characters that Telegram drops or treats as blank."""
 
 _SPECIAL = re.compile(
     r"[\\`*_~\[\]<&|@\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
@@ -51,13 +51,13 @@ _SPECIAL = re.compile(
     r"|\n{3}",
     re.MULTILINE,
 )
-"""What may mean something in Markdown, or may not be sent as it is."""
+"""Text that may have a meaning in Markdown, or cannot be sent unchanged."""
 
 _BARE_URL = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
 
 
 def render_markdown(markdown_text: str, limit_units: int = MAX_TEXT_UNITS) -> tuple[TelegramText, ...]:
-    """The messages that show `markdown_text`. Raises ValueError if `limit_units` is less than 2."""
+    """Return the messages that show `markdown_text`. Raises ValueError if `limit_units` is less than 2."""
     plain = markdown_text.rstrip().lstrip("\n")
     if len(plain) <= limit_units and not _SPECIAL.search(plain) and utf16_units(plain) <= limit_units:
         return () if _BLANK.fullmatch(plain) else (TelegramText(plain),)
@@ -65,7 +65,7 @@ def render_markdown(markdown_text: str, limit_units: int = MAX_TEXT_UNITS) -> tu
 
 
 def render_plain(text: str, limit_units: int = MAX_TEXT_UNITS) -> tuple[TelegramText, ...]:
-    """The messages that show `text` as it is. Raises ValueError if `limit_units` is less than 2."""
+    """Return the messages that show `text` as it is. Raises ValueError if `limit_units` is less than 2."""
     text = showable(text)
     paragraphs = tuple(match.end() for match in re.finditer(r"\n{2,}", text))
     return _messages(FlatText(text, block_starts=paragraphs), limit_units)
@@ -74,7 +74,9 @@ def render_plain(text: str, limit_units: int = MAX_TEXT_UNITS) -> tuple[Telegram
 def render_blocks(
     said: Iterable[messages.Block], limit_units: int = MAX_TEXT_UNITS
 ) -> tuple[TelegramText, ...]:
-    """The messages that show `said`, one block under the other. Raises ValueError if `limit_units` < 2."""
+    """Return the messages that show `said`, with its blocks one below the other.
+
+    Raises ValueError if `limit_units` < 2."""
     match blocks := tuple(said):
         case (messages.Markdown(text),):
             return render_markdown(text, limit_units)
@@ -94,9 +96,9 @@ def _messages(flat: FlatText, limit_units: int) -> tuple[TelegramText, ...]:
 
 
 def _with_whole_urls(flat: FlatText) -> FlatText:
-    """Telegram makes links of bare addresses, but not of one with a word joiner in it (https://host/@name).
+    """Add links for bare URLs that contain a word joiner (https://host/@name).
 
-    Those become links here. Addresses inside links and code are left alone.
+    Telegram links other bare URLs itself, but not these. URLs inside links and code are left alone.
     """
     if not would_mention(flat.text):
         return flat
@@ -108,7 +110,7 @@ def _with_whole_urls(flat: FlatText) -> FlatText:
     for match in _BARE_URL.finditer(flat.text):
         url = match.group().rstrip(".,:;!?)]}'*")
         start, end = match.start(), match.start() + len(url)
-        before = bisect_left(starts, end)  # so many begin before the address ends
+        before = bisect_left(starts, end)  # the number that begin before the URL ends
         if (
             would_mention(url)
             and is_linkable(url)
@@ -121,26 +123,26 @@ def _with_whole_urls(flat: FlatText) -> FlatText:
 
 
 OUTCOME_UNITS = 300
-"""Kept free on every part of a card, so that its outcome never moves its text into another part."""
+"""The space reserved on every part of a card, so that its outcome never moves text to another part."""
 
 CHOICES_PER_ROW = 3
 ROW_CHARS = 36
-"""A row holds as many choices as can be read on a phone: so many characters in all, shared out evenly."""
+"""The total characters of the choices in a row, divided evenly, so that they are readable on a phone."""
 MAX_CALLBACK_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton: "callback_data … 1-64 bytes"."""
 
 EDIT_CHOICE = "e"
-"""In place of a choice's position: the call's arguments are to be changed."""
+"""Stands for a choice's position when the call's arguments are to be edited."""
 
 FILE = "file"
-"""The key under which a part that is a file has its Upload."""
+"""The key of the Upload in a part that is a file."""
 
 REPLY = "reply_parameters"
-"""The key under which a part that answers a message has that as Quoted."""
+"""The key of the Quoted message in a part that is a reply."""
 
 
 class Quoted(NamedTuple):
-    """A message, named with its chat: ids begin anew in a group that was upgraded."""
+    """A message, identified with its chat because ids restart in an upgraded group."""
 
     chat_id: int
     message_id: int
@@ -150,8 +152,9 @@ _GAP = "\n\n"
 
 
 def render(message: Message) -> tuple[Payload, ...]:
-    """One payload per Telegram message it takes; see Channel.render. Raises ValueError for choices without
-    a prompt."""
+    """Return one payload per Telegram message needed; see Channel.render.
+
+    Raises ValueError for choices without a gate."""
     is_card = message.gate_id is not None or message.outcome is not None
     limit = MAX_TEXT_UNITS - OUTCOME_UNITS if is_card else MAX_TEXT_UNITS
     texts = list(render_blocks(message.blocks, limit))
@@ -161,7 +164,7 @@ def render(message: Message) -> tuple[Payload, ...]:
     if message.choices and message.outcome is None and payloads:
         payloads[-1]["reply_markup"] = {"inline_keyboard": _keyboard(message)}
     files = [_upload(file) for file in message.files]
-    parts = [*files, *payloads] if is_card else [*payloads, *files]  # of a card the last part changes
+    parts = [*files, *payloads] if is_card else [*payloads, *files]  # on a card, the last part changes
     if message.reply_to is not None and parts:
         parts[0][REPLY] = Quoted(*spot_of(message.reply_to))
     return tuple(parts)

@@ -1,6 +1,6 @@
-"""How a Telegram chat, topic and message are written as the hub's opaque strings, and read back.
+"""Telegram chats, topics and messages as the hub's opaque strings.
 
-An address is `<chat id>`, or `<chat id>:<topic id>` in a forum; a ref is `<chat id>:<message id>`.
+An address is `<chat id>`, or `<chat id>:<topic id>` in a forum. A ref is `<chat id>:<message id>`.
 """
 
 from dataclasses import dataclass
@@ -25,29 +25,29 @@ class Spot(NamedTuple):
 
 
 def address_of(chat_id: int, topic_id: int | None = None) -> Address:
-    """The address of a chat or of a topic."""
+    """Return the address of a chat or of a topic."""
     return Address(str(chat_id) if topic_id is None else f"{chat_id}:{topic_id}")
 
 
 def place_of(address: Address) -> Place:
-    """Reads `address_of`. Raises ValueError."""
+    """Parse an address made by `address_of`. Raises ValueError."""
     chat_id, _, topic_id = address.partition(":")
     return Place(int(chat_id), int(topic_id) if topic_id else None)
 
 
 def ref_of(chat_id: int, message_id: int) -> MessageRef:
-    """The ref of a message."""
+    """Return the ref of a message."""
     return MessageRef(f"{chat_id}:{message_id}")
 
 
 def spot_of(ref: MessageRef) -> Spot:
-    """Reads `ref_of`. Raises ValueError."""
+    """Parse a ref made by `ref_of`. Raises ValueError."""
     chat_id, _, message_id = ref.partition(":")
     return Spot(int(chat_id), int(message_id))
 
 
 def order_key_of(message_id: int) -> str:
-    """Sorts as text like message ids do as numbers within a chat."""
+    """Return a key that sorts as text in the numeric order of message ids within a chat."""
     return f"{message_id:020d}"
 
 
@@ -63,15 +63,17 @@ class Account:
     group_rights: GroupRights = AS_NEW_BOTS
 
 
-# How long to wait for Telegram.
+# The timeouts for Telegram.
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long to wait for Telegram. `poll_read_s` is longer than a poll lasts: a poll's connection that
-    went silent is given up after it. `taken_within_s`: so long after a request was made Telegram may still
-    take it (connecting and reading); `probe_pace_s`: between two requests that look for a message, as between
-    two messages to one chat."""
+    """The timeouts for Telegram.
+
+    `poll_read_s`: longer than a poll lasts. A poll's connection that is silent for this time is closed.
+    `taken_within_s`: the time in which Telegram may still accept a request (connecting and reading).
+    `probe_pace_s`: the pause between two requests that search for a message, as between two messages to
+    one chat."""
 
     poll_s: int = 30
     poll_read_s: float = 45.0

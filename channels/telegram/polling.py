@@ -1,7 +1,8 @@
-"""Asking Telegram for updates, and confirming to it only what the inbox has taken.
+"""Polling of updates from Telegram, which confirms only updates that the inbox has accepted.
 
-An update is confirmed by asking for those after it (https://core.telegram.org/bots/api#getupdates), so the
-offset is where "accepted means kept" is decided: it never passes an update that was not accepted.
+An update is confirmed by requesting the ones after it
+(https://core.telegram.org/bots/api#getupdates). The offset therefore guarantees that no update is
+lost: it never passes an update that was not accepted.
 """
 
 import asyncio
@@ -21,16 +22,16 @@ from core.ports import Acceptance, Inbox
 logger = logging.getLogger(__name__)
 
 MAX_UPDATES: Final = 100
-"""Bot API, getUpdates: limit. Fewer are asked for while so many are too large together."""
+"""Bot API, getUpdates: limit. Fewer are requested while this many together are too large."""
 
 _NO_ID: Final = "Telegram delivers updates without an id"
 
 OnPress = Callable[[str, Acceptance], None]
-"""Told the id of a pressed button and what became of it; must not block."""
+"""Called with the id of a pressed button and the result. Must not block."""
 
 
 class UpdatePoller:
-    """The long poll of one bot. Remembers how far everything was accepted, across runs."""
+    """The long poll of one bot. It remembers the last accepted update across runs."""
 
     def __init__(self, client: BotClient, channel: str, clock: Clock) -> None:
         self._client = client
@@ -40,9 +41,9 @@ class UpdatePoller:
         self._most = MAX_UPDATES
 
     async def run(self, account: Account, inbox: Inbox, on_press: OnPress) -> None:
-        """Poll until cancelled. Raises ChannelError or InboxUnavailable; to be run again then.
+        """Poll until cancelled. Raises ChannelError or InboxUnavailable; the caller runs it again then.
 
-        One poll that is lost is repeated at once; two in a row are a failure.
+        A single lost poll is repeated at once; two in a row are a failure.
         """
         resumed = False
         webhook_deleted = False
@@ -72,8 +73,10 @@ class UpdatePoller:
     async def _take(
         self, updates: Sequence[object], account: Account, inbox: Inbox, on_press: OnPress
     ) -> None:
-        """Accept a batch: in order within a chat, chats beside each other (a batch has at most 100
-        updates). Raises InboxUnavailable after confirming what came before the first that was not taken."""
+        """Accept a batch, in order within a chat and with chats in parallel (a batch has at most 100
+        updates).
+
+        Raises InboxUnavailable after confirming the updates before the first that was not accepted."""
         batch = Batch(updates, account, self._channel, self._clock.now())
         failure = await batch.accept(inbox, on_press)
         progress = False
@@ -88,8 +91,10 @@ class UpdatePoller:
             raise ChannelError(_NO_ID)
 
     async def _take_less(self, error: AnswerTooLarge, account: Account, inbox: Inbox) -> None:
-        """Of updates that are too large together ask for fewer. One that is too large by itself is recorded
-        by its id, and passed over. Raises InboxUnavailable and ChannelError."""
+        """Request fewer updates if they are too large together.
+
+        One that is too large by itself is recorded by its id and skipped. Raises InboxUnavailable and
+        ChannelError."""
         if self._most > 1:
             self._most //= 2
             return
@@ -107,7 +112,7 @@ class UpdatePoller:
 
 
 class Batch:
-    """Updates that came together. Those of one chat form a lane."""
+    """Updates that arrived together. The updates of one chat form a lane."""
 
     def __init__(self, updates: Sequence[object], account: Account, channel: str, now: int) -> None:
         self._updates = updates
@@ -116,12 +121,12 @@ class Batch:
         for index, payload in enumerate(updates):
             event = read_update(payload, account, channel, now)
             if event is None:
-                self._accepted[index] = True  # nothing to keep
+                self._accepted[index] = True  # nothing to store
             else:
                 self._lanes.setdefault(_lane(event), []).append((index, event))
 
     async def accept(self, inbox: Inbox, on_press: OnPress) -> InboxUnavailable | None:
-        """Hand everything in; a lane ends at the first event that is not taken. Returns such a refusal."""
+        """Submit all updates. A lane ends at the first refused event; a refusal is returned."""
         refusals: list[InboxUnavailable] = []
 
         async def accept_lane(lane: Sequence[tuple[int, InboundEvent]]) -> None:
@@ -135,7 +140,7 @@ class Batch:
             except InboxUnavailable as refusal:
                 refusals.append(refusal)
 
-        if len(self._lanes) == 1:  # nothing to do beside it
+        if len(self._lanes) == 1:  # nothing to run in parallel
             await accept_lane(*self._lanes.values())
         else:
             async with asyncio.TaskGroup() as tasks:
@@ -144,7 +149,7 @@ class Batch:
         return refusals[0] if refusals else None
 
     def accepted_prefix(self) -> Sequence[object]:
-        """The updates before the first that was not accepted."""
+        """Return the updates before the first that was not accepted."""
         end = self._accepted.index(False) if False in self._accepted else len(self._accepted)
         return self._updates[:end]
 

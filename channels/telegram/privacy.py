@@ -1,11 +1,12 @@
-"""What Telegram shows a bot in groups, in words. Pure. (https://core.telegram.org/bots/features#privacy-mode)"""
+"""A description of the messages that Telegram shows a bot in groups. Pure.
+(https://core.telegram.org/bots/features#privacy-mode)"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Groups = Literal["off", "addressed", "all"]
-"""Whom the hub answers in groups."""
+"""The group messages that the hub answers."""
 
 SHOWN_IN_PRIVACY_MODE = "commands, replies to it and messages that name it"
 SWITCH_OFF = (
@@ -17,7 +18,7 @@ LET_JOIN = 'allow it with @BotFather (/setjoingroups), or set groups = "off"'
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """How it is; `fix`: what to do about it, empty if it is as wanted."""
+    """A remark on the current settings. `fix`: the remedy, empty if they are as intended."""
 
     text: str
     fix: str = ""
@@ -25,14 +26,16 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class GroupRights:
-    """What getMe says: whether the bot may be added to groups, and is shown all that is said there."""
+    """The bot's rights from getMe: whether it may join groups, and whether it sees all their messages."""
 
     can_join: bool
     can_read_all: bool
 
     @classmethod
     def read(cls, me: Mapping[str, Any]) -> "GroupRights":
-        """From getMe's result. Whoever says nothing lets it in, and shows what privacy mode shows."""
+        """Read the rights from getMe's result.
+
+        By default the bot may join groups and sees only the messages of privacy mode."""
         can_join, can_read_all = me.get("can_join_groups"), me.get("can_read_all_group_messages")
         return cls(can_join is not False, can_read_all is True)
 
@@ -41,7 +44,7 @@ AS_NEW_BOTS = GroupRights(can_join=True, can_read_all=False)
 
 
 def hints(groups: Groups, rights: GroupRights) -> Iterator[Hint]:
-    """What people should know; nothing where groups are off."""
+    """Yield remarks for the operator, none if groups are off."""
     if groups == "off":
         return
     if not rights.can_join:

@@ -1,7 +1,8 @@
-"""Being called by Telegram with updates, and answering only what the inbox has taken.
+"""The webhook for updates from Telegram, which confirms only updates that the inbox has accepted.
 
-Telegram repeats a call until it is answered with 2xx (https://core.telegram.org/bots/api#setwebhook), so an
-update is answered 200 once it is accepted and durable, and 503 while nothing can be accepted.
+Telegram repeats a call until it is answered with 2xx
+(https://core.telegram.org/bots/api#setwebhook). An update is therefore answered with 200 once it is
+accepted and durable, and with 503 while nothing can be accepted.
 """
 
 import hashlib
@@ -28,12 +29,12 @@ logger = logging.getLogger(__name__)
 PATH = "/webhook"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105 - a header's name
 CHECK_EVERY_S = 60.0
-"""How soon it is noticed that somebody else took the webhook away."""
+"""The interval at which the hub checks whether another program has taken the webhook."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where Telegram reaches this bot, and the word by which it is known to be Telegram."""
+    """The URL at which Telegram reaches this bot, and the secret that authenticates Telegram."""
 
     url: str
     secret: str = field(repr=False)
@@ -41,7 +42,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class WebhookInfo:
-    """What Telegram says about a bot's webhook. `last_error`: of its newest failed call, if any."""
+    """Telegram's information about a bot's webhook. `last_error`: of its newest failed call, if any."""
 
     url: str
     allowed_updates: tuple[str, ...]
@@ -49,7 +50,7 @@ class WebhookInfo:
 
 
 class WebhookReceiver:
-    """The webhook of one bot. Calls are taken as soon as the bot's account is known."""
+    """The webhook of one bot. Calls are accepted as soon as the bot's account is known."""
 
     def __init__(self, client: BotClient, channel: str, clock: Clock, webhook: Webhook) -> None:
         self._client = client
@@ -61,8 +62,10 @@ class WebhookReceiver:
         self._was_set = False
 
     async def run(self, account: Account, on_press: OnPress, connected: Callable[[], None]) -> None:
-        """Have the webhook set, and see to it that it stays, until cancelled. Raises ChannelError; to be run
-        again then. What Telegram delivers meanwhile is taken all the same."""
+        """Set the webhook and check that it stays, until cancelled.
+
+        Raises ChannelError; the caller runs it again then. Until then, calls by Telegram are still
+        accepted."""
         self._account, self._on_press = account, on_press
         try:
             await self._set()
@@ -74,7 +77,7 @@ class WebhookReceiver:
             self._on_press = None
 
     async def _set(self) -> None:
-        """The first time in any case: whether Telegram knows the secret cannot be asked."""
+        """Set the webhook if needed. The first run always sets it, because the secret cannot be checked."""
         if self._was_set and self._as_wanted(await self._info()):
             return
         await self._client.set_webhook(self._webhook.url, self._webhook.secret, ALLOWED_UPDATES)
@@ -96,9 +99,9 @@ class WebhookReceiver:
     def _as_wanted(self, info: WebhookInfo) -> bool:
         return info.url == self._webhook.url and set(info.allowed_updates) == set(ALLOWED_UPDATES)
 
-    # --- being called ------------------------------------------------------------------------------------
+    # --- calls by Telegram ----------------------------------------------------------------------------
     async def handle(self, request: HttpRequest, inbox: Inbox) -> HttpResponse:
-        """Take one update."""
+        """Handle a call with one update."""
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode(), self._webhook.secret.encode()):
             logger.warning("a call for %s without the right secret was refused", self._channel)

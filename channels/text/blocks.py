@@ -1,6 +1,8 @@
-"""Formatted text as plain values: blocks that hold texts, texts that hold spans. No platform is named here.
+"""Formatted text as plain values: blocks contain texts, and texts contain spans. It is independent of
+any platform.
 
-Positions in spans count code points. The texts hold no character that a chat cannot carry: see `showable`.
+Positions in spans count code points. Texts contain no character that a chat cannot show: see
+`showable`.
 """
 
 import re
@@ -13,14 +15,14 @@ from core import messages
 from core.off_loop import ON_LOOP_CHARS
 
 _COSTLY = "[]!*_~`<&|#>\n"
-"""Signs that make Markdown slow to read."""
+"""Characters that make Markdown slow to parse."""
 _SIGNS_WEIGH = 8
 _FEW_CHARS = 256
-"""Texts up to this length are not searched for such signs: each character counts as one."""
+"""The length up to which texts are not searched for such characters: each character counts as one."""
 
 
 class Mark(Enum):
-    """How a run of text stands out."""
+    """A text style."""
 
     BOLD = "bold"
     ITALIC = "italic"
@@ -40,7 +42,8 @@ Style = Mark | Link
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`style` from `start` up to, not including, `end`. Spans of one text nest; they never partly overlap."""
+    """A `style` from `start` up to but not including `end`. Spans of one text nest, but never partly
+    overlap."""
 
     start: int
     end: int
@@ -48,7 +51,7 @@ class Span:
 
 
 class Stretch(Protocol):
-    """Anything from `start` up to, not including, `end`."""
+    """Anything from `start` up to but not including `end`."""
 
     @property
     def start(self) -> int: ...
@@ -60,9 +63,10 @@ S = TypeVar("S", bound=Stretch)
 
 
 def stretches(spans: Iterable[S], start: int, end: int) -> Iterator[tuple[int, int, tuple[S, ...]]]:
-    """Yield the stretches between two places that lie under the same spans, with these, outer ones first.
+    """Yield the stretches between two positions that lie under the same spans, with these, outer ones
+    first.
 
-    The spans come in the order of their starts and nest; one pass, whatever their number.
+    The spans must nest and be ordered by their starts. It takes one pass, whatever their number.
     """
     over: list[S] = []
     at = start
@@ -90,7 +94,7 @@ def stretches(spans: Iterable[S], start: int, end: int) -> Iterator[tuple[int, i
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text; a line break is "\\n". Spans come in the order of their starts, outer ones first."""
+    """Lines of text; a line break is one LF. Spans are ordered by their starts, outer ones first."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -121,14 +125,14 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What somebody else said."""
+    """A quotation."""
 
     children: "tuple[Block, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Items, each of blocks; numbered from `start`, or bulleted where it is None.
+    """A list whose items contain blocks. It is numbered from `start`, or bulleted if `start` is None.
 
     `tight`: written without empty lines between the items.
     """
@@ -143,7 +147,7 @@ Alignment = Literal["left", "center", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`alignments`, `header` and each of `rows` have one entry per column."""
+    """A table. `alignments`, `header` and each of `rows` have one entry per column."""
 
     alignments: tuple[Alignment, ...]
     header: tuple[Text, ...]
@@ -152,7 +156,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line across."""
+    """A horizontal line."""
 
 
 Block = Paragraph | Heading | CodeBlock | Quote | List | Table | Rule
@@ -161,8 +165,8 @@ Block = Paragraph | Heading | CodeBlock | Quote | List | Table | Rule
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _REPLACEMENTS: dict[int, str | None] = {
-    **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters are dropped, but for:
-    0x00: "\ufffd",  # as CommonMark asks
+    **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters are dropped, except for:
+    0x00: "\ufffd",  # as CommonMark requires
     0x09: "\t",
     0x0A: "\n",
     0x0B: " ",
@@ -175,11 +179,11 @@ _REPLACEMENTS: dict[int, str | None] = {
 
 
 def showable(text: str) -> str:
-    """`text` without what no chat can show; never raises.
+    """Return `text` without characters that no chat can show. Never raises.
 
-    NUL and lone surrogates become U+FFFD. Carriage return ("\\r\\n" counts once), next line and the line and
-    paragraph separators become line breaks; vertical tab and form feed a space; other control characters but
-    the tab are dropped.
+    NUL and lone surrogates become U+FFFD. Carriage return (CR LF counts once), next line and the line
+    and paragraph separators become line breaks. Vertical tab and form feed become a space. Other
+    control characters except the tab are dropped.
     """
     if not _UNSHOWABLE.search(text):
         return text
@@ -187,14 +191,14 @@ def showable(text: str) -> str:
 
 
 def mend_surrogates(text: str) -> str:
-    """`text` fit for UTF-8 and UTF-16: surrogate pairs become their character, lone ones U+FFFD."""
+    """Return `text` as valid UTF-8 and UTF-16: surrogate pairs become their character, lone ones U+FFFD."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def weight(said: Iterable[messages.Block]) -> int:
-    """Return how long drawing this takes, in characters of plain text."""
+    """Return the cost of rendering this, in characters of plain text."""
     chars = 0
     for part in said:
         text = part.text

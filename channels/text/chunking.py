@@ -1,15 +1,16 @@
-"""Cutting a laid-out text into messages that a platform accepts.
+"""Chunking of a laid-out text into messages that a platform accepts.
 
-The cut falls at the best place that fits, in this order: between blocks, between lines, between words,
-between graphemes. What fits in one message alone is not cut: a block only if it is larger than a message, and
-so on down to a grapheme, which is cut between two code points. A style that is cut goes on in the next
-message: a block of code is opened again with its language.
+The cut falls at the best place that fits, in this order: between blocks, between lines, between
+words, between graphemes. Text that fits into one message by itself is not cut: a block is cut only
+if it is larger than a message, and so on down to a grapheme, which is cut between two code points.
+A style that is cut continues in the next message: a block of code is opened again with its
+language.
 
 Only whitespace is ever lost, and only at a cut:
-- the end of every chunk is trimmed, and chunks of nothing but whitespace are left out;
-- outside preformatted text, whitespace after the cut goes too;
-- inside preformatted text, just the one line break or space at which it was cut, so that the next line keeps
-  its indentation; more where what follows would have to be cut for the sake of it.
+- the end of every chunk is trimmed, and chunks of only whitespace are left out;
+- outside preformatted text, whitespace after the cut is removed, too;
+- inside preformatted text, only the one line break or space at the cut is removed, so that the
+  next line keeps its indentation; more is removed if the text after it would otherwise be cut.
 """
 
 import re
@@ -31,35 +32,35 @@ _SPACE = re.compile(r"\s")
 
 @cache
 def _graphemes() -> "regex.Pattern[str]":
-    import regex  # 1 MB, for texts that are longer than a message and have no space in them
+    import regex  # 1 MB, needed only for texts longer than a message without any space
 
     return regex.compile(r"\X")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One message's worth: `spans` as in FlatText, within `text`, none of them empty."""
+    """The text of one message. `spans`: as in FlatText, within `text`, none of them empty."""
 
     text: str
     spans: tuple[FlatSpan, ...]
 
 
 Fits = Callable[[Chunk], bool]
-"""Whether the platform takes a chunk as one message, escapes and markup counted. What fits must still fit
-with its end cut off."""
+"""Returns whether the platform accepts a chunk as one message, with escapes and markup counted. A
+chunk that fits must still fit with its end cut off."""
 
 
 def split(flat: FlatText, max_chars: int, fits: Fits) -> tuple[Chunk, ...]:
-    """The chunks of `flat`, in order; each fits, unless a single code point does not.
+    """Return the chunks of `flat`, in order. Each fits, unless a single code point does not.
 
-    `max_chars`: more code points than this never fit (on no platform does a character count less than one
-    unit); it bounds the search, so a text as long as a book costs time in proportion to its length.
+    `max_chars`: more code points than this never fit (on no platform does a character count less than
+    one unit). It limits the search, so a text as long as a book takes time in proportion to its length.
     """
     return _Cutter(flat, max_chars, fits).cut()
 
 
 class _Cutter:
-    """Goes through the text once, front to back."""
+    """A cutter that passes through the text once, front to back."""
 
     def __init__(self, flat: FlatText, max_chars: int, fits: Fits) -> None:
         self._text = flat.text
@@ -69,7 +70,7 @@ class _Cutter:
         self._code_starts = [span.start for span in self._code]
         self._max_chars = max_chars
         self._fits = fits
-        self._reached: list[FlatSpan] = []  # spans begun before the current chunk that go on in it
+        self._reached: list[FlatSpan] = []  # spans begun before the current chunk that continue in it
         self._guess_chars = max_chars
         self._next_span = 0  # the first span that begins in the current chunk or later
 
@@ -80,7 +81,7 @@ class _Cutter:
             self._advance_spans(start)
             furthest = self._furthest(start)
             end = furthest if furthest == len(self._text) else self._best_cut(start, furthest)
-            if end == start:  # a space in code, left out so that what follows it fits whole
+            if end == start:  # a space in code, left out so that the text after it fits whole
                 start += 1
                 continue
             chunk = self._chunk(start, end)
@@ -89,12 +90,12 @@ class _Cutter:
             start = self._skip_space(end)
         return tuple(chunks)
 
-    # ------------------------------------------------------------ where to cut
+    # ------------------------------------------------------------ cuts
 
     def _furthest(self, start: int) -> int:
-        """The last position up to which the text from `start` fits; at least one code point on."""
+        """Return the last position up to which the text from `start` fits, at least one code point further."""
         last = min(len(self._text), start + self._max_chars)
-        # What fitted before is a good guess: where little fits, much is not tried again and again.
+        # The last fitting size is a good guess: if little fits, large sizes are not tried repeatedly.
         while start + self._guess_chars < last and self._fits(self._chunk(start, start + self._guess_chars)):
             self._guess_chars *= 2
         last = min(last, start + self._guess_chars)
@@ -108,7 +109,7 @@ class _Cutter:
         return last
 
     def _best_cut(self, start: int, furthest: int) -> int:
-        """Where the chunk ends: at `start` only where there is a space."""
+        """Return the end of the chunk. It equals `start` only if a space is there."""
         for cut, unit_start, unit_end in (
             self._block_cut(start, furthest),
             self._line_cut(start, furthest),
@@ -119,7 +120,7 @@ class _Cutter:
         return self._grapheme_cut(start, furthest)
 
     def _block_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
-        """The last cut between blocks, and the block after it; a cut at -1 means that there is none."""
+        """Return the last cut between blocks and the bounds of the next block. A cut at -1 means none."""
         after = bisect_right(self._block_starts, furthest)
         cut = self._block_starts[after - 1] if after else -1
         cut = cut if cut > start else -1
@@ -127,10 +128,10 @@ class _Cutter:
         return cut, cut, end
 
     def _line_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
-        """The last line break, and the line after it.
+        """Return the last line break and the bounds of the line after it.
 
-        In code a line that begins at the margin is preferred, if the message is filled by half: platforms
-        trim the spaces at a message's beginning.
+        In code, a line that begins at the margin is preferred if the message is at least half full, because
+        platforms trim the spaces at a message's beginning.
         """
         cut = self._text.rfind("\n", start, furthest + 1)
         if cut >= 0 and self._in_code(cut):
@@ -139,7 +140,7 @@ class _Cutter:
         return cut, cut + 1, self._line_end(cut + 1)
 
     def _line_end(self, start: int) -> int:
-        """Where the line ends, if it may fit into a message: spaces at its end take no room."""
+        """Return the end of the line, if it may fit into a message. Spaces at its end take no room."""
         last = start + self._max_chars
         while last < len(self._text) and self._text[last] != "\n" and self._text[last].isspace():
             last += 1
@@ -147,7 +148,7 @@ class _Cutter:
         return len(self._text) if end < 0 else end
 
     def _unindented(self, last: int, first: int) -> int | None:
-        """The last line break up to `last`, not before `first`, that a line at the margin follows."""
+        """Return the last line break from `first` to `last` that is followed by an unindented line, if any."""
         at = last
         while at >= first:
             if at + 1 < len(self._text) and not self._text[at + 1].isspace():
@@ -156,7 +157,7 @@ class _Cutter:
         return None
 
     def _word_cut(self, start: int, furthest: int) -> tuple[int, int, int]:
-        """The last whitespace, and the word after it."""
+        """Return the last whitespace and the bounds of the word after it."""
         positions = range(min(furthest, len(self._text) - 1), start - 1, -1)
         cut = next((at for at in positions if self._text[at].isspace()), -1)
         if cut < 0:
@@ -166,7 +167,7 @@ class _Cutter:
 
     def _grapheme_cut(self, start: int, furthest: int) -> int:
         cut = start
-        # One that goes on past the end is cut there; a character may carry thousands of marks.
+        # One that continues past the end is cut there; a character may carry thousands of marks.
         for grapheme in _graphemes().finditer(self._text, start, furthest + 1):
             if grapheme.end() > furthest:
                 break
@@ -178,10 +179,10 @@ class _Cutter:
             end -= 1
         return end - start <= self._max_chars and self._fits(self._chunk(start, end))
 
-    # ------------------------------------------------------------ what is there
+    # ------------------------------------------------------------ contents
 
     def _skip_space(self, position: int) -> int:
-        """Where the next chunk begins after a cut at `position`."""
+        """Return the start of the next chunk after a cut at `position`."""
         if self._in_code(position):
             at_space = position and self._in_code(position - 1) and self._text[position].isspace()
             return position + 1 if at_space else position
@@ -190,7 +191,7 @@ class _Cutter:
         return position
 
     def _in_code(self, position: int) -> bool:
-        """Whether the character at `position` belongs to preformatted text."""
+        """Return whether the character at `position` belongs to preformatted text."""
         before = bisect_right(self._code_starts, position)
         return before > 0 and position < self._code[before - 1].end
 
@@ -202,7 +203,7 @@ class _Cutter:
         self._reached = [span for span in passed if span.end > start]
 
     def _chunk(self, start: int, end: int) -> Chunk:
-        """The text from `start` to `end`, trimmed, with its part of the spans.
+        """Return the text from `start` to `end`, trimmed, with its part of the spans.
 
         `start` must not lie before the current chunk.
         """
@@ -225,12 +226,12 @@ def _add_part(parts: list[FlatSpan], span: FlatSpan, start: int, end: int) -> No
         parts.append(FlatSpan(first - start, last - start, span.style))
 
 
-# A chunk as lines of runs: for platforms whose formatting is written around each stretch of text.
+# A chunk as lines of runs, for platforms whose formatting surrounds each stretch of text.
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Text without a line break, all of it in the same styles. `level`: of a title's text."""
+    """Text without a line break, all in the same styles. `level`: of a title's text."""
 
     text: str
     marks: frozenset[Mark] = frozenset()
@@ -240,7 +241,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of running text; `quoted`: it is what somebody else said."""
+    """One line of running text. `quoted`: it belongs to a quotation."""
 
     runs: tuple[Run, ...]
     quoted: bool = False
@@ -258,9 +259,9 @@ Part = Line | Code
 
 
 def parts_of(chunk: Chunk) -> Iterator[Part]:
-    """The chunk from top to bottom: preformatted stretches whole, the text between them line by line.
+    """Yield the parts of a chunk: preformatted stretches as a whole, the text between them line by line.
 
-    The line breaks that part a preformatted stretch from its neighbours belong to neither.
+    The line breaks between a preformatted stretch and its neighbors belong to neither.
     """
     position = 0
     spans = _Spans(chunk.spans)
@@ -279,7 +280,7 @@ def _without_break_before(text: str, start: int, end: int) -> int:
 
 
 class _Spans:
-    """Gives out the spans over one line after the other, from top to bottom."""
+    """A reader that returns the spans of successive lines, from top to bottom."""
 
     def __init__(self, spans: Sequence[FlatSpan]) -> None:
         self._spans = spans
@@ -287,7 +288,7 @@ class _Spans:
         self._reached: list[FlatSpan] = []
 
     def over(self, start: int, end: int) -> list[FlatSpan]:
-        """Those that begin before `end` and end after `start`."""
+        """Return the spans that begin before `end` and end after `start`."""
         begun = self._next
         while self._next < len(self._spans) and self._spans[self._next].start < end:
             self._next += 1

@@ -1,7 +1,7 @@
 """Blocks laid out as one long text with styles, ready to be cut into messages.
 
-What a platform has no element for becomes text here: list markers, indentation, the columns of a table. What
-it may have an element for stays a style: a title, a quotation, preformatted lines.
+Elements that no platform element covers become text here: list markers, indentation, the columns of
+a table. Elements that a platform may have stay styles: titles, quotations, preformatted lines.
 """
 
 from bisect import bisect_left
@@ -24,20 +24,20 @@ from channels.text.blocks import (
     Text,
 )
 
-# Tables as lines of monospaced text whose columns line up on the screen.
+# Tables as lines of monospaced text whose columns align on the screen.
 #
-# Widths are display columns (`wcwidth`): a Chinese character or an emoji takes two, a combining mark none,
-# a ZWJ sequence two in all.
+# Widths are display columns (`wcwidth`): a Chinese character or an emoji takes two, a combining
+# mark none, a ZWJ sequence two in all.
 
 MAX_PADDED_COLUMNS = 40
-"""A cell wider than this sticks out of its column instead of widening every row of it: one long cell must not
-multiply the size of the whole table."""
+"""The maximum padded width. A wider cell extends past its column instead of widening every row: one
+long cell must not multiply the size of the whole table."""
 
 _BETWEEN_CELLS = " | "
 
 
 def table_lines(table: Table) -> tuple[str, ...]:
-    """Header, a line of dashes, then the rows; no line ends in spaces."""
+    """Return the header, a line of dashes, and the rows. No line ends in spaces."""
     header = tuple(_one_line(cell.text) for cell in table.header)
     rows = tuple(tuple(_one_line(cell.text) for cell in row) for row in table.rows)
     widths = tuple(_column_width(cells) for cells in zip(header, *rows, strict=True))
@@ -49,10 +49,10 @@ def table_lines(table: Table) -> tuple[str, ...]:
 
 
 def display_width(text: str) -> int:
-    """Columns that `text` (one line, no control characters) takes in a monospaced font."""
+    """Return the columns that `text` (one line, no control characters) takes in a monospaced font."""
     if text.isascii():
         return len(text)
-    from wcwidth import wcswidth  # its tables take six megabytes, which a hub without such text need not hold
+    from wcwidth import wcswidth  # its tables take 6 MB, which a hub without such text need not load
 
     return max(wcswidth(text), 0)
 
@@ -88,9 +88,10 @@ def _padded(cell: str, width: int, alignment: Alignment) -> str:
 RULE = "———"
 BULLET = "•"
 INDENT = "    "
-"""Before everything inside a list item but its first line."""
+"""The indentation of everything in a list item except its first line."""
 MAX_INDENT = 8 * INDENT
-"""Lists nested deeper are indented no further: each short line would become a long one."""
+"""The maximum indentation. Lists nested deeper are indented no further, so that short lines stay
+short."""
 BETWEEN_LINKS = " · "
 
 
@@ -103,12 +104,12 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A quotation; may lie in another one."""
+    """A quotation. It may lie in another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preformatted:
-    """Lines to be shown in a monospaced font exactly as they are; code if they have a `language`."""
+    """Lines shown unchanged in a monospaced font. They are code if they have a `language`."""
 
     language: str = ""
 
@@ -118,7 +119,7 @@ FlatStyle = Style | Title | Quoted | Preformatted
 
 @dataclass(frozen=True, slots=True)
 class FlatSpan:
-    """`style` from code point `start` up to, not including, `end`."""
+    """A `style` from code point `start` up to but not including `end`."""
 
     start: int
     end: int
@@ -129,9 +130,10 @@ class FlatSpan:
 class FlatText:
     """Text with nested styles.
 
-    `spans`: in the order of their starts, outer before inner; they never partly overlap, and none lies in
-    preformatted lines. `block_starts`: rising positions (never 0) where a new block begins: the best places
-    to cut. What follows a title directly is not among them, for a title stays with what it is about.
+    `spans`: ordered by their starts, outer before inner. They never partly overlap, and none lies in
+    preformatted lines.
+    `block_starts`: the ascending positions (never 0) of new blocks, which are the best places to cut. A
+    block directly after a title is not included, because a title stays with its text.
     """
 
     text: str
@@ -140,10 +142,10 @@ class FlatText:
 
 
 def lay_out(blocks: Sequence[Block], *, tab_columns: int | None = None) -> FlatText:
-    """`blocks` one under the other.
+    """Lay out `blocks` one below the other.
 
-    `tab_columns`: replace tabs in code by spaces up to the next multiple of so many columns, for platforms
-    that cannot show a tab; None keeps them.
+    `tab_columns`: replaces tabs in code by spaces up to the next multiple of this number, for platforms
+    that cannot show a tab. None keeps them.
     """
     page = _Page(tab_columns)
     page.put_blocks(blocks, indent="", gap="\n\n")
@@ -151,7 +153,7 @@ def lay_out(blocks: Sequence[Block], *, tab_columns: int | None = None) -> FlatT
 
 
 class _Page:
-    """Takes blocks from top to bottom."""
+    """A page that takes blocks from top to bottom."""
 
     def __init__(self, tab_columns: int | None) -> None:
         self._tab_columns = tab_columns
@@ -266,7 +268,7 @@ class _Page:
         self._spans.extend(FlatSpan(shifted(s.start), shifted(s.end), s.style) for s in content.spans)
 
     def _open(self) -> tuple[int, int]:
-        """A place among the spans, before those of what is written next."""
+        """Reserve a place among the spans, before those of the text written next."""
         self._spans.append(None)
         return len(self._spans) - 1, self._length
 

@@ -1,11 +1,11 @@
-"""Markdown, read once into blocks that every platform draws in its own way.
+"""Markdown, parsed once into blocks that every platform renders in its own way.
 
-`parse` promises: every piece of text that a CommonMark reader (with tables and strikethrough) shows is in the
-blocks, in order, exactly once; raw HTML is text. It never raises, whatever the input, and takes time in
-proportion to its length.
+`parse` guarantees that every piece of text shown by a CommonMark reader (with tables and
+strikethrough) is in the blocks, in order, exactly once. Raw HTML is text. It never raises, whatever
+the input, and takes time in proportion to its length.
 
-A link leads to an http, https or mailto address. Anything else that Markdown calls a link (relative paths,
-`javascript:`, `tg:`) leads nowhere from a chat, so only its text is kept.
+A link leads to an http, https or mailto address. Other links in Markdown (relative paths,
+`javascript:`, `tg:`) do not work in a chat, so only their text is kept.
 """
 
 import re
@@ -38,20 +38,20 @@ from channels.text.blocks import (
 )
 from core import messages
 
-# What stands within a paragraph of Markdown, as text with spans; see channels.text.markdown.
+# The contents of a Markdown paragraph, as text with spans; see channels.text.markdown.
 
 _OPENABLE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 
 
 def inline_text(token: Token) -> Text:
-    """The content of the parser's token for all that stands in one paragraph, heading or cell."""
+    """Return the content of the parser's token for one paragraph, heading or cell."""
     reader = _InlineReader()
     reader.read(token.children or [])
     return reader.text()
 
 
 class _InlineReader:
-    """Collects text and spans of one leaf block; a span takes its place in the order when it opens."""
+    """A reader of the text and spans of one leaf block. Spans are ordered by their openings."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -87,7 +87,7 @@ class _InlineReader:
                     self._write(token.content)
 
     def _image(self, token: Token) -> None:
-        """A picture is a link to it under its description, or under its address if it has none."""
+        """Add an image as a link with its description, or with its URL if it has none."""
         link = _link(token.attrs.get("src"))
         self._enter_link(link)
         if token.children:
@@ -97,7 +97,7 @@ class _InlineReader:
         self._leave()
 
     def _enter_link(self, link: Link | None) -> None:
-        """Text is part of one link: the outermost (a picture's description may hold another)."""
+        """Open a link. Text belongs only to the outermost link (an image's description may contain another)."""
         inside_link = any(isinstance(style, Link) for _, _, style in self._open)
         self._enter(None if inside_link else link)
 
@@ -121,28 +121,29 @@ def _link(url: object) -> Link | None:
 
 
 MAX_NESTING = 100
-"""Levels of nesting that are drawn; blocks nested deeper are shown as they were written.
+"""The limit on nesting levels. Blocks nested deeper are shown as written.
 
 The parser takes about three frames of Python's stack (a thousand by default) for each level.
 """
 
 MAX_CHARS = 100_000
-"""Of a document; a longer one is shown as it was written."""
+"""The limit on a document. A longer one is shown as written."""
 
 MAX_OPEN_BRACKETS = 32
-"""Of one paragraph, open at a time: for each one more the parser looks through the paragraph once more. Where
-there are more, the paragraph is shown as it was written."""
+"""The limit on brackets open at a time in a paragraph. For each one more, the parser searches the
+paragraph again. Beyond the limit, the paragraph is shown as written."""
 
 MAX_CELLS_PER_CHAR = 1
-"""Of a table, for each of its characters: rows are filled up to the columns of the first. Where there would
-be more, the table is shown as it was written."""
+"""The limit on a table's cells per character, since rows are filled up to the columns of the first.
+Beyond the limit, the table is shown as written."""
 
 _INLINE = re.compile(r"[\\`*_~\[\]!<&\n]")
-"""Without any of these a line is just its text."""
+"""Characters with a meaning in Markdown. A line without any of them is plain text."""
 
 
 def _read_inline(state: StateCore) -> None:
-    """The parser's own rule of this name, but for lines that need no parser, or would take it too long."""
+    """Apply the parser's own rule of this name, except to lines that need no parser or would take too
+    long."""
     for token in state.tokens:
         if token.type != "inline":
             continue
@@ -165,7 +166,7 @@ def _is_too_open(text: str) -> bool:
 
 
 def _read_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """The parser's own rule of this name, but for tables of many more cells than characters."""
+    """Apply the parser's own rule of this name, except to tables of far more cells than characters."""
     columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) + 1
     if columns > _FEW_COLUMNS and table(state, first, end, True):
         last = min(_end_of_rows(state, first, end), end)
@@ -176,7 +177,7 @@ def _read_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
 
 
 def _end_of_rows(state: StateBlock, first: int, end: int) -> int:
-    """Return the first empty line from `first` on; it is looked for once for all lines before it."""
+    """Return the first empty line from `first` on. One search serves all lines before it."""
     last = state.env.get(_ROWS_END, 0)
     if last <= first:
         last = first
@@ -192,7 +193,7 @@ _FEW_CELLS = 500
 
 
 class _Parser(MarkdownIt):
-    """Leaves addresses as they are that have nothing in them to be encoded: nearly all."""
+    """A parser that skips the encoding of URLs that need none, which is nearly all of them."""
 
     def normalizeLink(self, url: str) -> str:
         """See MarkdownIt."""
@@ -209,7 +210,7 @@ _LANGUAGE = re.compile(r"[\w+#./-]{1,32}")
 
 
 def read(said: Iterable[messages.Block]) -> tuple[Block, ...]:
-    """What the hub says, as blocks to draw: Markdown is parsed, plain text and code are taken as they are."""
+    """Return the hub's text as blocks: Markdown is parsed, plain text and code are used unchanged."""
     blocks: list[Block] = []
     for part in said:
         match part:
@@ -225,24 +226,24 @@ def read(said: Iterable[messages.Block]) -> tuple[Block, ...]:
 
 
 def parse(source: str) -> tuple[Block, ...]:
-    """The blocks of a Markdown document. Never raises."""
+    """Return the blocks of a Markdown document. Never raises."""
     if len(source) > MAX_CHARS:
         return (Paragraph(Text(showable(source))),)
     tokens = _PARSER.parse(mend_surrogates(source))
     if any(token.nesting == 1 and token.level >= MAX_NESTING - 1 for token in tokens):
-        return (Paragraph(Text(showable(source))),)  # the parser leaves out what lies deeper
+        return (Paragraph(Text(showable(source))),)  # the parser leaves out deeper blocks
     return _BlockReader(tokens).read()
 
 
 class _BlockReader:
-    """Walks the parser's tokens once, front to back."""
+    """A reader that passes through the parser's tokens once, front to back."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
         self._position = 0
 
     def read(self, closing: str = "") -> tuple[Block, ...]:
-        """The blocks up to the token `closing`, which is passed over, or up to the end."""
+        """Return the blocks up to and past the token `closing`, or up to the end."""
         blocks: list[Block] = []
         while self._position < len(self._tokens):
             token = self._next()
@@ -279,7 +280,7 @@ class _BlockReader:
                 return Paragraph(Text(showable(token.content)))
 
     def _inline(self) -> Text:
-        """The content of a leaf block whose opening token was just read; its closing token is passed over."""
+        """Return the content of the leaf block whose opening token was just read, and skip its closing token."""
         content = inline_text(self._next())
         self._position += 1
         return content
@@ -294,7 +295,7 @@ class _BlockReader:
         return List(tuple(items), start, tight)
 
     def _has_open_paragraph(self, first: int) -> bool:
-        """Whether the item from token `first` up to here has a paragraph set off by empty lines."""
+        """Return whether the item from token `first` to here has a paragraph set off by empty lines."""
         level = self._tokens[first].level
         return any(
             token.type == "paragraph_open" and token.level == level and not token.hidden

@@ -1,1 +1,1 @@
-"""The audit's chain: linked while the hub runs, verified by whoever asks."""
+"""The audit chain: linked while the hub runs, verified on request."""

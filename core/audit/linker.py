@@ -1,8 +1,9 @@
-"""Chains the audit's records while the hub runs, and notes the heads of the chain outside the database.
+"""A linker that chains audit records while the hub runs, and notes the chain's heads outside the
+database.
 
-Records lie in the database before they are chained, each with its seal; a hub that dies in between goes on
-where the chain ends. The head is noted after its links are committed: the file may be behind the chain by
-the last moments of a hub that died, never ahead of it.
+Records are stored before they are chained, each with its seal. If the hub is killed in between,
+linking continues at the end of the chain. The head is noted after its links are committed: the
+file may lack the last moments of a hub that was killed, but is never ahead of the chain.
 """
 
 import asyncio
@@ -23,17 +24,17 @@ from core.store.feed import Changes
 from core.store.port import Audit
 from core.store.rows import AuditRow, Checkpoint
 
-# The audit's heads outside the database: a file that only grows, so that a chain cut short shows.
+# The audit's heads outside the database: a file that only grows, so that a truncated chain shows.
 #
-# A line for each time the chain grew: when, and its head then (see `core.audit_chain`). A line that was cut
-# off by a crash is begun anew; the next one is whole.
+# One line for each time the chain grew: the time and the head then (see `core.audit_chain`). After
+# a line cut off by a crash, the next one starts on a new line and is complete.
 
 HEADS_NAME = "audit.heads"
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How long a chain was at some time, and its last link. `noted_at`: as written, "" if nobody said."""
+    """The length of a chain at some time, and its last link. `noted_at`: as written, "" if unknown."""
 
     number: int
     link: str
@@ -41,7 +42,7 @@ class Head:
 
     @classmethod
     def parse(cls, text: str, noted_at: str = "") -> "Head":
-        """From `41:1f2e…:9f…`. Raises ValueError."""
+        """Parse a head such as `41:1f2e…:9f…`. Raises ValueError."""
         number, colon, link = text.strip().partition(":")
         if not colon or not number.isascii() or not number.isdigit() or ":" not in link:
             raise ValueError(f"{text!r} is no head; it is written as 41:1f2e3d4c5b6a7988:9f…")
@@ -52,13 +53,13 @@ class Head:
 
 
 class HeadFile:
-    """The file of one data directory. Methods raise OSError."""
+    """The file of heads of one data directory. Methods raise OSError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, head: str, now: int) -> None:
-        """Write a head behind the others; it is on disk when this returns. `now`: microseconds UTC."""
+        """Append a head. It is on disk when this returns. `now`: microseconds UTC."""
         at = datetime.fromtimestamp(now // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         made = not self.path.exists()
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -74,8 +75,8 @@ class HeadFile:
             _sync(self.path.parent)
 
     def heads(self) -> Sequence[Head]:
-        """All that were written, oldest first; nothing where there is no file. What cannot be read as a head
-        (a line cut off by a crash) is left out."""
+        """Return all noted heads, oldest first, or none if there is no file. Lines that are not a head
+        (cut off by a crash) are left out."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -90,7 +91,7 @@ class HeadFile:
         return found
 
     def newest(self) -> Head | None:
-        """The one written last."""
+        """Return the last noted head."""
         heads = self.heads()
         return heads[-1] if heads else None
 
@@ -106,16 +107,19 @@ def _sync(directory: Path) -> None:
 logger = logging.getLogger(__name__)
 
 LINGER_S = 1.0
-"""How long records wait for others, so that a busy hub chains many at once."""
+"""The time records wait for others, so that a busy hub chains many at once."""
 RETRY_S = 10.0
 AT_ONCE = 500
-"""Records chained, or dropped, in one transaction: a turn waits no longer for it than for another turn."""
+"""Maximum number of records chained, or dropped, in one transaction, so that a turn waits no
+longer for it than for another turn."""
 DAY_US = 24 * 3600 * SECOND_US
 
 
 class AuditLinker:
-    """Implements core.store.feed.ChangeListener. `keep_days`: records older than that are dropped, once a
-    day (0: none). `policy`: what the operator laid down, as it is to be recorded."""
+    """The linker: implements core.store.feed.ChangeListener.
+
+    `keep_days`: records older than that are dropped, once a day (0: none).
+    `policy`: the admin policy, in the form to record."""
 
     def __init__(
         self,
@@ -139,18 +143,18 @@ class AuditLinker:
         self._pruned_at: int | None = None
 
     def changed(self, changes: Changes) -> None:
-        """Told of every commit: records wait to be chained."""
+        """Handle a commit: its records wait to be chained."""
         if changes.audit:
             self._wanted.set()
 
     def policy_changed(self) -> None:
-        """What the operator laid down holds in another form from now on. Called in the event loop."""
+        """Record that the admin policy changed. Called in the event loop."""
         self._policy_changed = True
         self._wanted.set()
 
     async def run(self) -> None:
-        """Chain what is written, until cancelled; then what is left."""
-        self._wanted.set()  # what an earlier hub, or a command beside it, has left
+        """Chain new records until cancelled, then the remaining ones."""
+        self._wanted.set()  # records left by an earlier hub, or by a command run in parallel
         try:
             while True:
                 await self._wanted.wait()
@@ -171,7 +175,7 @@ class AuditLinker:
         return True
 
     async def catch_up(self) -> None:
-        """Chain everything there is, and note the head. Raises StoreUnavailable, OSError."""
+        """Chain all records, and note the head. Raises StoreUnavailable, OSError."""
         if self._policy_changed:
             await self._store.record_policy(self._policy())
             self._policy_changed = False
@@ -199,20 +203,20 @@ class AuditLinker:
             return
         self._pruned_at = now
         while await self._store.prune_audit(now - self._keep_us, AT_ONCE):
-            await self._store.link_audit(AT_ONCE)  # that they were dropped is a record, too
+            await self._store.link_audit(AT_ONCE)  # dropping records is recorded too
 
 
-# Is the audit as it was written? Every record, its seal and its place, and the heads kept elsewhere.
+# Verification of the audit: every record, its seal and its place, and the heads kept elsewhere.
 #
-# What is found is told by record, in words: changed, missing, moved, not by the hub, cut off. The chain is
-# followed on from what lies in the database, so one finding does not hide the next.
+# Findings are reported by record, in words: changed, missing, moved, not by the hub, cut off. The
+# chain is followed on from the link stored in the database, so one finding does not hide the next.
 
 SHOWN_FINDINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a record (None: with the whole)."""
+    """A problem with a record (None: with the whole audit)."""
 
     record: int | None
     problem: str
@@ -220,9 +224,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The answer. `records`: how many there are, `waiting` of them not chained yet; `first`: the oldest one's
-    number; `head`: of the chain as it is; `findings`: nothing is wrong if there are none; `more`: further
-    ones that are not told."""
+    """The result of verification.
+
+    `records`: how many there are, `waiting` of them not chained yet.
+    `first`: the oldest one's number.
+    `head`: the current head of the chain.
+    `findings`: the problems found; empty if the audit is intact.
+    `more`: the number of further findings that are left out."""
 
     records: int
     waiting: int
@@ -250,8 +258,12 @@ def verify(
     given: Head | None = None,
     arguments: Callable[[AuditRow], str | None] = lambda _row: None,
 ) -> Verified:
-    """Look at all of it. `noted`: heads of the file called `noted_in`; `given`: one that was kept elsewhere;
-    `arguments`: of the call a record is about, as they are in the conversation now (None: not there)."""
+    """Verify the whole audit.
+
+    `noted`: heads of the file called `noted_in`.
+    `given`: a head that was kept elsewhere.
+    `arguments`: returns the arguments of a record's call as the conversation has them now (None:
+    not there)."""
     found = _Found()
     chain = _Chain(keys, found, arguments, {head.number for head in (*noted, *([given] if given else ()))})
     chain.begin(checkpoint)
@@ -276,7 +288,7 @@ def verify(
 
 
 class _Chain:
-    """Follows the records in order."""
+    """A follower of the records, in order."""
 
     def __init__(
         self,
@@ -298,7 +310,7 @@ class _Chain:
         self.last_linked: str | None = None
 
     def begin(self, checkpoint: Checkpoint | None) -> None:
-        """The chain begins behind what was dropped."""
+        """Start the chain after the dropped records."""
         if checkpoint is None:
             return
         key = self._keys.get(checkpoint.key_id)
@@ -312,7 +324,7 @@ class _Chain:
         self.links[checkpoint.last_id] = checkpoint.link
 
     def take(self, row: AuditRow) -> None:
-        """The next record."""
+        """Check the next record."""
         if row.id > self.number + 1:
             last = "" if row.id == self.number + 2 else f" (up to {row.id - 1})"
             self._found.add(self.number + 1, f"the record is missing{last}: deleted")
@@ -347,7 +359,7 @@ class _Chain:
     def _check_link(self, row: AuditRow) -> None:
         if row.link is None:
             self.waiting += 1
-            self._gap = True  # what comes behind cannot be compared with it
+            self._gap = True  # later records cannot be compared with it
             return
         if self.waiting:
             self._found.add(row.id - 1, "the record has lost its place in the chain, later ones have theirs")
@@ -393,7 +405,7 @@ def _no_key(what: str, key_id: str) -> str:
 
 
 def as_lines(verified: Verified) -> Iterator[str]:
-    """The findings, a line each."""
+    """Return the findings, one per line."""
     for finding in verified.findings:
         yield finding.problem if finding.record is None else f"{finding.record}: {finding.problem}"
     if verified.more:

@@ -1,4 +1,4 @@
-"""What the hub says about what waits for people: on cards, to those who answer, of grants and limits."""
+"""The hub's texts about gates, grants and limits: on cards, and to the people who decide."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,9 @@ SEND_CREDENTIAL = (
 
 
 def waits_for_decision(title: str, gate_id: str | None) -> str:
-    """Said once when text arrives while a call waits for a person. `gate_id`: of what can be approved."""
+    """Return the notice sent once when text arrives while a call waits for approval.
+
+    `gate_id`: the gate that can be approved by its ID, if any."""
     words = "" if gate_id is None else f", or /approve {gate_id} or /deny {gate_id}"
     return (
         f"Your message is queued: I am waiting for a decision on: {title}\n"
@@ -43,7 +45,7 @@ def waits_for_decision(title: str, gate_id: str | None) -> str:
 
 
 def waits_for_answer(title: str) -> str:
-    """Said once when text arrives that is no answer to the question that waits."""
+    """Return the notice sent once when a text does not answer the open question."""
     return (
         f"Your message is queued: I am waiting for your answer to: {title}\n"
         "Answer with its buttons, or as it says; /stop gives up."
@@ -51,7 +53,7 @@ def waits_for_answer(title: str) -> str:
 
 
 def answer_in_words(*, choices: bool) -> str:
-    """Below a question that takes any words."""
+    """Return the hint below a question that accepts any words."""
     return f"{'Choose, or write' if choices else 'Write'} to me: your next message is the answer."
 
 
@@ -60,32 +62,32 @@ CALL_CHANGED = "It was agreed to before, but not with these arguments, or not he
 
 
 def approval_title(tool: str, reason: str) -> str:
-    """Headline of an approval card; `reason`: why a person is asked."""
+    """Return the headline of an approval card. `reason`: why a person is asked."""
     return f"May I run {tool}?\n{reason}" if reason else f"May I run {tool}?"
 
 
 def left_out(count: int, of_all: int) -> str:
-    """Between the beginning and the end of arguments that are too long for a card."""
+    """Return the line that replaces the middle of arguments too long for a card."""
     return f"⚠ {count} of {of_all} characters are left out here. Read all of it in the console, or deny it."
 
 
 def joint_title(count: int) -> str:
-    """Headline of a card about several calls."""
+    """Return the headline of a card about several calls."""
     return f"May I run these {count} calls?"
 
 
 def joint_heading(number: int, tool: str, reason: str) -> str:
-    """Above the arguments of one of them; `reason`: why a person is asked."""
+    """Return the heading above one of several calls. `reason`: why a person is asked."""
     return f"{number}. {tool}: {reason}" if reason else f"{number}. {tool}"
 
 
 def unknown_title(tool: str) -> str:
-    """Headline when a call's outcome is unknown after a crash."""
+    """Return the headline for a call whose outcome is unknown after a crash."""
     return f"I was interrupted while running {tool} and don't know whether it took effect."
 
 
 def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: int) -> str:
-    """What holds in a conversation; None: no limit."""
+    """Return a description of the preset and limits of a conversation. None: no limit."""
     told = {
         "manual": "I ask you before every tool.",
         "whitelist": "I ask you before every tool that is not on the list and that you have not granted.",
@@ -102,7 +104,7 @@ def approvals_told(preset: str, rounds: int | None, tools: int | None, seconds: 
 
 
 def approvals_usage(presets: Sequence[str]) -> str:
-    """An answer to settings that do not exist."""
+    """Return the answer to settings that do not exist."""
     return (
         f"Write /approvals and one of {', '.join(presets)} or default; or a limit, such as"
         " /approvals rounds 10 (rounds, tools, seconds). /approvals all … holds in all your conversations."
@@ -110,7 +112,7 @@ def approvals_usage(presets: Sequence[str]) -> str:
 
 
 def approvals_ceiling(allowed: object) -> str:
-    """An answer to settings that are looser than the operator allows."""
+    """Return the answer to settings that are looser than the admin policy allows."""
     return f"That is more than I am allowed here; {allowed} is the most."
 
 
@@ -120,59 +122,61 @@ EXACTLY_THIS = "exactly this"
 
 
 def always_grants(tool: str, pattern: str | None) -> str:
-    """On a card that offers "always": what that would be, as the list of grants says it."""
+    """Return the line on a card about the grant that "always" would record, worded as in the list of
+    grants."""
     if pattern in (None, "*"):
         return f"Always would grant {tool}: every call"
     return f"Always would grant {tool}: {'; '.join(map(_pattern_in_words, pattern.split(chr(10))))}"
 
 
 def _pattern_in_words(pattern: str) -> str:
-    """A row of the table of commands stands for that command with the options the table lists."""
+    """Return a pattern in words. A row of the command table means that command with the options the
+    table lists."""
     return f"{pattern[1:]} with its harmless options" if pattern.startswith("@") else pattern
 
 
 def grant_line(tool: str, pattern: str | None, short_id: str, *, everywhere: bool) -> str:
-    """One grant in a list."""
+    """Return the line of one grant in a list."""
     where = "everywhere" if everywhere else "one conversation"
     return f"{tool}: {_pattern_in_words(pattern) if pattern else 'every call'} ({where}), {short_id}"
 
 
 def grants_revoked(count: int) -> str:
-    """Acknowledges that grants were taken back."""
+    """Return the confirmation that grants were revoked."""
     return (
         "Taken back: I will ask again." if count == 1 else f"{count} grants are taken back: I will ask again."
     )
 
 
 def loop_progress(rounds: int, max_rounds: int | None, tools: int, max_tools: int | None) -> str:
-    """How far a turn's run of tools has come; None: no limit."""
+    """Return the progress of a turn's tool use. None: no limit."""
     of_rounds = "" if max_rounds is None else f" of {max_rounds}"
     of_tools = "" if max_tools is None else f" of {max_tools}"
     return f"Round {rounds}{of_rounds}, {tools}{of_tools} tools."
 
 
 def continue_title(reason: str) -> str:
-    """Headline of a continue prompt; `reason` is a budget_* sentence."""
+    """Return the headline of a continue gate. `reason` is a budget_* sentence."""
     return f"{reason} Shall I go on?"
 
 
 def budget_rounds(rounds: int) -> str:
-    """The round limit was reached."""
+    """Return the sentence for a reached round limit."""
     return f"I have used {texts.count(rounds, 'round')} of tools on this."
 
 
 def budget_tools(calls: int) -> str:
-    """The call limit was reached."""
+    """Return the sentence for a reached call limit."""
     return f"I have run {texts.count(calls, 'tool')} on this."
 
 
 def budget_time(seconds: int) -> str:
-    """The time limit was reached."""
+    """Return the sentence for a reached time limit."""
     return f"I have worked on this for {seconds} s."
 
 
 def outcome_line(option: str, name: str) -> str:
-    """Written on a settled card and told to late voters."""
+    """Return the outcome line of a settled card, also sent to late voters."""
     words = {
         "approve": f"Approved by {name}",
         "deny": f"Denied by {name}",
@@ -189,23 +193,24 @@ def outcome_line(option: str, name: str) -> str:
 
 
 def chosen_line(label: str, name: str) -> str:
-    """The same, of a question's own answers."""
+    """Return the outcome line for one of a question's own answers."""
     return f"{name} chose: {label}"
 
 
 def written_line(text: str, name: str) -> str:
-    """The same, of words; a long text is cut, it stands in the conversation anyway."""
+    """Return the outcome line for an answer in words. A long text is cut; the conversation has it in
+    full."""
     line = " ".join(text.split())
     return f"{name} answered: {line if len(line) <= SHOWN_ANSWER_CHARS else f'{line[:SHOWN_ANSWER_CHARS]}…'}"
 
 
 def have_to_agree(quorum: int) -> str:
-    """On a card that one person alone does not settle."""
+    """Return the line on a card that needs several approvals."""
     return f"{quorum} people have to agree."
 
 
 def still_waiting(asked: str, left_s: int, *, consent: bool) -> str:
-    """The one reminder of a prompt before it expires; `asked`: its headline."""
+    """Return the one reminder of a gate before it expires. `asked`: its headline."""
     if left_s < 120:
         left = f"{left_s} s"
     else:
@@ -215,24 +220,25 @@ def still_waiting(asked: str, left_s: int, *, consent: bool) -> str:
 
 
 def escalated(asked: str, names: Sequence[str]) -> str:
-    """Told where something was asked that nobody decided for a while; `names`: whom it was put to then."""
+    """Return the notice to a gate's conversation that it was escalated. `names`: the people asked
+    then."""
     who = ", ".join(names) or "others"
     headline = asked.partition("\n")[0]
     return f"Nobody has decided yet: {headline}\nI have asked {who}, too."
 
 
 def edited_line(outcome: str) -> str:
-    """Written on a settled card whose call was changed by who agreed to it."""
+    """Return the outcome line of a call that its approver edited."""
     return f"{outcome}, edited"
 
 
 def vote_counted(missing: int) -> str:
-    """A vote counts, but more are needed."""
+    """Return the answer to a vote that counts when more are needed."""
     return f"Counted. {missing} more needed."
 
 
 def already_settled(outcome_text: str) -> str:
-    """Told to someone who answers a settled prompt."""
+    """Return the answer to a vote on a settled gate."""
     return f"Already settled: {outcome_text}"
 
 
@@ -250,10 +256,10 @@ OPTION_LABELS = {
     "stop": "Stop here",
 }
 JOINT_LABELS = {**OPTION_LABELS, "approve": "Approve all", "deny": "Deny all"}
-"""Where several calls are asked about together."""
+"""The button labels of a gate about several calls."""
 
 
-# What the hub says about changing a call before it is agreed to.
+# Texts about editing a call before approving it.
 
 FORM_OUTDATED = (
     "Somebody changed this call after you opened the form, so it was not taken. Open the form again: it then "

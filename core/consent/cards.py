@@ -1,4 +1,4 @@
-"""Prompts as messages: what a person is shown while a prompt is open, and once it is settled."""
+"""Cards: how a gate is shown while it is open, and once it is settled."""
 
 import itertools
 from collections.abc import Sequence
@@ -19,14 +19,17 @@ else:
     confusables = LazyModule("core.safety.confusables")
 
 DETAIL_LIMIT_CHARS = 2_000
-"""Of longer details the middle is left out: the card must fit one message of every platform with its
-buttons. What stands last is shown, too: it is where something would be hidden."""
+"""Maximum length of a card's details; longer ones lose their middle. The card must fit one message
+of every platform with its buttons.
+
+The end is shown too, because something could be hidden there."""
 _BEGIN_CHARS, _END_CHARS = 1_100, 700
 
 
 def open_card(gate: Gate, *, editable: bool = False) -> Message:
-    """The card with one choice for each answer it shows, in order. `editable`: the call's arguments can be
-    changed on it."""
+    """Return the card of an open gate, with one choice for each answer, in order.
+
+    `editable`: the call's arguments can be changed on it."""
     quorum = gate.rule.quorum
     lines = [card_texts.have_to_agree(quorum)] if quorum > 1 and gate.kind is not GateKind.QUESTION else []
     lines += [granted] if (granted := always_line(gate)) else []
@@ -43,14 +46,14 @@ def open_card(gate: Gate, *, editable: bool = False) -> Message:
 
 
 def always_line(gate: Gate) -> str | None:
-    """What "always" would grant; None where that is not offered."""
+    """Return the line about the grant that "always" would record, or None if "always" is not offered."""
     if not (isinstance(gate.offer, Options) and Option.ALWAYS in gate.offer.options and gate.tool):
         return None
     return card_texts.always_grants(gate.tool, _in_plain_sight(gate.pattern))
 
 
 def fitting(calls: Sequence[AskedCall]) -> int:
-    """How many of them, from the first on, one card shows whole."""
+    """Return how many of the calls, from the first on, one card can show in full."""
     used_chars = 0
     for place, call in enumerate(calls):
         used_chars += len(_heading(place + 1, call)) + len(call.detail)
@@ -60,7 +63,7 @@ def fitting(calls: Sequence[AskedCall]) -> int:
 
 
 def form_message(gate: Gate, form: EditForm) -> Message:
-    """Asks for a call's arguments, where no form can be shown."""
+    """Return a message that asks for a call's arguments, for platforms without forms."""
     return Message(
         blocks=(Plain(card_texts.FILL_IN), Code(filled_in(form.fields))),
         gate_id=gate.id,
@@ -69,7 +72,7 @@ def form_message(gate: Gate, form: EditForm) -> Message:
 
 
 def reminder(gate: Gate, now: int) -> Message:
-    """What people are told who have seen the card and not answered; `now`: microseconds UTC."""
+    """Return the reminder to people who have the card and have not answered. `now`: microseconds UTC."""
     left_s = max(0, gate.expires_at - now) // SECOND_US
     asked = gate.title.partition("\n")[0]
     text = card_texts.still_waiting(asked, left_s, consent=gate.kind is GateKind.APPROVAL)
@@ -77,18 +80,18 @@ def reminder(gate: Gate, now: int) -> Message:
 
 
 def expired_text(gate: Gate) -> str:
-    """How a prompt that nobody answered in time ended."""
+    """Return the outcome of a gate that expired unanswered."""
     return card_texts.EXPIRED_CARD if isinstance(gate.offer, Options) else card_texts.EXPIRED_QUESTION
 
 
 def in_full(gate: Gate) -> str:
-    """Everything that is asked below the title, as one text."""
+    """Return all calls or details below the title, as one text."""
     parts = [f"{_heading(place, call)}\n{call.detail}" for place, call in enumerate(gate.calls, start=1)]
     return "\n\n".join(parts) or gate.detail
 
 
 def labels(gate: Gate) -> tuple[str, ...]:
-    """What its answers say, in their order."""
+    """Return the labels of the gate's answers, in order."""
     match gate.offer:
         case Options(options):
             words = card_texts.JOINT_LABELS if gate.calls else card_texts.OPTION_LABELS
@@ -100,7 +103,7 @@ def labels(gate: Gate) -> tuple[str, ...]:
 
 
 def _typed(gate: Gate) -> str:
-    """How it can be answered in words; empty if it cannot."""
+    """Return how to answer the gate in words; empty if that is not possible."""
     match gate.offer:
         case Options(options):
             return f"or type /approve {gate.id} or /deny {gate.id}" if Option.APPROVE in options else ""
@@ -113,8 +116,9 @@ def _typed(gate: Gate) -> str:
 
 
 def settled_card(gate: Gate, outcome_text: str, asked: str | None = None) -> Message:
-    """The same card without choices, saying how it ended. `asked`: the call's detail before whoever decided
-    changed it."""
+    """Return the same card without choices, with its outcome.
+
+    `asked`: the call's detail before the person who decided edited it."""
     blocks = _body(gate)
     if asked is not None:
         blocks = (*blocks, *_before_the_change(asked, DETAIL_LIMIT_CHARS - len(gate.detail)))
@@ -145,7 +149,8 @@ def _in_plain_sight(pattern: str | None) -> str | None:
 
 
 def _shortened(detail: str) -> tuple[Block, ...]:
-    """Its beginning and its end, where it is too long; that it is, is said where nothing of the call is."""
+    """Return the beginning and end of details that are too long. The cut is marked outside the call's
+    own text."""
     if len(detail) <= DETAIL_LIMIT_CHARS:
         return (Code(detail),)
     left_out = card_texts.left_out(len(detail) - _BEGIN_CHARS - _END_CHARS, len(detail))
@@ -161,25 +166,25 @@ def _heading(place: int, call: AskedCall) -> str:
     return card_texts.joint_heading(place, call.tool, call.reason)
 
 
-# Prompts that need no judgement to be worded.
+# Gates with fixed wording.
 
 UNKNOWN_EXPIRES_AFTER_S = 30 * 86_400
 REMINDED_BEFORE_S = 3_600
-"""People are reminded so long before a prompt expires; of a short-lived one when a quarter of its time is
-left."""
+"""The time before a gate expires at which people are reminded. A short-lived gate reminds when a
+quarter of its time is left."""
 
 
 def reminded_at(created_at: int, expires_at: int) -> int:
-    """When people are reminded of a prompt; microseconds UTC."""
+    """Return when people are reminded of a gate; microseconds UTC."""
     return expires_at - min(REMINDED_BEFORE_S * SECOND_US, (expires_at - created_at) // 4)
 
 
 def unknown_outcome_gate(
     call: CallRow, detail: str, thread_id: str, requester_id: str, now: int, ids: Ids
 ) -> Gate:
-    """Asks what became of a call whose outcome was not recorded. The requester or an owner answers.
+    """Return a gate about a call whose outcome was not recorded. The requester or an owner answers.
 
-    `detail`: its arguments as the card shows them on which somebody agrees to it.
+    `detail`: its arguments as an approval card shows them.
     """
     expires_at = now + UNKNOWN_EXPIRES_AFTER_S * SECOND_US
     return Gate(

@@ -1,24 +1,25 @@
-"""May this call run? One pure function, the same for chat, jobs, routines and containers.
+"""The decision whether a call may run: one pure function, the same for chat, jobs, routines and
+containers.
 
 The first rule that matches decides:
-1. unknown tool (one made ready for others is unknown), disabled by the operator's policy (one that cannot be
-   read disables every tool) or by the person, not in the role's list: deny. For those a tool was made ready
-   for, it is in the list, unless they are guests;
-2. a hard safety block: deny, in every mode; only then is a tool outside a member's list put to an owner,
-   because nobody should be asked for what would be refused anyway;
-3. autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE;
-4. the requirement is the highest of the tool's own, what the arguments make of it, and `ask` where a
-   dangerous operation is named;
-5. the mode: the person's own setting, then the preset's table; or the scope's grants.
+1. Deny an unknown tool (one made ready for others is unknown), one disabled by the admin policy
+(an unreadable policy disables every tool) or by the person, and one not in the role's list. For
+the users a tool was made ready for, it is in the list, unless they are guests.
+2. A hard safety block: deny, in every mode. Only after this is a tool outside a member's list
+put to an owner, so that no person is asked for a call that would be refused anyway.
+3. Autonomous: denylisted, or not in every scope: AUTONOMOUS_UNAVAILABLE.
+4. The requirement is the highest of the tool's own, the one its arguments raise it to, and
+`ask` for a dangerous operation.
+5. The mode: the person's own setting, then the preset's table; or the scope's grants.
 
-What can never run is hidden from the model by the same rules (`never_runs`).
+The same rules hide tools from the model that can never run (`never_runs`).
 
-Dangerous operations are looked for as whole words in the tool's name, split at everything that is not a
-letter or digit, and in the `operation` argument, split likewise; never in free text, where they mean
-nothing. They raise `never` to `ask` and nothing else.
+Dangerous operations are matched as whole words in the tool's name, split at everything that is
+not a letter or digit, and in the `operation` argument, split likewise. They are never matched
+in free text, where they mean nothing. They raise `never` to `ask` and nothing else.
 
-A dangerous tool that takes a `method` is dangerous with another method than GET, and with a GET whose
-arguments raise its requirement: one that may carry credentials.
+A dangerous tool that takes a `method` is dangerous with another method than GET, and with a GET
+whose arguments raise its requirement: one that may carry credentials.
 """
 
 import hashlib
@@ -48,15 +49,18 @@ from core.gates import Grant, GrantScope, ToolSetting
 from core.tool import Need, Requirement, Risk
 from core.users import Principal, Role
 
-# Whether something a person agreed to once and for all covers a call.
+# Grants: the patterns of calls that a person always allows.
 #
-# Patterns: a tool that rates its arguments names what each call needs (see `core.tool.Risk`), and a grant's
-# pattern is one of - the same text: covers what is named exactly so; - the name of a row, where the need
-# has one: covers all of that row; - `git *`: covers `git` and every name that begins with `git` and a
-# space; - `*`: covers every call of the tool, also those without a name; - None: the whole tool, where
-# arguments carry no risk; it never covers a call of a tool that rates them. A call with several needs is
-# covered where each of them is. A need marked `exactly` is covered by its own name alone, and by no
-# pattern.
+# A tool that rates its arguments names the needs of each call (see `core.tool.Risk`). A grant's
+# pattern is one of:
+# - the same text: covers exactly that name;
+# - the name of a row, if the need has one: covers all of that row;
+# - `git *`: covers `git` and every name that begins with `git` and a space;
+# - `*`: covers every call of the tool, also those without a name;
+# - None: the whole tool, if arguments carry no risk; it never covers a call of a tool that rates
+#   them.
+# A call with several needs is covered if each of them is. A need marked `exactly` is covered by its
+# own name alone, and by no pattern.
 
 ANY = "*"
 _ANYTHING_AFTER = " *"
@@ -64,8 +68,10 @@ _ANYTHING_AFTER = " *"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call, as grants see it. `rated`: its tool rates arguments; `needs`: what it is called then, () for
-    what has no name."""
+    """A call as grants see it.
+
+    `rated`: its tool rates arguments.
+    `needs`: the names that grants must cover, () if the call has none."""
 
     tool: str
     rated: bool
@@ -75,13 +81,13 @@ class Wanted:
 
 
 def granted(grants: Iterable[Grant], wanted: Wanted, now: int) -> bool:
-    """Whether the grants together cover the call at `now` (microseconds UTC)."""
+    """Return True if the grants together cover the call at `now` (microseconds UTC)."""
     patterns = [grant.pattern for grant in grants if holds(grant, wanted, now)]
     return bool(patterns) and covered(patterns, wanted.needs, rated=wanted.rated)
 
 
 def holds(grant: Grant, wanted: Wanted, now: int) -> bool:
-    """Whether a grant speaks of the call at all: same person, same tool, in scope, not expired."""
+    """Return True if a grant applies to the call: same person, same tool, in scope, not expired."""
     return (
         grant.tool == wanted.tool
         and grant.user_id == wanted.user_id
@@ -91,7 +97,7 @@ def holds(grant: Grant, wanted: Wanted, now: int) -> bool:
 
 
 def covered(patterns: Sequence[str | None], needs: Sequence[Need], *, rated: bool) -> bool:
-    """Whether each need is covered by one of the patterns; see the module's text."""
+    """Return True if each need is covered by one of the patterns; see the comment above."""
     if not rated:
         return None in patterns
     if not needs:
@@ -100,14 +106,14 @@ def covered(patterns: Sequence[str | None], needs: Sequence[Need], *, rated: boo
 
 
 def needs_of(risk: Risk | None) -> tuple[Need, ...]:
-    """What a call's grants must cover."""
+    """Return the needs that a call's grants must cover."""
     if risk is None:
         return ()
     return risk.needs or (() if risk.pattern is None else (Need(risk.pattern),))
 
 
 def pattern_fits(pattern: str | None, need: Need) -> bool:
-    """Whether a grant's pattern covers the need of a call whose arguments carry risk."""
+    """Return True if a grant's pattern covers the need of a call whose arguments carry risk."""
     if pattern is None:
         return False
     if need.exactly:
@@ -149,7 +155,7 @@ def decide(call: CallFacts, principal: Principal, mode: Mode, policy: Policy) ->
 def never_runs(
     tool: ToolFacts, principal: Principal, mode: Mode, policy: Policy, setting: ToolSetting | None
 ) -> bool:
-    """Whether no call of the tool can run, whatever its arguments and whatever anybody says."""
+    """Return True if no call of the tool can run, whatever its arguments and any approval."""
     access = _access(tool, principal, policy, setting)
     if isinstance(access, Deny):
         return True
@@ -166,7 +172,7 @@ def never_runs(
 def _access(
     tool: ToolFacts, principal: Principal, policy: Policy, setting: ToolSetting | None
 ) -> Access | Deny:
-    """The first rule, which looks at no argument."""
+    """Apply the first rule, which ignores the arguments."""
     admin = policy.admin
     if admin.unreadable is not None:
         return Deny(DenyReason.POLICY_UNREADABLE, "No tool is available: the policy cannot be read.")
@@ -186,7 +192,7 @@ def _access(
 
 
 def requirement_of(call: CallFacts, tool: ToolFacts, policy: Policy) -> Requirement:
-    """The tool's own requirement, raised by its arguments and by dangerous operations."""
+    """Return the tool's own requirement, raised by its arguments and by dangerous operations."""
     requirement = tool.requirement
     if call.risk is not None and _ORDER[call.risk.requirement] > _ORDER[requirement]:
         requirement = call.risk.requirement
@@ -196,7 +202,7 @@ def requirement_of(call: CallFacts, tool: ToolFacts, policy: Policy) -> Requirem
 
 
 def is_dangerous(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:
-    """Whether the tool is on the list of those that ask until they are granted."""
+    """Return True if the call is of a dangerous tool, which asks until it is granted."""
     if tool.name not in policy.dangerous_tools:
         return False
     reads = call.method is not None and call.method.upper() == _HARMLESS_METHOD
@@ -238,14 +244,16 @@ def _interactive(
 
 
 def _nameable(risk: Risk | None) -> str | None:
-    """What "always" would record. Several patterns stand a line each, so one alone must be a single line."""
+    """Return the pattern that "always" would record. Patterns are separated by newlines, so a single
+    one must not contain any."""
     if risk is None or risk.pattern is None or (not risk.needs and "\n" in risk.pattern):
         return None
     return risk.pattern
 
 
 def _granted_only(call: CallFacts) -> bool:
-    """Whether nothing but a grant lets it run unasked: it runs files, and their content may be anybody's."""
+    """Return True if only a grant lets the call run unasked: it runs files, whose content anyone may
+    have written."""
     return call.risk is not None and any(need.granted_only for need in call.risk.needs)
 
 
@@ -254,7 +262,8 @@ def _wanted(call: CallFacts, tool: ToolFacts, principal: Principal) -> Wanted:
 
 
 def _runs_by_preset(call: CallFacts, tool: ToolFacts, policy: Policy) -> bool:
-    """Whether a call that is not `always_ask` needs no grant under `whitelist`, `auto_loop`, `auto`."""
+    """Return True if a call that is not `always_ask` needs no grant under `whitelist`, `auto_loop`,
+    `auto`."""
     if is_dangerous(call, tool, policy):
         return False
     return policy.preset is not Preset.WHITELIST or tool.name in policy.whitelist
@@ -276,7 +285,7 @@ def _autonomous(
 
 
 def _ungranted(tool: ToolFacts, missing: tuple[str, ...]) -> str:
-    """Why a call that needs a person's word has none, and how to give it beforehand."""
+    """Return why a call that needs a person's approval has none, and how to grant it in advance."""
     text = f"{tool.name} is not available to a run without a person: it needs a person's word."
     if not missing:
         return text
@@ -298,8 +307,10 @@ def _out_of_scope(
 
 
 def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous, principal: Principal) -> bool:
-    """Whether grants given beforehand cover the call: the run's own, and for what has needs its owner's too;
-    what must be granted exactly is granted to the run alone."""
+    """Return True if advance grants cover the call: the run's own, and for a call with needs also its
+    owner's.
+
+    A need that must be granted exactly is covered by the run's grants alone."""
     needs = needs_of(call.risk)
     patterns = [grant.pattern for grant in mode.grants if grant.tool == tool.name]
     if call.risk is not None and call.risk.needs and not any(need.exactly for need in needs):
@@ -308,10 +319,10 @@ def _given(call: CallFacts, tool: ToolFacts, mode: Autonomous, principal: Princi
     return covered(patterns, needs, rated=True)
 
 
-# What a person agreed to, as one keyed hash: any change of it voids the agreement.
+# The call a person approved, as one keyed hash: any change of the call voids the approval.
 
 _PURPOSE = "hubbub call binding 1"
-"""Keeps these hashes apart from all others made with the same key."""
+"""A prefix that separates these hashes from all others made with the same key."""
 
 
 def binding_hash(
@@ -325,12 +336,14 @@ def binding_hash(
     working_dir: str,
     file_digests: Mapping[str, str] | None = None,
 ) -> str:
-    """HMAC-SHA256, 64 hexadecimal digits, over the canonical JSON of everything given.
+    """Return an HMAC-SHA256, 64 hexadecimal digits, over the canonical JSON of all parameters.
 
-    Keyed, because arguments may be secret and short: without the key the hash tells nothing about them.
-    `arguments` are the final, validated ones (plain JSON values; the order of keys is irrelevant).
-    `principal`: the user id the call is made for. `file_digests`: path to digest of each file the call
-    will change. Raises TypeError or ValueError on what JSON can't say.
+    It is keyed because arguments may be secret and short: without the key the hash reveals nothing
+    about them.
+    `arguments`: the final, validated ones (plain JSON values; the order of keys is irrelevant).
+    `principal`: the user id the call is made for.
+    `file_digests`: path to digest of each file the call will change. Raises TypeError or ValueError
+    on values JSON can't express.
     """
     said = {
         "purpose": _PURPOSE,
@@ -347,5 +360,5 @@ def binding_hash(
 
 
 def same_binding(one: str, other: str) -> bool:
-    """Whether two hashes are equal, in a time that does not tell where they differ."""
+    """Return True if two hashes are equal, in a time that does not reveal where they differ."""
     return hmac.compare_digest(one.encode(), other.encode())

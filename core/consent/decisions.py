@@ -1,5 +1,6 @@
-"""What a person's answer to a prompt does, inside the transaction that accepts it: it counts, settles the
-prompt, changes the call it is about, or is refused with a word to the person.
+"""Effects of a person's answer to a gate, decided inside the transaction that accepts it.
+
+The answer counts, settles the gate, edits its call, or is refused with a message to the person.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,8 +47,10 @@ _GRANTING = frozenset({Option.ALWAYS, Option.SESSION})
 
 
 class Decisions:
-    """Judges answers to prompts. `now`: microseconds UTC; `edit`: what the event makes of the call, if it
-    changes its arguments. Pure but for the ids."""
+    """A judge of answers to gates. Pure except for new ids.
+
+    `now`: microseconds UTC.
+    `edit`: the event's edit of the call, if it changes its arguments."""
 
     def __init__(self, ids: Ids, now: int, edit: EditedCall | EditRefused | EditForm | None) -> None:
         self._ids = ids
@@ -55,7 +58,7 @@ class Decisions:
         self._edit = edit
 
     def press(self, event: ChoiceAnswer, view: AcceptView) -> Verdict:
-        """A choice was pressed, or a form handed in."""
+        """Judge a pressed choice or a submitted form."""
         if view.gate is not None and event.choice == EDIT and event.form is None:
             return self._form(event, view.gate, view)
         if view.gate is not None and _outdated(event, view.gate.gate):
@@ -68,7 +71,7 @@ class Decisions:
         return self.vote(view.gate, view, answer, by_text=False)
 
     def replied(self, on: GateView, view: AcceptView) -> Verdict | None:
-        """A text replies to a card; None if it is not about the call's arguments."""
+        """Judge a text that replies to a card. None if it is not about the call's arguments."""
         edit = self._edit
         if edit is None or isinstance(edit, EditForm):
             return None
@@ -78,7 +81,7 @@ class Decisions:
         return self._edited(on, view, Option.APPROVE, by_text=True)
 
     def _form(self, event: ChoiceAnswer, on: GateView, view: AcceptView) -> Verdict:
-        """Somebody wants to change the call: they are given what to fill in."""
+        """Answer a wish to edit the call with the form to fill in."""
         refusal = _edit_refusal(on, view, Option.APPROVE, self._edit)
         if refusal is not None or not isinstance(self._edit, EditForm):
             return Verdict(f"refused: change of {on.gate.id}", answer=refusal)
@@ -88,8 +91,8 @@ class Decisions:
         return Verdict(outcome, (Say(form_message(on.gate, form)),), answer=card_texts.REPLY_TO_CHANGE)
 
     def _edited(self, on: GateView, view: AcceptView, answer: Answer, *, by_text: bool) -> Verdict:
-        """The call is changed, and agreed to as it is then: answers so far were to something else. Where
-        it stays the same call, it is agreed to like by its button."""
+        """Edit the call and approve the result; earlier answers were to another call. If the call stays
+        the same, it is approved as by its button."""
         edit = self._edit
         refusal = _edit_refusal(on, view, answer, edit)
         if refusal is not None or not isinstance(edit, EditedCall):
@@ -106,8 +109,8 @@ class Decisions:
         return replace(verdict, effects=(change, *verdict.effects))
 
     def named(self, view: AcceptView, option: Option, sent_at: int) -> Verdict:
-        """A prompt was answered by its id. `sent_at`: see InboundMessage."""
-        # An id of somebody else's prompt must not tell that the prompt exists.
+        """Judge an answer that names its gate by id. `sent_at`: see InboundMessage."""
+        # The answer must not reveal that another person's gate exists.
         if view.gate is None or may_decide(view.gate, view.principal) in _NOT_ENTITLED:
             return refused("unknown prompt", card_texts.NO_SUCH_PROMPT)
         gate = view.gate.gate
@@ -118,8 +121,10 @@ class Decisions:
     def vote(
         self, on: GateView, view: AcceptView, answer: Answer, *, by_text: bool, asked: str | None = None
     ) -> Verdict:
-        """An answer to a prompt. `by_text`: what comes of it is said, not shown beside a press; `asked`: the
-        call's detail before the answer changed it."""
+        """Judge an answer to a gate.
+
+        `by_text`: the result is sent as a message instead of shown at the pressed button.
+        `asked`: the call's detail before the answer changed it."""
         result = judge_vote(on, view.principal, answer, view.now)
         gate = on.gate
         match result:
@@ -143,7 +148,7 @@ class Decisions:
         text = card_texts.edited_line(text) if asked is not None else text
         close = CloseGate(gate.id, outcome, text, settled_card(gate, text, asked))
         effects: tuple[Effect, ...] = (close,)
-        # A card in another conversation changes where the typing person may not see it.
+        # The answering person may not see a card in another conversation change.
         if by_text and (view.thread is None or view.thread.id != gate.thread_id):
             effects = (close, Say(plain(text)))
         if outcome in _GRANTING and gate.kind is GateKind.APPROVAL and gate.tool is not None:
@@ -167,8 +172,7 @@ class Decisions:
     def _covered(
         self, grants: Sequence[Grant], settled: Gate, view: AcceptView, outcome: Answer
     ) -> Iterator[CloseGate]:
-        """The other open cards of the conversation that nobody would have been asked with, had the grants
-        been there."""
+        """Return closings for the conversation's other open gates that the new grants cover."""
         text = _outcome_line(outcome, view.principal.name)
         for other in view.open_gates:
             gate = other.gate
@@ -181,7 +185,7 @@ class Decisions:
 
 
 def _patterns(gate: Gate) -> Sequence[str | None]:
-    """What "always" on it would grant, each by itself; None: the whole tool."""
+    """Return the patterns that "always" would grant, each by itself. None: the whole tool."""
     return gate.pattern.split("\n") if gate.pattern else [None]
 
 
@@ -192,7 +196,7 @@ def _always_offered(gate: Gate) -> bool:
 def _edit_refusal(
     on: GateView, view: AcceptView, answer: Answer, edit: EditedCall | EditRefused | EditForm | None
 ) -> str | None:
-    """Why the call is not changed; None if it is."""
+    """Return why the call may not be edited, or None if it may."""
     gate = on.gate
     if gate.state is GateState.CLOSED:
         return card_texts.already_settled(gate.outcome_text or "")
@@ -215,24 +219,26 @@ def _edit_refusal(
 
 
 def _changed_after(gate: Gate, sent_at: int) -> bool:
-    """Whether what waits was changed after something was written about it."""
+    """Return True if the gate was changed after the message was sent."""
     return gate.state is GateState.OPEN and not gate.was_asked_at(sent_at)
 
 
 def _anew(gate: Gate, word: str) -> Message:
-    """What is asked now, as a card of its own: replies to it are about that."""
+    """Return the current gate as a new card that begins with `word`. Replies to it refer to the
+    current call."""
     card = open_card(gate, editable=True)
     return replace(card, blocks=(Plain(word), *card.blocks))
 
 
 def _outdated(event: ChoiceAnswer, gate: Gate) -> bool:
-    """Whether it answers what was asked before. A form that chooses nothing shows nobody knows what."""
+    """Return True if the press answers an earlier version of the gate. A form without a choice cannot
+    show which version it was for."""
     no_choice = event.form is not None and event.choice == EDIT
     return no_choice or gate.asked_something_else(event.choice)
 
 
 def _stale(gate: Gate, *, by_form: bool) -> Verdict:
-    """The button or the form was about a call that was changed since: whoever used it meant that one."""
+    """Refuse a button or form for a call that was changed since."""
     is_open = gate.state is GateState.OPEN
     changed = card_texts.FORM_OUTDATED if by_form else card_texts.CHANGED_MEANWHILE
     word = changed if is_open else card_texts.already_settled(gate.outcome_text or "")
@@ -240,14 +246,14 @@ def _stale(gate: Gate, *, by_form: bool) -> Verdict:
 
 
 def _pressed(event: ChoiceAnswer, gate: Gate) -> Answer | None:
-    """The choice, or the words that a question takes instead of one."""
+    """Return the choice, or the words that a question accepts instead of one."""
     if event.form is not None and isinstance(gate.offer, Replies):
         return Wrote(event.form.strip()) if gate.offer.free_text and event.form.strip() else None
     return gate.answer_at(event.choice)
 
 
 def _outcome_line(answer: Answer, name: str) -> str:
-    """How a prompt ended, as its cards and late answers tell."""
+    """Return a gate's outcome as its cards and late answers show it."""
     match answer:
         case Option():
             return card_texts.outcome_line(answer, name)

@@ -1,4 +1,4 @@
-"""What `consent.decide` judges, what it judges by, and what it says."""
+"""The input, the rules and the results of `consent.decide`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,14 +8,14 @@ from core.gates import Grant, Option, ToolSetting
 from core.tool import Data, Requirement, Risk
 from core.users import Role
 
-# Which tools a role may use at all: explicit lists, judged before any question of consent.
+# The tools a role may use at all: explicit lists, checked before any question of consent.
 
 MEMBER_TOOLS = ("time", "json", "ask_user", "memory_*")
 GUEST_TOOLS = ("time", "json", "ask_user")
 
 
 class Access(StrEnum):
-    """What a role may do with a tool."""
+    """A role's access to a tool."""
 
     ALLOWED = "allowed"
     ASK_OWNER = "ask_owner"
@@ -24,10 +24,10 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RolePolicy:
-    """The lists of `[roles]`; an entry is a tool's name, or a name's beginning followed by `*`.
+    """The lists of `[roles]`. An entry is a tool's name, or a prefix of names followed by `*`.
 
-    The owner has every tool. `member_asks_owner`: a member's wish for another tool is put to an owner
-    instead of refused. A guest never reaches shared data, even through a listed tool.
+    The owner has every tool. `member_asks_owner`: a member's call of another tool is put to an
+    owner instead of refused. A guest never reaches shared data, even through a listed tool.
     """
 
     member: tuple[str, ...] = MEMBER_TOOLS
@@ -35,7 +35,7 @@ class RolePolicy:
     member_asks_owner: bool = False
 
     def access(self, role: Role, tool: str, data: Data) -> Access:
-        """What `role` may do with the tool called `tool`, which reaches `data`."""
+        """Return the access of `role` to the tool called `tool`, which reaches `data`."""
         if role is Role.OWNER:
             return Access.ALLOWED
         if role is Role.MEMBER:
@@ -59,14 +59,17 @@ AUTONOMOUS_DENYLIST = (
     "secret_list",
     "secret_delete",
 )
-"""What changes what runs without a person: no such run may, whatever its scope."""
+"""Tools that change which runs happen without a person. No such run may call them, whatever its
+scope."""
 DANGEROUS_OPERATIONS = frozenset({"delete", "write", "execute", "modify"})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What is judged of a tool. `rated`: its arguments carry risk, so grants of it need a pattern. `users`:
-    see core.tool.Tool."""
+    """The facts by which a tool is judged.
+
+    `rated`: its arguments carry risk, so grants of it need a pattern.
+    `users`: see core.tool.Tool."""
 
     name: str
     requirement: Requirement
@@ -77,10 +80,12 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """A call to be judged. `tool` None: there is none of that name.
+    """A call to be judged. `tool`: None if there is none of that name.
 
-    `risk`: what the tool says of the arguments. `operation`, `method`: the arguments of that name, if
-    they are texts. `grants`: the principal's recorded ones. `setting`: the principal's own, if any.
+    `risk`: the tool's rating of the arguments.
+    `operation`, `method`: the arguments of that name, if they are texts.
+    `grants`: the principal's recorded ones.
+    `setting`: the principal's own, if any.
     `now`: microseconds UTC.
     """
 
@@ -96,10 +101,11 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator laid down; `preset` is the one in force for the thread.
+    """The configured policy. `preset`: the one in force for the thread.
 
-    `whitelist`: the tools preset `whitelist` runs; `denylist`: what no autonomous run may call; `admin`: what
-    is hidden from the model and refused here.
+    `whitelist`: the tools that preset `whitelist` runs.
+    `denylist`: the tools no autonomous run may call.
+    `admin`: the admin policy, whose disabled tools are hidden from the model and refused here.
     """
 
     preset: Preset = Preset.AUTO_LOOP
@@ -113,12 +119,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Interactive:
-    """A person waits for the answer and can be asked."""
+    """The mode of a run with a person who waits for the answer and can be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeGrant:
-    """What an autonomous run was explicitly given; patterns as in consent.grants, but never None."""
+    """An explicit grant to an autonomous run. Its pattern is as in core.consent.decide, but never
+    None."""
 
     tool: str
     pattern: str
@@ -126,14 +133,16 @@ class ScopeGrant:
 
 @dataclass(frozen=True, slots=True)
 class Autonomous:
-    """Nobody can be asked. `scopes`: the tool sets fixed at dispatch, of the job and of its worker: every
-    one must contain the tool. No scope at all leaves only tools that never need consent."""
+    """The mode of a run without a person to ask.
+
+    `scopes`: the tool sets fixed at dispatch, of the job and of its worker. Every one must contain
+    the tool. Without any scope, only tools that never need consent remain."""
 
     scopes: tuple[frozenset[str], ...] = ()
     grants: tuple[ScopeGrant, ...] = ()
 
     def child(self, scope: frozenset[str]) -> "Autonomous":
-        """The mode of a run that this one starts: never wider. Explicit grants hold as they were given."""
+        """Return the mode of a run started by this one, never wider. Explicit grants are kept unchanged."""
         return Autonomous((*self.scopes, scope), self.grants)
 
 
@@ -141,7 +150,7 @@ Mode = Interactive | Autonomous
 
 
 class DenyReason(StrEnum):
-    """Why a call is refused."""
+    """The reason a call is refused."""
 
     UNKNOWN_TOOL = "unknown_tool"
     POLICY_UNREADABLE = "policy_unreadable"
@@ -153,16 +162,17 @@ class DenyReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Run it (within the loop's budget, which is judged elsewhere)."""
+    """The decision to run the call (within the loop's budget, which is checked elsewhere)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person must agree.
+    """The decision that a person must approve the call.
 
-    `allow_always`: "always" may be offered, and would be a grant of `pattern` (None: the whole tool).
-    `owner_only`: the requester's role does not hold the tool; only an owner may agree. `requirement`: how
-    much the call asks for, `ask` or `always_ask`.
+    `allow_always`: "always" may be offered, and would be a grant of `pattern` (None: the whole
+    tool).
+    `owner_only`: the requester's role does not have the tool; only an owner may approve.
+    `requirement`: the call's requirement, `ask` or `always_ask`.
     """
 
     reason: str
@@ -172,15 +182,16 @@ class Ask:
     requirement: Requirement = Requirement.ASK
 
     def options(self, quorum: int) -> tuple[Option, ...]:
-        """What is offered to those who are asked; one person alone cannot speak for several for good."""
+        """Return the options of the gate. "Always" is not offered if several people must approve."""
         always = (Option.ALWAYS,) if self.allow_always and quorum == 1 else ()
         return (Option.APPROVE, Option.DENY, *always)
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """It may not run; `text` is for the model and the person. `grants`: the tool's patterns which,
-    given to the run beforehand, would have let it."""
+    """The decision not to run the call. `text` is for the model and the person.
+
+    `grants`: the tool's patterns that would have allowed it, if granted to the run in advance."""
 
     reason: DenyReason
     text: str

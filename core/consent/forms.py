@@ -1,4 +1,4 @@
-"""A call's arguments as people fill them in: fields of a form, `name: value` lines, or the whole as JSON."""
+"""A call's arguments as people edit them: fields of a form, `name: value` lines, or JSON."""
 
 import json
 import re
@@ -11,18 +11,19 @@ _LINE = re.compile(r"\s*([A-Za-z_]\w*)[ \t]*:[ \t]?(.*)")
 
 
 def fields_of(arguments: Mapping[str, Any]) -> tuple[FormField, ...]:
-    """One field for each argument that is set, in order; what is no text is shown as JSON."""
+    """Return one field for each argument that is set, in order. Values that are not text are shown as
+    JSON."""
     return tuple(FormField(name, _shown(value)) for name, value in arguments.items() if value is not None)
 
 
 def lines_of(fields: Collection[FormField]) -> str:
-    """The fields as lines that `changed_by` reads."""
+    """Return the fields as lines that `changed_by` can read."""
     return "\n".join(f"{field.name}: {field.value}" for field in fields)
 
 
 def filled_in(fields: Collection[FormField]) -> str:
-    """The fields as they may be sent back: as lines, or as JSON where a line of one could be read as another
-    one."""
+    """Return the fields as text to edit and send back: as lines, or as JSON if a line could be read as
+    another field."""
     lines, values = lines_of(fields), {field.name: field.value for field in fields}
     read = changed_by(lines, {}, values.keys()) or {}
     if {name: value.strip() for name, value in read.items()} == {k: v.strip() for k, v in values.items()}:
@@ -31,15 +32,16 @@ def filled_in(fields: Collection[FormField]) -> str:
 
 
 def looks_like_a_form(text: str) -> bool:
-    """Whether a text may be meant as arguments: JSON, or a line that names something."""
+    """Return True if a text may be meant as arguments: JSON, or a line that begins with a name."""
     return text.lstrip().startswith("{") or _LINE.match(text) is not None
 
 
 def changed_by(text: str, arguments: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any] | None:
-    """The arguments with what `name: value` lines change; None if the first line names none of `names`.
+    """Return the arguments as changed by `name: value` lines. None if the first line names none of
+    `names`.
 
-    A line that names none goes on with the value before it. Values are texts; whoever validates them reads
-    numbers and the like in them.
+    A line that names none continues the value before it. Values are texts; validation converts
+    numbers and the like.
     """
     given: dict[str, str] = {}
     current: str | None = None
@@ -56,7 +58,7 @@ def changed_by(text: str, arguments: Mapping[str, Any], names: Collection[str]) 
 
 
 def as_before(given: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What was filled in, with the values of fields that were left as they were shown."""
+    """Return the submitted values, with the original value of each field that was left unchanged."""
     return {
         name: arguments[name] if name in arguments and value == _shown(arguments[name]) else value
         for name, value in given.items()

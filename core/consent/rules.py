@@ -1,8 +1,9 @@
-"""Who is asked about a call, and where: the first rule that fits it, else the default.
+"""Approval rules: the people asked about a call, and the places they are asked in. The first
+matching rule applies, else the default.
 
-`ask_in` names places beside the conversation the call was made in, where a copy of the card always stands:
-`HERE` (none), `DIRECT` (a private conversation with each of those who may decide), or `channel:address`.
-Empty: `HERE` where the requester may decide, otherwise `DIRECT`.
+`ask_in` names places for further cards. The conversation the call was made in always has one.
+Values: `HERE` (no further card), `DIRECT` (a private conversation with each person who may
+decide), or `channel:address`. Empty: `HERE` if the requester may decide, otherwise `DIRECT`.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +22,13 @@ DIRECT = "direct"
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRule:
-    """One rule. `tool`: a name, or its beginning followed by `*`; `risk`: how much the call asks for; `role`:
-    the requester's; None fits all. `escalate_after_s`: after so long without a decision those of the vote's
-    `escalate_to` are asked, too; None: never."""
+    """One approval rule. None matches all.
+
+    `tool`: a name, or a prefix followed by `*`.
+    `risk`: the call's requirement.
+    `role`: the requester's.
+    `escalate_after_s`: the time without a decision after which the vote's `escalate_to` are asked
+    too; None: never."""
 
     vote: VoteRule
     tool: str | None = None
@@ -33,7 +38,7 @@ class ApprovalRule:
     escalate_after_s: float | None = None
 
     def fits(self, tool: str, risk: Requirement, role: Role) -> bool:
-        """Whether it is about such a call."""
+        """Return True if the rule applies to such a call."""
         return (
             (self.tool is None or _named(tool, self.tool))
             and self.risk in {None, risk}
@@ -41,13 +46,13 @@ class ApprovalRule:
         )
 
     def escalates_at(self, asked_at: int) -> int | None:
-        """When others are asked, too, about something asked at `asked_at`; microseconds UTC."""
+        """Return when to escalate a gate opened at `asked_at`; microseconds UTC."""
         if self.escalate_after_s is None or not self.vote.escalate_to:
             return None
         return asked_at + int(self.escalate_after_s * SECOND_US)
 
     def place(self, requester_id: str) -> str:
-        """Where to ask: `HERE`, `DIRECT` or `channel:address`."""
+        """Return the place to ask in: `HERE`, `DIRECT` or `channel:address`."""
         if self.ask_in:
             return self.ask_in
         alone = not self.vote.approvers or self.vote.approvers == (requester_id,)
@@ -55,7 +60,7 @@ class ApprovalRule:
 
 
 class ApprovalRules:
-    """All of them. `owner_id`: decides what the requester's role does not hold."""
+    """The approval rules. `owner_id`: decides on tools the requester's role does not have."""
 
     def __init__(self, default: ApprovalRule, rules: Sequence[ApprovalRule], owner_id: str) -> None:
         self._default = default
@@ -63,7 +68,7 @@ class ApprovalRules:
         self._owner_id = owner_id
 
     def of(self, tool: str, ask: Ask, requester: Principal) -> ApprovalRule:
-        """The rule for a call of the requester's that needs consent."""
+        """Return the rule for a call of the requester's that needs consent."""
         fitting = (rule for rule in self._rules if rule.fits(tool, ask.requirement, requester.role))
         rule = next(fitting, self._default)
         if ask.owner_only:
@@ -75,11 +80,12 @@ def _named(tool: str, wanted: str) -> bool:
     return tool.startswith(wanted[:-1]) if wanted.endswith("*") else tool == wanted
 
 
-# What holds for a call now: the configuration, the operator's policy over it, people's own settings.
+# The rules in force for a call: the configuration, the admin policy over it, people's own settings.
 
 
 class EffectivePolicy:
-    """`policy`, `limits`: as configured; `admin`: the operator's policy, which may change at any time."""
+    """The policy in force. `policy`, `limits`: as configured; `admin`: the admin policy, which may
+    change at any time."""
 
     def __init__(self, policy: Policy, limits: LoopLimits, admin: PolicySource) -> None:
         self._configured = policy
@@ -89,22 +95,23 @@ class EffectivePolicy:
         self.configured = InForce(policy.preset, limits)
 
     def watch(self, watcher: Callable[[], object]) -> None:
-        """Tell of each change of the operator's policy, as soon as somebody is judged by it; in their
+        """Report each change of the admin policy, as soon as a call is judged by it, in the calling
         thread."""
         self._watcher = watcher
 
     def in_force(self, principal: Principal, standing: ConsentSettings) -> InForce:
-        """The preset and the limits of a person's conversation, where `standing` was said."""
+        """Return the preset and limits of a person's conversation with the settings `standing`."""
         return in_force(self.configured, standing.person, standing.thread, self.ceiling_of(principal))
 
     def ceiling_of(self, principal: Principal) -> ApprovalSettings:
-        """The loosest presets and limits this person may set."""
+        """Return the loosest presets and limits this person may set."""
         return self._admin.current().ceiling_of(principal, self.configured)
 
     def policy(self, preset: Preset | None = None) -> Policy:
-        """What calls are judged by under that preset (None: the configured one).
+        """Return the policy for calls under that preset (None: the configured one).
 
-        Asked from several threads: after a change whoever comes first makes all of them anew, twice at worst.
+        Called from several threads. After a change, the first caller rebuilds all policies; at worst
+        two callers do.
         """
         policies, admin = self._by_preset, self._admin.current()
         if policies[self.configured.preset].admin is not admin:
@@ -114,7 +121,7 @@ class EffectivePolicy:
         return policies[self.configured.preset if preset is None else preset]
 
     def policy_for(self, principal: Principal, standing: ConsentSettings) -> Policy:
-        """What a call of this person is judged by, in a conversation where `standing` was said."""
+        """Return the policy for calls of this person, in a conversation with the settings `standing`."""
         return self.policy(self.in_force(principal, standing).preset)
 
 

@@ -1,4 +1,4 @@
-"""What a person's answer to a prompt does. Pure: the caller commits it."""
+"""Votes: the effect of a person's answer on a gate. Pure; the caller commits it."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,21 @@ from core.users import Principal, Role
 
 @dataclass(frozen=True, slots=True)
 class VoteRefused:
-    """The answer does not count; `reason` is told to the person."""
+    """An answer that does not count. `reason` is shown to the person."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class VoteCounts:
-    """The answer counts, and `missing` more approvals are needed."""
+    """An answer that counts. `missing` more approvals are needed."""
 
     missing: int
 
 
 @dataclass(frozen=True, slots=True)
 class VoteCloses:
-    """The answer settles the prompt."""
+    """An answer that settles the gate."""
 
     outcome: Answer
 
@@ -36,7 +36,7 @@ _AGREEING = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
 
 
 def may_decide(view: GateView, voter: Principal) -> str | None:
-    """None if the voter may answer this prompt, else why not. Looks at the voter's role as it is now."""
+    """Return None if the voter may answer this gate, else why not. Uses the voter's current role."""
     gate = view.gate
     if gate.rule.not_requester and voter.user_id == gate.requester_id:
         return card_texts.REQUESTER_EXCLUDED
@@ -44,14 +44,16 @@ def may_decide(view: GateView, voter: Principal) -> str | None:
 
 
 def expired(gate: Gate, now: int) -> bool:
-    """Whether a prompt's time is over by the hub's clock. No answer counts from then on, whether or not the
-    prompt was closed for that already."""
+    """Return True if a gate's time is over by the hub's clock. No answer counts from then on, even if
+    the gate is not closed yet."""
     return now >= gate.expires_at
 
 
 def judge_vote(view: GateView, voter: Principal, answer: Answer, now: int) -> VoteResult:
-    """Count one answer: any entitled refusal closes, as do enough approvals; one answer per person. `now`:
-    the hub's clock in the transaction that records the answer."""
+    """Judge one answer. Any entitled refusal closes the gate, as do enough approvals; each person has
+    one answer.
+
+    `now`: the hub's clock in the transaction that records the answer."""
     gate = view.gate
     if gate.state is GateState.CLOSED:
         return VoteRefused(card_texts.already_settled(gate.outcome_text or ""))
@@ -82,7 +84,8 @@ def _not_offered(gate: Gate, answer: Answer) -> str:
 
 
 def _entitled(gate: Gate, user_id: str, role: Role) -> bool:
-    """Whether the rule names a person of this role. A guest decides nothing but what is done for them."""
+    """Return True if the rule allows a person of this role to decide. A guest decides only on their
+    own requests."""
     if role is Role.GUEST and user_id != gate.requester_id:
         return False
     rule = gate.rule
@@ -94,7 +97,8 @@ def _entitled(gate: Gate, user_id: str, role: Role) -> bool:
 
 
 def _approvals(view: GateView) -> int:
-    """How many agreed who still may: somebody who was put out of their role meanwhile does not count."""
+    """Return the number of approvals by people who may still decide. A person who lost their role
+    since does not count."""
     return sum(
         1 for vote in view.votes if vote.answer in _AGREEING and _entitled(view.gate, vote.user_id, vote.role)
     )

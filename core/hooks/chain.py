@@ -1,5 +1,5 @@
-"""The hooks of one point, asked one after the other; a hook that fails or is slow is one that its own setting
-speaks for."""
+"""The hooks of one point, called one after the other. If a hook fails or is slow, its own setting
+decides."""
 
 import asyncio
 import json
@@ -16,24 +16,25 @@ from core.safety.leaks import LeakDetector
 from core.tool import Arguments, Tool
 from core.users import Principal
 
-# What a hook is told, and what it may say to that. This is what code outside the hub is written against.
+# The events hooks receive and the answers they may give. Code outside the hub is written against
+# this.
 #
-# A hook is an `async def` that takes a `HookEvent` and returns None (nothing stands against it), a `Change`
-# or a `Reject`. What looks like a credential is struck out of what it is told, and so is every argument
+# A hook is an `async def` that takes a `HookEvent` and returns None (no objection), a `Change` or a
+# `Reject`. Text that looks like a credential is removed from the event, and so is every argument
 # that a tool keeps from being shown.
 
 STRUCK_OUT = "[REDACTED]"
 
 
 class Point(StrEnum):
-    """Where hooks are asked.
+    """A point at which hooks are called.
 
     BEFORE_INBOUND: a person's message, before a turn takes it; also words that answer a question.
-    BEFORE_TOOL_CALL: a call that a model asks
-    for, before anybody is asked for consent. TRANSFORM_RESPONSE: what a model says, before it is kept.
-    BEFORE_OUTBOUND: anything that goes out to a channel. SESSION_START, SESSION_END: somebody writes after a
-    long silence, or for the first time; has been silent for long. These two are told, and nothing can be
-    said to them.
+    BEFORE_TOOL_CALL: a call that a model asks for, before any person is asked for consent.
+    TRANSFORM_RESPONSE: a model's text, before it is stored.
+    BEFORE_OUTBOUND: any message sent to a channel.
+    SESSION_START, SESSION_END: a person writes after a long silence or for the first time; has been
+    silent for long. Hooks are notified of these two and cannot answer.
     """
 
     BEFORE_INBOUND = "before_inbound"
@@ -46,8 +47,12 @@ class Point(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """`text`: of a message; `tool` and `arguments`: of a call. `user_id`: whom it is about; what goes out
-    is for an `address` of a `channel`. What is not known at a point is None."""
+    """An event for hooks. A value that is unknown at a point is None.
+
+    `text`: the text of a message.
+    `tool` and `arguments`: the tool and arguments of a call.
+    `user_id`: the person it is about.
+    `channel`, `address`: the destination of an outgoing message."""
 
     point: Point
     text: str = ""
@@ -61,8 +66,8 @@ class HookEvent:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Go on with this instead: a whole `text`, or `arguments` that take the place of those of the same
-    names; the others stay as they are."""
+    """A change of the event: a whole `text`, or `arguments` that replace those of the same names. The
+    others stay as they are."""
 
     text: str | None = None
     arguments: Mapping[str, Any] | None = None
@@ -70,7 +75,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """It goes no further. `reason` is told to whoever it was for."""
+    """A rejection of the event. `reason` is shown to the person it was for."""
 
     reason: str
 
@@ -89,8 +94,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A hook and what is laid down about it. Those with a lower `priority` are asked first; `closed`: where
-    it fails, or says nothing for `timeout_s`, that is a refusal."""
+    """A hook with its settings. A lower `priority` is called first.
+
+    `closed`: a failure, or no answer for `timeout_s`, counts as a rejection."""
 
     name: str
     points: frozenset[Point]
@@ -102,7 +108,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """It goes on, as it is here; `changed`: other than it came."""
+    """An event that all hooks let pass, with their changes. `changed`: it differs from the original."""
 
     event: HookEvent
     changed: bool
@@ -110,7 +116,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """It goes no further."""
+    """An event that a hook rejected."""
 
     hook: str
     reason: str
@@ -120,7 +126,7 @@ Judged = Passed | Rejected
 
 
 class Chain:
-    """The hooks of one point. `leaks`: what none of them is told."""
+    """The hooks of one point. `leaks`: detects secrets, which are hidden from all hooks."""
 
     def __init__(self, hooks: Iterable[Registered], leaks: LeakDetector) -> None:
         self._hooks = tuple(sorted(hooks, key=lambda one: one.priority))
@@ -128,8 +134,9 @@ class Chain:
         self._asking = _Asking()
 
     async def judge(self, event: HookEvent, fixed: frozenset[str] = frozenset()) -> Judged:
-        """Ask them all, each what the one before made of it, until one rejects. `fixed`: arguments that no
-        hook is shown or may change."""
+        """Call all hooks, each with the result of the one before, until one rejects.
+
+        `fixed`: arguments that no hook may see or change."""
         now = event
         for one in self._hooks:
             try:
@@ -147,7 +154,7 @@ class Chain:
             except TimeoutError:
                 failed = f"it said nothing for {one.timeout_s:g} s"
                 logger.warning("hook %s at %s: %s", one.name, event.point, failed)
-            except Exception as error:  # a hook is not our code: what it does must not end more than itself
+            except Exception as error:  # a hook is not our code: its failure must not end more than itself
                 failed = "it failed"
                 logger.warning("hook %s at %s failed", one.name, event.point, exc_info=error)
             else:
@@ -178,14 +185,14 @@ class Chain:
 
 
 class _Asking:
-    """Asks a hook so that it can end and hold up no more than itself: one that will not be cancelled is left
-    behind, and one that would end the program has failed."""
+    """A caller of hooks that contains their failures. A hook that ignores its cancellation is
+    abandoned, and one that would end the program counts as failed."""
 
     def __init__(self) -> None:
         self._left: set[asyncio.Task[Reply]] = set()
 
     async def ask(self, one: Registered, event: HookEvent) -> Reply:
-        """What it says. Raises TimeoutError, and whatever the hook raises."""
+        """Call a hook and return its answer. Raises TimeoutError, and any exception of the hook."""
         task = asyncio.create_task(_contained(one.hook, event), name=f"hook {one.name}")
         try:
             done, _ = await asyncio.wait({task}, timeout=one.timeout_s)
@@ -201,7 +208,7 @@ class _Asking:
     def _over(self, task: asyncio.Task[Reply]) -> None:
         self._left.discard(task)
         if not task.cancelled():
-            task.exception()  # heard, so that nothing is said of it when it is thrown away
+            task.exception()  # retrieved, so that asyncio does not warn when the task is discarded
 
 
 async def _contained(hook: Hook, event: HookEvent) -> Reply:
@@ -215,11 +222,12 @@ async def _contained(hook: Hook, event: HookEvent) -> Reply:
 
 
 def _changed(event: HookEvent, change: Change, fixed: frozenset[str]) -> HookEvent:
-    """Raises ValueError and TypeError for what is no change of such an event."""
+    """Return the event with the change applied. Raises ValueError or TypeError if the change does not
+    fit the event."""
     if change.text is not None:
         if event.arguments is not None or len(change.text) > TEXT_LIMIT_CHARS:
             raise ValueError("a text was given that is too long, or for what has none")
-        change.text.encode()  # what cannot be kept or sent is no text
+        change.text.encode()  # reject text that cannot be stored or sent
         event = replace(event, text=change.text)
     if change.arguments is not None:
         event = replace(event, arguments=_patched(event.arguments, change.arguments, fixed))
@@ -238,17 +246,17 @@ def _patched(
 
 
 def _chars(event: HookEvent) -> int:
-    """How long the event is, as JSON."""
+    """Return the length of the event's text plus its arguments as JSON."""
     return len(event.text) + len(json.dumps(event.arguments, default=str))
 
 
-# The hooks of single points, as those who have to ask them see them.
+# The hooks of single points, in the form their callers need.
 
 HELD_BACK = "I may not send what I was going to say here: {reason}"
 
 
 class CallHooks:
-    """Implements core.tools.pipeline.CallHook."""
+    """The hooks for tool calls: implements core.tools.pipeline.CallHook."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -272,7 +280,8 @@ class CallHooks:
 
 
 class AnswerHooks:
-    """Implements core.runs.services.AnswerHook: words that answer a question are like messages."""
+    """The hooks for answers: implements core.runs.services.AnswerHook. Words that answer a question
+    are treated like messages."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -290,7 +299,7 @@ class AnswerHooks:
 
 
 class ReplyHooks:
-    """Implements core.runs.services.ReplyHook."""
+    """The hooks for replies: implements core.runs.services.ReplyHook."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain

@@ -1,8 +1,9 @@
-"""People's messages, asked about between the moment they are taken and the moment a turn takes them.
+"""Hooks for people's messages, called after a message is accepted and before a turn takes it.
 
-A message is kept and acknowledged as ever, and then waits in the store until hooks have spoken; over a
-restart, too. Credentials were taken out of it before, and commands are no input, so that no hook is shown
-any. Words that answer a question are asked about when the turn that asked goes on, see points.AnswerHooks.
+A message is stored and acknowledged as usual, and then waits in the store until hooks have
+judged it, also over a restart. Credentials were removed from it before, and commands are not
+input, so hooks see neither. For words that answer a question, hooks are called when the turn
+that asked continues; see core.hooks.chain.AnswerHooks.
 """
 
 import asyncio
@@ -39,12 +40,12 @@ class Starts(Protocol):
     """See core.runs.albums.AlbumCollector.expect."""
 
     def expect(self, thread_id: str, due_us: int) -> None:
-        """Start what waits in the thread then."""
+        """Start the waiting input of the thread at that time."""
         ...
 
 
 class InboundHooks:
-    """Asks about what waits, and lets it go on."""
+    """A worker that has waiting messages judged and releases them."""
 
     def __init__(
         self, chain: Chain, store: Store, starts: Starts, listener: OutboxListener, clock: Clock
@@ -57,17 +58,17 @@ class InboundHooks:
         self._some = asyncio.Event()
 
     def wake(self) -> None:
-        """A message waits. Never blocks and never fails."""
+        """Signal that a message waits. Never blocks and never fails."""
         self._some.set()
 
     async def run(self) -> None:
-        """Until cancelled; begins with what waited when the hub ended."""
+        """Judge waiting messages until cancelled, beginning with those left from before a restart."""
         while True:
             self._some.clear()
             try:
                 held = await self._store.held_inputs(MAX_AT_ONCE)
                 well = await self._all(held)
-            except StoreUnavailable:  # said by the store already; what waits goes on waiting
+            except StoreUnavailable:  # the store has logged it already; the messages keep waiting
                 well = False
                 held = ()
             if not well:
@@ -87,7 +88,7 @@ class InboundHooks:
             await self._ask(held)
         except StoreUnavailable:
             return False
-        except Exception:  # a defect met by one message: the others go on
+        except Exception:  # a defect triggered by one message: the others continue
             logger.exception("hooks could not be asked about message %d", held.id)
             return False
         return True
@@ -112,14 +113,15 @@ class InboundHooks:
                 self._listener.outbox_ready(told_row)
 
 
-# What goes out, asked about before its first request: answers, notices, cards, what the hub says itself.
+# Hooks for outgoing messages, called before the first request: answers, notices, cards, the hub's
+# own texts.
 #
-# What becomes of a message is kept before it is sent, so that it is asked about once however often it is
-# tried.
+# The result is stored before the message is sent, so that hooks are called once, however often
+# sending is tried.
 
 
 class OutboundHooks:
-    """Implements core.ports.OutboundGate."""
+    """The hooks for outgoing messages: implements core.ports.OutboundGate."""
 
     def __init__(self, chain: Chain, store: Store) -> None:
         self._chain = chain
@@ -128,7 +130,7 @@ class OutboundHooks:
     async def released(self, row: OutboxRow) -> Message:
         """See OutboundGate."""
         if not row.message.blocks:
-            return row.message  # it takes something away, or carries files alone
+            return row.message  # it removes a message, or contains only files
         kept = await self._store.outbound_judged(row.id)
         if kept is not None:
             return kept
@@ -144,20 +146,21 @@ class OutboundHooks:
 
 
 def _saying(message: Message, text: str) -> Message:
-    """Cards say what people agree to: they are sent as they are, or not at all."""
+    """Return the message with the new text. Raises MessageRejected for a card: people approve its
+    exact content, so it is sent unchanged or not at all."""
     if message.gate_id is not None or message.choices:
         raise MessageRejected("a hook changed a card, which may only be sent as it is or not at all")
     plain = all(isinstance(block, Plain) for block in message.blocks)
     return replace(message, blocks=((Plain if plain else Markdown)(text),))
 
 
-# Tells hooks that somebody's session began or ended.
+# Notifications to hooks that a session began or ended.
 
 LOOK_EVERY_S = 30.0
 
 
 class SessionHooks:
-    """Looks now and then; a session ends after `idle_s` without a word of its person."""
+    """A periodic check for sessions. A session ends after `idle_s` without a message from its person."""
 
     def __init__(
         self, begin: Chain | None, end: Chain | None, store: Store, clock: Clock, idle_s: float
@@ -169,7 +172,7 @@ class SessionHooks:
         self._idle_us = int(idle_s * SECOND_US)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Check for session changes until cancelled."""
         while True:
             try:
                 await self.look()
@@ -178,7 +181,7 @@ class SessionHooks:
             await self._clock.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Tell what changed since the last look. Nothing can be said to it."""
+        """Notify hooks of the sessions that changed since the last check. Their answers are ignored."""
         for change in await self._store.session_changes(self._idle_us):
             chain = self._begin if change.began else self._end
             point = Point.SESSION_START if change.began else Point.SESSION_END
@@ -186,19 +189,20 @@ class SessionHooks:
                 await chain.judge(HookEvent(point, user_id=change.user_id))
 
 
-# Hooks that are asked over the web, by requests that whoever gets them can prove to be ours.
+# Webhooks: hooks called over the web, by requests whose origin the receiver can verify.
 #
-# Signed as the document "Standard Webhooks" says (https://www.standardwebhooks.com): `webhook-id`,
-# `webhook-timestamp` (seconds) and `webhook-signature`, which is `v1,` and, in base64, the HMAC-SHA256 of
-# `id.timestamp.body` under the secret. No redirect is followed, and only addresses are asked that tools may
-# reach.
+# Signed as "Standard Webhooks" specifies (https://www.standardwebhooks.com): `webhook-id`,
+# `webhook-timestamp` (seconds) and `webhook-signature`, which is `v1,` and, in base64, the
+# HMAC-SHA256 of `id.timestamp.body` under the secret. No redirect is followed, and only addresses
+# that tools may reach are called.
 #
-# One that does not wait is told where something happens, and how much of it, never what; its answer changes
-# nothing. One that waits is shown what a hook is shown, and answers with nothing (go on), or with JSON:
-# `{"reject": "reason"}`, `{"text": "…"}`, `{"arguments": {…}}`.
+# A webhook that is only notified learns where an event happens and how large it is, never its
+# content; its answer changes nothing. A webhook that is waited for sees the event as hooks do, and
+# answers with nothing (continue), or with JSON: `{"reject": "reason"}`, `{"text": "…"}`,
+# `{"arguments": {…}}`.
 
 IN_FLIGHT = 32
-"""So many are told at a time; further ones are not told, which is logged."""
+"""Maximum number of simultaneous notifications; further ones are dropped and logged."""
 TELL_TIMEOUT_S = 2.0
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - what marks a secret written in base64
 
@@ -207,13 +211,13 @@ class Fetches(Protocol):
     """See core.tools.web_client.WebClient."""
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
-        """The answer. Raises ToolError."""
+        """Send the request and return the answer. Raises ToolError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who is asked. `secret`: as text, or in base64 after `whsec_`."""
+    """A webhook to call. `secret`: as text, or in base64 after `whsec_`."""
 
     name: str
     url: URL
@@ -222,7 +226,7 @@ class Target:
 
 
 class WebhookSender:
-    """Signs requests and sends them."""
+    """A sender of signed requests."""
 
     def __init__(self, client: Fetches, clock: Clock, ids: Ids) -> None:
         self._client = client
@@ -230,7 +234,8 @@ class WebhookSender:
         self._ids = ids
 
     async def send(self, target: Target, page: Mapping[str, Any]) -> bytes:
-        """The body of a good answer. Raises ToolError, among them ToolFailed for any other answer."""
+        """Send the request and return the body of a successful answer. Raises ToolError, and ToolFailed
+        for any other answer."""
         body = json.dumps(page, ensure_ascii=False).encode("utf-8", "replace")
         sent_id, at = self._ids.row_id(), str(self._clock.now() // SECOND_US)
         headers = {
@@ -246,7 +251,7 @@ class WebhookSender:
 
 
 class AskingWebhook:
-    """A hook whose answer is waited for."""
+    """A hook that waits for its webhook's answer."""
 
     def __init__(self, sender: WebhookSender, target: Target) -> None:
         self._sender = sender
@@ -258,21 +263,22 @@ class AskingWebhook:
 
 
 class TellingWebhooks:
-    """Webhooks that are told and not waited for; `run` carries that out beside everything else."""
+    """A sender for webhooks that are notified without waiting for an answer; `run` does so in the
+    background."""
 
     def __init__(self, sender: WebhookSender) -> None:
         self._sender = sender
         self._waiting: asyncio.Queue[tuple[Target, Mapping[str, Any]]] = asyncio.Queue(IN_FLIGHT)
 
     def tell(self, target: Target, event: HookEvent) -> None:
-        """Never blocks and never fails."""
+        """Queue a notification. Never blocks and never fails."""
         try:
             self._waiting.put_nowait((target, _outline(event)))
         except asyncio.QueueFull:
             logger.warning("hook %s is not told: %d others are under way", target.name, IN_FLIGHT)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Send notifications until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(IN_FLIGHT // 4):
                 group.create_task(self._work(), name=f"hooks told {number}")
@@ -284,12 +290,12 @@ class TellingWebhooks:
                 await self._sender.send(target, page)
             except HubError as error:
                 logger.warning("hook %s was not told: %s", target.name, error)
-            except Exception:  # a defect met by one request: the others go out
+            except Exception:  # a defect triggered by one request: the others are still sent
                 logger.exception("hook %s could not be told", target.name)
 
 
 class ToldWebhook:
-    """A hook that is told."""
+    """A hook that notifies its webhook."""
 
     def __init__(self, telling: TellingWebhooks, target: Target) -> None:
         self._telling = telling
@@ -302,7 +308,7 @@ class ToldWebhook:
 
 
 def signature(secret: str, sent_id: str, at: str, body: bytes) -> str:
-    """In base64."""
+    """Return the signature in base64."""
     key = secret.encode()
     if secret.startswith(_SECRET_PREFIX):
         key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX))

@@ -1,6 +1,7 @@
-"""Messages that have to wait behind a turn for a while get a sign that they were seen.
+"""Acknowledgements of messages that have waited behind a turn for a while.
 
-A courtesy: nothing depends on it, it delays nothing, and a hub that ends meanwhile forgets it.
+They are a courtesy: nothing depends on them, they delay nothing, and they are lost when the hub
+stops.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ from core.store.port import Store
 logger = logging.getLogger(__name__)
 
 ACKNOWLEDGE_AFTER_S = 1.0
-"""What is taken up sooner needs no sign."""
+"""The wait before an acknowledgement. Messages processed sooner need none."""
 MAX_EXPECTED = 256
-"""Messages watched at a time; in a flood the others go without."""
+"""The number of messages watched at a time. Others get no acknowledgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class _Queued:
 
 
 class Acknowledgements:
-    """Looks at queued messages a second later, and has those that still wait acknowledged."""
+    """A watcher that checks queued messages after one second and acknowledges those still waiting."""
 
     def __init__(self, store: Store, acknowledger: Acknowledger, clock: Clock) -> None:
         self._store = store
@@ -43,7 +44,7 @@ class Acknowledgements:
         self._some = asyncio.Event()
 
     def expect(self, message: InboundMessage) -> None:
-        """A message was queued. Never blocks and never fails. Of an album the first part stands for all."""
+        """Watch a queued message. Never blocks or fails. Of an album, only the first part is watched."""
         if message.ref is None or len(self._queued) >= MAX_EXPECTED:
             return
         if message.album is not None and any(queued.album == message.album for queued in self._queued):
@@ -53,7 +54,7 @@ class Acknowledgements:
         self._some.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Acknowledge messages until cancelled."""
         while True:
             await self._some.wait()
             if not self._queued:
@@ -71,7 +72,7 @@ class Acknowledgements:
         except StoreError as error:
             logger.info("%s is not acknowledged: %s", queued.key, error)
             return
-        except Exception:  # a defect met by one message: the others go on
+        except Exception:  # a defect met by one message: the others continue
             logger.exception("looking at %s broke", queued.key)
             return
         if found is not None and found.outcome == WAITING:

@@ -1,4 +1,4 @@
-"""What commands mean: they take effect where the event is accepted, and never wait behind a turn."""
+"""The effects of commands. They apply when the event is accepted and never wait behind a turn."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -26,6 +26,7 @@ from core.inbound.submission import (
     LetPersonIn,
     Link,
     NewThread,
+    Resume,
     Start,
     Status,
     Submission,
@@ -37,9 +38,9 @@ from core.people.access import Access
 from core.people.pairing import Claim, ClaimRules
 from core.store.accept import AcceptView, StatusSnapshot, Verdict, refused
 from core.store.effects import (
-    HaltTools,
     NoteWrongCode,
     OfferLink,
+    PauseTools,
     RebindThread,
     RevokeGrant,
     Say,
@@ -50,7 +51,7 @@ from core.store.pairing import CODE_LIFE_US, ClaimRefused, LetIn, TurnDown
 from core.store.rows import TurnState
 from core.users import Principal, Role
 
-# `/approvals` and `/grants`: what a person lays down in a chat about being asked.
+# `/approvals` and `/grants`: the settings for approval requests that a person changes in chat.
 
 EVERYWHERE = "all"
 BACK = "default"
@@ -60,11 +61,12 @@ _LIMITS = {
     "seconds": ("loop_timeout_s", MAX_LOOP_S),
 }
 SHORT_ID_CHARS = 8
-"""So much of a grant's id is shown, and enough to name it: its random end."""
+"""The number of final characters of a grant's id that are shown. They are random and enough to name
+the grant."""
 
 
 def approvals(words: tuple[str, ...], view: AcceptView, laws: EffectivePolicy) -> Verdict:
-    """`/approvals`, alone or with what is to hold from now on."""
+    """Handle `/approvals`, alone or with new settings."""
     survey = view.survey or StatusSnapshot()
     everywhere = words[:1] == (EVERYWHERE,)
     wish = words[1:] if everywhere else words
@@ -114,7 +116,7 @@ def _told(view: AcceptView, survey: StatusSnapshot, laws: EffectivePolicy) -> st
 
 
 def grants(words: tuple[str, ...], view: AcceptView) -> Verdict:
-    """`/grants`, `/grants revoke ID`, `/grants revoke all`: a person's own."""
+    """Handle `/grants`, `/grants revoke ID` and `/grants revoke all` for the person's own grants."""
     own = (view.survey or StatusSnapshot()).grants
     match words:
         case ():
@@ -147,7 +149,7 @@ def _listed(own: tuple[Grant, ...]) -> str:
 
 
 def progress(view: AcceptView, laws: EffectivePolicy) -> str:
-    """How much the turn that runs has used, in words; empty before its first round of tools."""
+    """Describe the budget used by the running turn. Empty before its first round of tools."""
     survey = view.survey
     if survey is None or survey.used is None or not survey.used.rounds:
         return ""
@@ -165,11 +167,11 @@ def _said(outcome: str, word: str) -> Verdict:
     return Verdict(outcome, (Say(plain(word)),))
 
 
-Command = NewThread | Status | Approvals | Grants | Start | Help | UnknownCommand
+Command = NewThread | Status | Approvals | Grants | Start | Resume | Help | UnknownCommand
 
 
 def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: Ids, now: int) -> Verdict:
-    """What follows from a command that concerns this conversation alone, or nobody."""
+    """Handle a command that affects this conversation only, or nothing."""
     match submission:
         case Approvals(words):
             return approvals(words, view, laws)
@@ -181,12 +183,14 @@ def command(submission: Command, view: AcceptView, laws: EffectivePolicy, ids: I
         case Status():
             paused = view.survey is not None and view.survey.paused
             told = _status(view, laws, now)
-            told = f"{texts.TOOLS_HALTED}\n{told}" if paused else told
+            told = f"{texts.TOOLS_PAUSED}\n{told}" if paused else told
             return Verdict("command: /status", (Say(plain(told)),))
         case Start(code) if is_code(normalise_code(code)):
             return refused("known already", pairing_texts.KNOWN_ALREADY)
         case Start():
             return Verdict("command: /start", (Say(plain(texts.WELCOME)),))
+        case Resume():
+            return Verdict("command: /resume", (Say(plain(texts.RESUME_NOT_YET)),))
         case Help():
             return Verdict("command: /help", (Say(plain(texts.help_text())),))
         case UnknownCommand(name):
@@ -214,16 +218,16 @@ def _not_a_command(name: str) -> Verdict:
     return refused(f"/{name} is not written so", how)
 
 
-def halt(view: AcceptView, *, halted: bool) -> Verdict:
-    """All tools of everybody, at once."""
+def pause(view: AcceptView, *, paused: bool) -> Verdict:
+    """Pause or unpause all tools for everyone."""
     if view.principal.role is not Role.OWNER:
-        return refused("only the owner stops tools", texts.ONLY_OWNER_HALTS)
-    word = texts.TOOLS_HALTED if halted else texts.TOOLS_RESUMED
-    return Verdict(f"command: /{'pause' if halted else 'resume'}", (HaltTools(halted), Say(plain(word))))
+        return refused("only the owner pauses tools", texts.ONLY_OWNER_PAUSES)
+    word = texts.TOOLS_PAUSED if paused else texts.TOOLS_UNPAUSED
+    return Verdict(f"command: /{'pause' if paused else 'unpause'}", (PauseTools(paused), Say(plain(word))))
 
 
 def stop(view: AcceptView) -> Verdict:
-    """What runs here ends, and what waits is dropped."""
+    """Stop this conversation's turn and drop its waiting messages."""
     if not runs(view):
         return Verdict("command: /stop", (Say(plain(texts.NOTHING_TO_STOP)),))
     said = Say(plain(texts.stopped(view.waiting)))
@@ -231,11 +235,11 @@ def stop(view: AcceptView) -> Verdict:
 
 
 def runs(view: AcceptView) -> bool:
-    """Whether there is anything to stop here."""
+    """Return whether there is anything to stop here."""
     return view.waiting > 0 or (view.thread is not None and view.thread.active_turn_id is not None)
 
 
-# How the hub's commands are written, for who wrote one in a way that means nothing.
+# The usage of commands, shown to people who wrote one incorrectly.
 
 _ANSWERS = "{0} with the ten characters below a card; {0} alone, if only one card waits here."
 _USAGES = {
@@ -245,19 +249,21 @@ _USAGES = {
     "deny": f"Write {_ANSWERS.format('/deny')}",
     "no": f"Write {_ANSWERS.format('/no')}",
 }
-_ALONE = frozenset({"new", "status", "help", "pause", "resume"})
+_ALONE = frozenset({"new", "status", "help", "pause", "unpause", "resume"})
 
 
 def usage(name: str) -> str | None:
-    """An answer to a command written in a way that means nothing; None: there is no such command."""
+    """Return the usage of a command that was written incorrectly, or None if there is no such command."""
     return f"/{name} stands alone: write nothing behind it." if name in _ALONE else _USAGES.get(name)
 
 
-# Letting others in, and other accounts of one's own: what the codes and commands for that mean.
+# Pairing other people and linking one's own accounts: the codes and commands for both.
 
 
 def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str | None:
-    """The code that somebody brings, from another account of theirs. In a group it is for all to see."""
+    """Return the code that a person sends from another of their accounts.
+
+    Codes count only in private, because everyone in a group could read them."""
     if not event.direct:
         return None
     match submission:
@@ -270,13 +276,13 @@ def code_of(event: InboundMessage | ChoiceAnswer, submission: Submission) -> str
 
 
 def claimed(submission: LetPersonIn, principal: Principal, access: Access) -> str | None:
-    """The channel whose requests an owner decides about."""
+    """Return the channel of the pairing requests that an owner decides about, or None."""
     known = submission.channel in access.channels
     return submission.channel if known and principal.role is Role.OWNER else None
 
 
 def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) -> Verdict:
-    """An owner decides about somebody who waits; others are refused."""
+    """Decide a pairing request for an owner. Anyone else is refused."""
     if view.claims is None:
         if view.principal.role is not Role.OWNER:
             return refused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
@@ -296,7 +302,7 @@ def let_in(submission: LetPersonIn, view: AcceptView, access: Access, ids: Ids) 
 
 
 def link(event: InboundMessage, code: str, view: AcceptView, ids: Ids, now: int) -> Verdict:
-    """A code for another account of the same person."""
+    """Offer a code that links another account of the same person."""
     if not event.direct:
         return refused("codes are for private conversations", pairing_texts.CODES_IN_PRIVATE)
     if code:

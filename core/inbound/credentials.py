@@ -1,7 +1,7 @@
-"""Credentials that somebody wrote into a conversation: taken out before anything of the message is kept.
+"""Removal of credentials from messages before anything of the message is stored.
 
-What stood there is then nowhere but, if the owner wrote it, in the vault, sealed, in the transaction that
-takes the message. Others have no vault: of theirs nothing is kept at all.
+If the owner wrote the credential, it is sealed in the vault in the transaction that accepts the
+message. Other people have no vault, so their credentials are not stored at all.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from core.store.facets import SealedSecret
 from core.store.rows import GateView
 from core.users import Identity, Role
 
-# What the hub says about credentials that it asked for.
+# The hub's messages about credentials that it requested.
 
 IN_DOUBT = (
     "I was about to ask you for a credential and cannot tell whether this was it, so I kept nothing of your "
@@ -68,7 +68,7 @@ DELETE_YOUR_MESSAGE = "I may not delete your message here. Please delete it."
 
 
 def still_waited_for(name: str) -> str:
-    """Return what is said after a command while a request is open."""
+    """Return the text sent after a command while a request is open."""
     return (
         f"I still wait for the credential “{name}”: what you write next goes into the vault. "
         "To end that, press Cancel on its card."
@@ -76,50 +76,51 @@ def still_waited_for(name: str) -> str:
 
 
 def ended(name: str) -> str:
-    """Return what is said when a person stopped the turn that asked."""
+    """Return the text sent when a person stops the turn that asked."""
     return f"I no longer wait for the credential “{name}”. Do not send it."
 
 
 def kept(name: str) -> str:
-    """Said to who sent it, and on the card."""
+    """Return the confirmation for the sender and for the card."""
     return f"It is in the vault now, as {name}."
 
 
 def in_its_place(name: str) -> str:
-    """What stands for it in the journal, and for the model."""
+    """Return the text that replaces the credential in the journal and for the model."""
     return f"[it is in the vault, under the name {name}]"
 
 
-# Credentials that a person was asked for: their next message goes into the vault, and nowhere else.
+# Requested credentials: the person's next message goes into the vault, and nowhere else.
 #
-# Judged inside the transaction that accepts the message, on the message as it was written. The promise is
-# made to a person on a channel, so it holds in whichever conversation they write; it ends with the
-# credential, with Cancel on the card, or with a text of theirs that was withheld and answered by saying
-# that it is over. Commands stay commands, and of them only the command is kept. Any other text is taken to
-# be the credential, or is withheld where that is in doubt: better a message that has to be written again
-# than a password in the journal.
+# The message is judged as written, inside the transaction that accepts it. The request applies to a
+# person on a channel, in any of their conversations. It ends with the credential, with Cancel on
+# the card, or with a withheld text that is answered by saying that the request is over. Commands
+# stay commands, but only their name is stored. Any other text is taken as the credential, or
+# withheld if in doubt: a message that must be written again is better than a password in the
+# journal.
 
 WAITS_US = 300 * SECOND_US
-"""What is written later than this after the question is not taken for the credential."""
+"""The longest time after the question in which a text is taken as the credential."""
 VALUE_LIMIT_BYTES = 8 * 1024
-"""As much as the vault takes of one."""
+"""The limit on one value, the same as the vault's."""
 
 Seal = Callable[[str, str], SealedSecret]
-"""Seals a value under a name. May take as long as writing a file; raises HubError where it cannot."""
+"""Seals a value under a name. It may take as long as writing a file, and raises HubError on failure."""
 
 logger = logging.getLogger(__name__)
 
 
 class CredentialCapture:
-    """Judges what may be a credential that was asked for. `written`: the event as it came, where something
-    was taken out of it since."""
+    """A judge of events that may contain a requested credential.
+
+    `written`: the original event, if something has been removed from it since."""
 
     def __init__(self, seal: Seal | None, written: InboundMessage | ChoiceAnswer | None = None) -> None:
         self._seal = seal
         self._written = written
 
     def message(self, event: InboundMessage, submission: Submission, view: AcceptView) -> Verdict | None:
-        """What follows from a message; None if it is none of ours."""
+        """Return the verdict on a message, or None if it does not concern a requested credential."""
         asked = view.asked
         if asked is None or _is_command(submission):
             return None
@@ -127,7 +128,7 @@ class CredentialCapture:
             return _withheld("part of the same message", UNUSABLE)
         requests = tuple(one for one in asked.requests if not _was_before(event, one, asked))
         if not requests and asked.replied is None:
-            return None  # certainly written before the question was there
+            return None  # certainly written before the question was shown
         waiting = tuple(one for one in requests if one.gate.state is GateState.OPEN)
         replied = asked.replied
         if not waiting or (replied is not None and replied not in waiting):
@@ -144,7 +145,7 @@ class CredentialCapture:
         waiting: tuple[GateView, ...],
         asked: AskedCredentials,
     ) -> Verdict:
-        """A text follows an open request."""
+        """Judge a text that follows an open request."""
         on = asked.replied or _in_thread(waiting, view) or (waiting[0] if len(waiting) == 1 else None)
         if event.edits is not None or (asked.replied is None and view.replied is not None):
             return _withheld("in doubt", ELSEWHERE)
@@ -160,8 +161,10 @@ class CredentialCapture:
     def beside(
         self, verdict: Verdict, event: InboundMessage, submission: Submission, view: AcceptView
     ) -> Verdict:
-        """What a command comes to while a credential is awaited: nothing of it but its name is kept, and the
-        person is told what becomes of their next text."""
+        """Add to a command's verdict while a credential is awaited.
+
+        Only the command's name is stored, and the person is informed of how their next text will be
+        used."""
         name = command_name(event.text)
         if view.asked is None or verdict.withheld or name is None or not _is_command(submission):
             return verdict
@@ -171,7 +174,7 @@ class CredentialCapture:
         return replace(verdict, kept_as=name, effects=(*verdict.effects, *said))
 
     def form(self, event: ChoiceAnswer, view: AcceptView) -> Verdict | None:
-        """What follows from words handed in with a press on the card; None if they are none of ours."""
+        """Return the verdict on text entered on the card, or None if it is no requested credential."""
         on = view.gate
         if on is None or _name_in(on.gate) is None or may_decide(on, view.principal) is not None:
             return None
@@ -215,8 +218,10 @@ def _is_command(submission: Submission) -> bool:
 
 
 def _was_before(event: InboundMessage, request: GateView, asked: AskedCredentials) -> bool:
-    """Whether the text was certainly written before the request was shown: further up in its conversation, by
-    the platform's order and by its clock. Of other conversations, and of edits, nobody can tell."""
+    """Return whether the text was certainly written before the request was shown.
+
+    It must come earlier in the same conversation by the platform's order and by its clock. For other
+    conversations and for edits this cannot be determined."""
     if event.address != request.thread.address or event.reply_to is not None or event.edits is not None:
         return False
     shown = [card.order_key for card in asked.cards if card.gate_id == request.gate.id]
@@ -224,7 +229,7 @@ def _was_before(event: InboundMessage, request: GateView, asked: AskedCredential
 
 
 def _in_doubt(event: InboundMessage, request: GateView, asked: AskedCredentials) -> bool:
-    """Whether the text may have been written before its writer saw the request."""
+    """Return whether the text may have been written before its author saw the request."""
     shown = [card.order_key for card in asked.cards if card.gate_id == request.gate.id]
     if event.address != request.thread.address:
         return not shown or event.sent_at < request.gate.created_at
@@ -248,7 +253,7 @@ def _told_of(request: GateView, submission: Submission, view: AcceptView) -> str
 
 
 def _name_in(gate: Gate) -> str | None:
-    """Under which name the credential is kept that an open prompt asks for; None if it asks for none."""
+    """Return the secret name for which an open gate requests a credential, or None if it requests none."""
     open_ = gate.state is GateState.OPEN
     return gate.offer.secret if open_ and isinstance(gate.offer, Replies) else None
 
@@ -258,18 +263,18 @@ def _close(gate: Gate, outcome: Answer, text: str) -> CloseGate:
 
 
 def _withheld(what: str, told: str, *effects: Effect) -> Verdict:
-    """Nothing of it is kept with the message, which is taken away where that can be."""
+    """Return a verdict that stores nothing of the message and removes it where the platform allows that."""
     away = TakeAwayMessage(DELETE_YOUR_MESSAGE)
     return Verdict(f"{ASKED_FOR}{what}", (*effects, Say(plain(told)), away), withheld=True)
 
 
 MAX_KEPT = 5
-"""Of one message. More of them are no slip of a hand."""
+"""The limit for one message. More credentials than this are no accident."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An event without the credentials in it, and these, sealed. `written`: as it came."""
+    """An event without its credentials, and the sealed credentials. `written`: the original event."""
 
     event: InboundEvent
     written: InboundMessage | ChoiceAnswer
@@ -277,7 +282,7 @@ class Taken:
 
 
 class InboundCredentials:
-    """Takes credentials out of what people write."""
+    """A remover of credentials from people's events."""
 
     def __init__(self, leaks: LeakDetector, seal: Seal | None, ids: Ids) -> None:
         self._leaks = leaks
@@ -286,11 +291,12 @@ class InboundCredentials:
         self._ids = ids
 
     def confiding(self, taken: Taken | None) -> CredentialCapture:
-        """What judges credentials that a person was asked for."""
+        """Return the judge of requested credentials for this event."""
         return self._confiding if taken is None else CredentialCapture(self._seal, taken.written)
 
     async def take_out(self, event: InboundEvent) -> Taken | None:
-        """The event as it may be kept; None for nearly every one: there is nothing to be taken out."""
+        """Return the event as it may be stored, or None if there is nothing to remove, as is nearly always
+        the case."""
         match event:
             case InboundMessage(text=text):
                 leaks = await off_loop(len(text), lambda: self._leaks.find(text))
@@ -313,7 +319,7 @@ class InboundCredentials:
         named = [
             (f"{leak.kind}-{self._ids.code().lower()}", text[leak.start : leak.end])
             for leak in leaks[:MAX_KEPT]
-            if leak.kind != "known"  # it is the hub's own: it is kept where the configuration has it
+            if leak.kind != "known"  # it is the hub's own and stays where the configuration has it
         ]
         try:
             return await asyncio.to_thread(lambda: tuple(seal(name, value) for name, value in named))
@@ -323,7 +329,9 @@ class InboundCredentials:
 
 
 class CredentialJudge:
-    """Judges an event from which credentials were taken, as `judge` does; the owner's are kept, and told."""
+    """A wrapper of `judge` for events from which credentials were removed.
+
+    The owner's credentials are stored, and the sender is notified."""
 
     def __init__(self, judge: Judge, taken: Taken) -> None:
         self._judge = judge
@@ -347,7 +355,7 @@ class CredentialJudge:
         """See Judge."""
         verdict = self._judge.decide(event, view)
         if verdict.withheld:
-            return verdict  # it was asked for, and kept as such
+            return verdict  # it was requested, and stored as such
         kept = self._taken.sealed if view.principal.role is Role.OWNER else ()
         told = Say(plain(texts.credential_taken([secret.name for secret in kept])))
         keep = (KeepSecrets(kept),) if kept else ()

@@ -1,4 +1,4 @@
-"""The hub: takes responsibility for inbound events and gives every active thread its actor."""
+"""The hub: it takes responsibility for inbound events and gives every active thread its actor."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -36,19 +36,21 @@ from core.store.facets import HELD
 from core.store.port import Store
 from core.store.units import committed
 from core.tools.call_edits import CallEditor
-from core.tools.execution import ToolHalt
+from core.tools.execution import ToolPause
 from core.users import Principal
 
 if TYPE_CHECKING:
     from core.routine import Match
 
 
-# How large what people send may be. It is asked before anything else looks at it.
+# Size limits on inbound events, applied before anything else.
 
 
 def within_size(event: InboundEvent) -> InboundEvent:
-    """Return the event as it is taken: a message that is too long counts as one that is not understood, a
-    form or a change that is too long as unreadable, and long names are cut."""
+    """Return the event within the size limits.
+
+    An overlong message counts as not understood, an overlong form or edit as unreadable. Long names
+    are cut."""
     match event:
         case InboundMessage(text=text, edits=edits):
             event = _with_short_names(event)
@@ -105,27 +107,27 @@ logger = logging.getLogger(__name__)
 
 
 LATELY_US = 30 * 24 * 3600 * SECOND_US
-"""No platform is asked for anything older than what it was heard to say in this time."""
+"""The window for catching up. Platforms are asked for nothing older than the last events seen in it."""
 
 
 class EventRoutines(Protocol):
-    """Routines as far as inbound events concern them."""
+    """The part of routines that concerns inbound events."""
 
     def matches(self, message: InboundMessage) -> "Sequence[Match]":
-        """Those whose patterns are found in the message. Quick, and never fails."""
+        """Return the routines whose patterns match the message. Quick, and never fails."""
         ...
 
     def fired(self, routine_ids: Sequence[str]) -> None:
-        """Runs of these were claimed, or they were paused. Never blocks and never fails."""
+        """Report routines that have newly claimed runs or were paused. Never blocks or fails."""
         ...
 
 
 def nothing_held() -> None:
-    """Messages wait for no hook."""
+    """Do nothing. No messages wait for a hook."""
 
 
 class Hub:
-    """Implements the Inbox port over the store; everything it keeps is in there."""
+    """The Inbox port over the store, which holds all of its state."""
 
     def __init__(
         self,
@@ -139,7 +141,7 @@ class Hub:
         editing: CallEditor | None = None,
         credentials: InboundCredentials | None = None,
         routines: EventRoutines | None = None,
-        halt: ToolHalt | None = None,
+        pause: ToolPause | None = None,
         held: Callable[[], None] = nothing_held,
     ) -> None:
         self._held = held
@@ -153,20 +155,20 @@ class Hub:
         self._editing = editing
         self._credentials = credentials
         self._routines = routines
-        self._halt = halt
+        self._pause = pause
         self._open = False
 
     @property
     def is_open(self) -> bool:
-        """Whether events are taken."""
+        """True if events are accepted."""
         return self._open
 
     def open(self) -> None:
-        """Start taking events: recovery has run."""
+        """Start accepting events, once recovery has run."""
         self._open = True
 
     def shut(self) -> None:
-        """Take no more events; the platforms will deliver them again."""
+        """Stop accepting events. The platforms deliver them again later."""
         self._open = False
 
     async def accept(self, event: InboundEvent) -> Acceptance:
@@ -179,7 +181,7 @@ class Hub:
             event = taken.event
         confiding = self._credentials.confiding(taken) if self._credentials is not None else None
         edit = await self._edit_of(event)
-        # What is matched is claimed in the transaction that keeps the event: neither can be lost alone.
+        # Matches are claimed in the transaction that stores the event, so neither can be lost alone.
         matches: Sequence[Match] = ()
         if self._routines is not None and isinstance(event, InboundMessage):
             matches = self._routines.matches(event)
@@ -190,7 +192,7 @@ class Hub:
             event.channel, event.address
         )
         try:
-            # Committed even if the platform's connection, and so this caller, goes away.
+            # Committed even if the platform's connection, and with it this caller, goes away.
             accepted = await committed(
                 self._store.accept_event(event, judge, send_now=send_now), self._follow
             )
@@ -218,9 +220,9 @@ class Hub:
             raise InboxUnavailable(str(error)) from error
 
     async def speak(self, event: InboundMessage, by: Principal, thread_id: str) -> bool:
-        """Let a person speak in a thread in the assistant's place; False if the event was taken before.
+        """Let a person answer in a thread in the assistant's place.
 
-        Raises InboxUnavailable.
+        Returns False if the event was accepted before. Raises InboxUnavailable.
         """
         taken = await self._credentials.take_out(event) if self._credentials is not None else None
         if taken is not None and isinstance(taken.event, InboundMessage):
@@ -233,7 +235,7 @@ class Hub:
             raise InboxUnavailable(str(error)) from error
 
     async def stop(self, event: InboundMessage, by: Principal, thread_id: str) -> Acceptance:
-        """Stop what runs or waits in a thread, whosever it is. Raises InboxUnavailable."""
+        """Stop the running turn and waiting messages of any person's thread. Raises InboxUnavailable."""
         try:
             unit = self._store.stop_thread(event, by, thread_id, texts.stopped)
             return _acceptance(await committed(unit, self._follow))
@@ -248,8 +250,8 @@ class Hub:
             raise InboxUnavailable(str(error)) from error
 
     def _follow(self, accepted: Accepted) -> None:
-        if accepted.halted is not None and self._halt is not None:
-            self._halt.set(halted=accepted.halted)
+        if accepted.paused is not None and self._pause is not None:
+            self._pause.set(paused=accepted.paused)
         if accepted.stopped_turn_id is not None:
             self._actors.stop(accepted.stopped_turn_id)
         if accepted.outbox:

@@ -1,7 +1,7 @@
-"""The rules an inbound event is judged by, inside the transaction that accepts it.
+"""The rules for inbound events, applied inside the transaction that accepts the event.
 
-Control (stop, answers, status, new) takes effect right here and never waits behind a turn; everything
-else becomes input of its thread.
+Control (stop, answers, status, new) takes effect immediately and never waits behind a turn.
+Everything else becomes input of its thread.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from core.consent.rules import EffectivePolicy
 from core.consent.votes import may_decide
 from core.gates import Answer, Chose, Gate, GateKind, Option, Replies, Wrote
 from core.ids import Ids
-from core.inbound.commands import claimed, code_of, command, halt, let_in, link, runs, stop
+from core.inbound.commands import claimed, code_of, command, let_in, link, pause, runs, stop
 from core.inbound.credentials import CredentialCapture
 from core.inbound.sessions import Adopt, Create, Existing, SessionManager
 from core.inbound.submission import (
@@ -23,9 +23,9 @@ from core.inbound.submission import (
     Approvals,
     BareAnswer,
     Grants,
-    Halt,
     LetPersonIn,
     Link,
+    Pause,
     Status,
     Stop,
     Submission,
@@ -51,25 +51,27 @@ else:
     routine_menu = LazyModule("core.inbound.routine_menu")
 
 
-# Texts that answer a prompt: which of them do, and what they say.
+# Texts that answer a gate: the conditions for an answer, and its content.
 #
-# A text is judged once, inside the transaction that accepts it. It answers only the one prompt that is open
-# in its thread, of somebody who may answer that, and only if it was written after the card or replies to
-# it. Anything else is a text like any other, for ever.
+# A text is judged once, inside the transaction that accepts it. It answers only the one gate that
+# is open in its thread, only if its author may decide that gate, and only if it was written after
+# the card or replies to it. Otherwise it permanently counts as ordinary text.
 
 _WORDS = frozenset({Option.APPROVE, Option.DENY, Option.ALWAYS})
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """A question, and what a text says to it."""
+    """A question and the answer that a text gives to it."""
 
     on: GateView
     answer: Answer
 
 
 def decided_by_word(event: InboundMessage, word: BareAnswer, view: AcceptView) -> GateView | None:
-    """The prompt that `yes`, `no` or `always` decides. Nobody agrees to what was changed after they wrote."""
+    """Return the gate that `yes`, `no` or `always` decides.
+
+    A word never approves a request that changed after it was written."""
     on = _asked_before(event, view)
     if word.option not in _WORDS or on is None or not on.gate.takes(Option.APPROVE):
         return None
@@ -77,7 +79,8 @@ def decided_by_word(event: InboundMessage, word: BareAnswer, view: AcceptView) -
 
 
 def replied_by_text(event: InboundMessage, view: AcceptView) -> Replied | None:
-    """The question that a text answers, if it takes any words. What brings files is more than an answer."""
+    """Return the question that a text answers, if it accepts free text. A message with files is no
+    answer."""
     if event.attachments or not event.text.strip():
         return None
     on = _asked_before(event, view)
@@ -87,7 +90,7 @@ def replied_by_text(event: InboundMessage, view: AcceptView) -> Replied | None:
 
 
 def reply_in_words(gate: Gate, text: str) -> Chose | Wrote:
-    """One of the question's own answers where the text is worded like one, else the words themselves."""
+    """Return the question's own answer if the text matches it, else the text itself."""
     said = text.strip()
     labels = gate.offer.labels if isinstance(gate.offer, Replies) else ()
     for index, label in enumerate(labels):
@@ -97,7 +100,7 @@ def reply_in_words(gate: Gate, text: str) -> Chose | Wrote:
 
 
 def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
-    """One notice for the first text that queues up behind a prompt."""
+    """Return one notice for the first text that queues up behind an open gate."""
     if view.waiting or not view.open_gates:
         return ()
     gate = view.open_gates[0].gate
@@ -108,7 +111,7 @@ def notice_while_asked(view: AcceptView) -> tuple[Effect, ...]:
 
 
 def why_undecided(view: AcceptView) -> str:
-    """What to say to a `/approve` or `/deny` that decided nothing."""
+    """Return the reply to an `/approve` or `/deny` that decided nothing."""
     waiting = [on.gate for on in view.open_gates]
     if not waiting:
         return card_texts.NOTHING_WAITS
@@ -120,8 +123,10 @@ def why_undecided(view: AcceptView) -> str:
 
 
 def _asked_before(event: InboundMessage, view: AcceptView) -> GateView | None:
-    """The prompt whose card is replied to, else the only one that is open here, if the writer may decide it
-    and had been shown it."""
+    """Return the gate whose card the event replies to, else the only one open here.
+
+    The writer must be allowed to decide it. Without a reply, its card must have been shown before the
+    event."""
     if view.replied is not None:
         return view.replied if may_decide(view.replied, view.principal) is None else None
     if len(view.open_gates) != 1:
@@ -138,14 +143,17 @@ def _asked_before(event: InboundMessage, view: AcceptView) -> GateView | None:
 
 
 ALBUM_WAIT_US = 700_000
-"""Platforms deliver the parts of an album one by one, a few hundred milliseconds apart at most."""
+"""The wait for more parts of an album. Platforms deliver parts separately, at most a few hundred
+milliseconds apart."""
 EDITED_UNKNOWN = "ignored: edited, and the message itself never came"
 
 
 @dataclass(frozen=True, slots=True)
 class InboundRules:
-    """What every event is judged with. `max_waiting`: inputs that may wait in one thread; `laws`: what
-    people's own settings may not go beyond."""
+    """The rules for judging events.
+
+    `max_waiting`: the limit on inputs that wait in one thread.
+    `laws`: the admin policy that people's settings must stay within."""
 
     access: Access
     sessions: SessionManager
@@ -155,7 +163,7 @@ class InboundRules:
 
 
 class EventJudge:
-    """Judges one event; see store.accept.Judge. Pure but for the ids and the time it is given."""
+    """A judge of one event; see store.accept.Judge. It is pure except for the ids and time given to it."""
 
     def __init__(
         self,
@@ -176,22 +184,22 @@ class EventJudge:
 
     @property
     def gate_id(self) -> str | None:
-        """The prompt that is pressed, or named by `/approve ID` and its like."""
+        """The id of the gate that is pressed, or named by a command such as `/approve ID`."""
         if isinstance(self._event, ChoiceAnswer):
             return self._event.gate_id
         return self._submission.gate_id if isinstance(self._submission, AnswerGate) else None
 
     @property
     def routine_ids(self) -> Sequence[str]:
-        """Only what is input fires routines: no command, no answer."""
+        """The ids of matching routines. Only input fires routines, not commands or answers."""
         if not self._matches or not isinstance(self._submission, UserInput):
             return ()
         return tuple(match.routine_id for match in self._matches)
 
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
-        """Who is speaking, and may they?"""
+        """Identify the sender and decide whether they may speak."""
         if isinstance(event, Unreadable | Moved):
-            return TurnedAway("failed: unreadable")  # nobody speaks
+            return TurnedAway("failed: unreadable")  # no one speaks
         rules, code = self._rules, code_of(event, self._submission)
         admission = rules.access.admit(event, identity, rules.ids, redeems=code is not None)
         if admission is None:
@@ -205,7 +213,7 @@ class EventJudge:
         return admission
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
-        """What follows from an admitted event."""
+        """Decide on an admitted event."""
         match event:
             case ChoiceAnswer():
                 return self._press(event, view)
@@ -217,7 +225,7 @@ class EventJudge:
                 assert_never(event)
 
     def _message(self, event: InboundMessage, view: AcceptView) -> Verdict:
-        """Judge what a person wrote: first of all, whether it may be a credential they were asked for."""
+        """Judge a message, checking first whether it may be a requested credential."""
         if view.asked is None:
             return self._ordinary(event, view)
         confided = self._confiding.message(event, self._submission, view)
@@ -261,8 +269,8 @@ class EventJudge:
                 return let_in(submission, view, self._rules.access, self._rules.ids)
             case Link(code):
                 return link(event, code, view, self._rules.ids, self._now)
-            case Halt(halted):
-                return halt(view, halted=halted)
+            case Pause(paused):
+                return pause(view, paused=paused)
             case _:
                 return command(submission, view, self._rules.laws, self._rules.ids, self._now)
 
@@ -294,7 +302,7 @@ class EventJudge:
         return Verdict("waiting", (queue, *said, *notice_while_asked(view), *fired))
 
     def _replied(self, event: InboundMessage, view: AcceptView) -> Verdict | None:
-        """The text changes a waiting call, or answers a question; None if it does neither."""
+        """Apply a text that edits a waiting call or answers a question. Returns None if it does neither."""
         if view.replied is not None:
             edited = self._decisions.replied(view.replied, view)
             if edited is not None:
@@ -320,7 +328,7 @@ class EventJudge:
         if not self._over_limit(view):
             return None
         if isinstance(self._submission, Stop) and runs(view):
-            return None  # what was set going can always be stopped
+            return None  # work that was started can always be stopped
         said: tuple[Effect, ...] = ()
         if event.direct:
             said = (SayAtTimes(plain(texts.TOO_MANY_MESSAGES), TOO_MANY_MESSAGES, RATE_WINDOW_US),)

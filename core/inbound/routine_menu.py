@@ -1,4 +1,4 @@
-"""What follows from an event for routines: messages that fire them, presses on their notices."""
+"""Routine verdicts: messages that fire routines, and presses on their notices."""
 
 import json
 from collections.abc import Sequence
@@ -17,22 +17,25 @@ from core.users import Principal, Role
 
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """What a message fires. `consumed_by`: names of the routines that the message is for alone."""
+    """The effects of routines fired by a message.
+
+    `consumed_by`: the names of the routines that keep the message from the chat."""
 
     effects: tuple[Effect, ...]
     consumed_by: tuple[str, ...]
 
     def alone(self) -> Verdict:
-        """The verdict on a message that goes nowhere else: it is acknowledged."""
+        """Return the verdict on a message that only routines receive. It is acknowledged."""
         names = ", ".join(f"“{name}”" for name in self.consumed_by)
         said = Say(plain(routine_texts.consumed(names)))
         return Verdict(f"routine {', '.join(self.consumed_by)}", (*self.effects, said))
 
 
 def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids, now: int) -> Fired:
-    """The routines that the message fires: its writer's own, and in a group those of owners, who read along.
+    """Return the routines that the message fires.
 
-    Only the writer's own may keep it from the chat, and only if they really fire."""
+    These are the sender's own and, in a group, those of owners, who can read it. Only the sender's own
+    can keep the message from the chat, and only if they really fire."""
     standing = {routine.id: routine for routine in view.routines if routine.ready}
     thread_id = None if view.thread is None else view.thread.id
     effects: list[Effect] = []
@@ -60,7 +63,7 @@ def fired_by(matches: Sequence[Match], view: AcceptView, direct: bool, ids: Ids,
 
 
 def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: int) -> Verdict:
-    """The verdict on a press below a notice. The buttons never go stale: each press says what it did."""
+    """Return the verdict on a press on a notice. Buttons never expire; each press reports its effect."""
     if by.user_id != menu.owner_id and by.role is not Role.OWNER:
         return Verdict(f"refused: routine {menu.name}", answer=routine_texts.NOT_YOURS)
     outcome = f"routine {menu.name}"
@@ -100,7 +103,8 @@ def pressed(event: ChoiceAnswer, menu: MenuView, by: Principal, ids: Ids, now: i
 
 
 def _allowed(menu: MenuView, by: Principal) -> Verdict:
-    """The verdict on "Allow for this routine": its later runs are granted exactly what the notice showed."""
+    """Return the verdict on "Allow for this routine", which grants exactly the access that the notice
+    showed."""
     outcome = f"routine {menu.name}"
     if by.role is not Role.OWNER:
         return Verdict(f"refused: {outcome}", answer=routine_texts.NOT_FOR_YOU)

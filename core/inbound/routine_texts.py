@@ -1,4 +1,4 @@
-"""What the hub itself says where people and their routines meet: the buttons of notices and their answers."""
+"""The hub's texts about routines: the buttons of notices and the replies to presses."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from core.store.routines import MenuView
 DETAILS, PAUSE, RUN_AGAIN = "Details", "Pause", "Run again"
 ALLOW = "Allow for this routine"
 MENU = (DETAILS, PAUSE, RUN_AGAIN)
-"""The buttons below a notice, in order; `ALLOW` follows where calls were refused for want of a grant."""
+"""The buttons of a notice, in order. `ALLOW` follows if calls were refused for lack of a grant."""
 MISSING = "Not allowed without you. “Allow for this routine” lets its next runs do exactly this:"
 MISSING_TOO_LONG = "Some calls were refused. To allow them, add them to the grants in the routine's editor."
 NOT_FOR_YOU = "Only an owner can allow this."
@@ -17,7 +17,7 @@ GRANTS_SHOWN = 5
 
 
 def grants_offered(missing: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the missing grants that a notice shows whole, and so may offer."""
+    """Return the missing grants that a notice shows in full, and so may offer."""
     offered, used_chars = list[str](), 0
     for grant in missing[:GRANTS_SHOWN]:
         used_chars += len(grant)
@@ -32,7 +32,7 @@ def allowed(name: str, grants: Sequence[str]) -> str:
 
 
 def allowed_already(name: str) -> str:
-    """Acknowledge a press that changes nothing."""
+    """Acknowledge a press on grants that the routine already has."""
     return f"“{name}” may do this already."
 
 
@@ -42,27 +42,27 @@ SHOWN_CHARS = 3000
 
 
 def consumed(names: str) -> str:
-    """A message was a routine's alone."""
+    """Acknowledge a message that only routines received."""
     return f"Taken by the routine {names}."
 
 
 def already_paused(name: str) -> str:
-    """A press that changes nothing."""
+    """Acknowledge a press on a routine that is already paused."""
     return f"“{name}” is paused already."
 
 
 def paused(name: str) -> str:
-    """A press did this."""
+    """Acknowledge a press that paused a routine."""
     return f"“{name}” is paused."
 
 
 def runs_again(name: str) -> str:
-    """A press did this."""
+    """Acknowledge a press that started another run."""
     return f"“{name}” runs again."
 
 
 def details(menu: MenuView) -> str:
-    """All there is to know of a run, in Markdown."""
+    """Return the details of a run in Markdown."""
     took = ""
     if menu.started_at is not None and menu.ended_at is not None:
         took = f" in {(menu.ended_at - menu.started_at) / SECOND_US:.1f} s"

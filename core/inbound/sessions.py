@@ -1,4 +1,4 @@
-"""Which thread a message belongs to: one session per person, threads found again by their key."""
+"""Sessions: one per person, with threads found again by their key."""
 
 from dataclasses import dataclass
 
@@ -9,21 +9,21 @@ from core.store.rows import ThreadRow
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """The key leads to this thread."""
+    """A thread to which the key already leads."""
 
     thread: ThreadRow
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """The person's own thread of this id, known under no key yet, gets the key."""
+    """The person's own thread with this id, which has no key yet and now gets one."""
 
     thread_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A new thread of this id."""
+    """A new thread with this id."""
 
     thread_id: str
 
@@ -32,16 +32,16 @@ Resolution = Existing | Adopt | Create
 
 
 class SessionManager:
-    """Resolves a ThreadKey. All state is in the store, so every key is found again after a restart."""
+    """A resolver of thread keys. All state is in the store, so keys still work after a restart."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
 
     def resolve(self, view: AcceptView) -> Resolution:
-        """An exact key wins; then a UUID that is the person's own unmapped thread; else a new thread.
+        """Resolve by exact key, then by a UUID that is the person's own unmapped thread, else a new thread.
 
-        A UUID that nobody has becomes the new thread's own id. Another person's thread is never reached:
-        the key holds the user, and a taken UUID leads to a fresh id.
+        An unused UUID becomes the new thread's id. Another person's thread is never reached: the key
+        contains the user, and a UUID already in use leads to a fresh id.
         """
         if view.thread is not None:
             return Existing(view.thread)

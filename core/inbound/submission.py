@@ -1,4 +1,4 @@
-"""What a person's text means: a command, an answer to a waiting prompt, or input for the assistant."""
+"""Parsing of a person's text: a command, an answer to a waiting gate, or input for the assistant."""
 
 import re
 from dataclasses import dataclass
@@ -9,48 +9,53 @@ from core.ids import GATE_ID_LENGTH, is_code, normalise_code, normalise_gate_id
 
 @dataclass(frozen=True, slots=True)
 class UserInput:
-    """Text for the assistant, exactly as written."""
+    """A text for the assistant, exactly as written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """`/start`, with the deep link's code if there was one."""
+    """The command `/start`, with the deep link's code if there is one."""
 
     code: str
 
 
 @dataclass(frozen=True, slots=True)
 class NewThread:
-    """`/new`."""
+    """The command `/new`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`/stop`."""
+    """The command `/stop`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`/status`."""
+    """The command `/status`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Halt:
-    """`/pause` stops all tools, `/resume` lets them go on."""
+class Pause:
+    """`/pause` pauses all tools, `/unpause` lets them run again."""
 
-    halted: bool
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """`/resume`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """`/help`."""
+    """The command `/help`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerGate:
-    """`/approve ID`, `/approve ID always`, `/approve ID session`, `/deny ID`."""
+    """The commands `/approve ID`, `/approve ID always`, `/approve ID session` and `/deny ID`."""
 
     gate_id: str
     option: Option
@@ -58,9 +63,9 @@ class AnswerGate:
 
 @dataclass(frozen=True, slots=True)
 class LetPersonIn:
-    """`/approve CHANNEL CODE`: the stranger with that code becomes a member.
+    """The command `/approve CHANNEL CODE`, which makes the stranger with that code a member.
 
-    `command`: written with a slash; without one it is meant so only by an owner who names a channel.
+    `command`: written with a slash. Without one, it counts only from an owner who names a channel.
     """
 
     text: str
@@ -71,28 +76,28 @@ class LetPersonIn:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`/link` asks for a code for another account, `/link CODE` brings it from there."""
+    """The command `/link`: alone it requests a code for another account, with CODE it redeems one."""
 
     code: str
 
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """`/approvals`, and what is to hold; see conversation.standing_orders."""
+    """The command `/approvals`, with new settings if any; see core.inbound.commands."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """`/grants`, and what is to be done with them."""
+    """The command `/grants`, with an action on them if any."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BareAnswer:
-    """`yes`, `no`, `always`…: an answer if exactly one prompt waits here, otherwise plain text.
+    """A word such as `yes`, `no` or `always`: an answer if exactly one gate waits here, else plain text.
 
     `command`: written as a command, so never meant for the assistant.
     """
@@ -104,7 +109,7 @@ class BareAnswer:
 
 @dataclass(frozen=True, slots=True)
 class UnknownCommand:
-    """Something that looks like a command and is none, or is none with what stands behind it."""
+    """A text that looks like a command but is unknown, or is known only with other arguments."""
 
     name: str
 
@@ -116,7 +121,8 @@ Submission = (
     | Stop
     | Status
     | Help
-    | Halt
+    | Pause
+    | Resume
     | Approvals
     | Grants
     | AnswerGate
@@ -138,13 +144,13 @@ _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.IGNORE
 
 
 def command_name(text: str) -> str | None:
-    """Return the command that a text is written as, without what stands after it; None if it is none."""
+    """Return the command in a text without its arguments, or None if the text is no command."""
     command = _COMMAND.fullmatch(text.strip())
     return None if command is None else f"/{command.group(1).lower()}"
 
 
 def parse_submission(text: str) -> Submission:
-    """Classify a message's text; case and surrounding space of commands and answers do not matter."""
+    """Classify a message's text. Case and surrounding space of commands and answers are ignored."""
     trimmed = text.strip()
     word = _WORDS.get(trimmed.lower())
     if word is not None:
@@ -168,15 +174,16 @@ def _parse_command(text: str, name: str, rest: str) -> Submission:
     if name == "grants":
         return Grants(tuple(rest.lower().split()))
     if name in {"stop", "interrupt"}:
-        return Stop()  # whatever stands behind it: who writes this wants it to end
+        return Stop()  # with any arguments: the person wants the turn to end
     if name == "link":
         return Link(normalise_code(rest))
     simple: dict[str, Submission] = {
         "new": NewThread(),
         "status": Status(),
         "help": Help(),
-        "pause": Halt(halted=True),
-        "resume": Halt(halted=False),
+        "pause": Pause(paused=True),
+        "unpause": Pause(paused=False),
+        "resume": Resume(),
     }
     return simple.get(name, UnknownCommand(name)) if not rest else UnknownCommand(name)
 

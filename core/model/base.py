@@ -1,6 +1,6 @@
-"""The port to language models, and what wraps any model: prices, retries, failover.
+"""The port to language models, and the wrappers for any model: prices, retries, failover.
 
-One request brings one stream of deltas that ends with the whole reply.
+One request produces one stream of deltas that ends with the whole reply.
 """
 
 import logging
@@ -16,13 +16,13 @@ from core.transcript import Origin, Said
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model is told about it; `parameters` is a JSON schema object."""
+    """A tool as described to a model. `parameters` is a JSON schema object."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     size_chars: int = field(init=False, repr=False, compare=False)
-    """How long all of it is as text, measured once."""
+    """The length of the name, description and parameters as text, computed once."""
 
     def __post_init__(self) -> None:
         size_chars = len(self.name) + len(self.description) + len(str(self.parameters))
@@ -31,7 +31,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What the model sees: one system text, then the conversation in order, then the tools on offer."""
+    """The model's input: one system text, the conversation in order, and the available tools."""
 
     system: str
     conversation: Sequence[Said]
@@ -42,8 +42,9 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them, zero where it did not say; and what they cost by the model's
-    configured prices, zero where it has none."""
+    """Tokens as counted by the provider, and their cost at the model's configured prices.
+
+    Counts are zero where the provider gave none; the cost is zero without configured prices."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -53,7 +54,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A tool call the model asks for. `arguments` is its JSON text, unparsed."""
+    """A tool call the model requests. `arguments` is its JSON text, unparsed."""
 
     provider_call_id: str
     tool: str
@@ -62,7 +63,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A whole reply. `truncated`: the provider cut it at the output limit."""
+    """A whole reply. `truncated`: the provider cut it off at the output limit."""
 
     text: str
     calls: tuple[CallRequest, ...]
@@ -83,28 +84,28 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The name it has in the configuration."""
+        """The model's name in the configuration."""
         ...
 
     def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
         """Yield deltas, then exactly one ModelReply, which is authoritative.
 
         Raises ModelError (see core.errors). A stream that ends without the provider's end mark raises
-        ModelReplyInvalid; it is never a short success.
+        ModelReplyInvalid; it never counts as a short success.
         """
         ...
 
 
-# Leaving a stream in the middle without leaving its connection open.
+# Leaving a stream early without leaving its connection open.
 
 T = TypeVar("T")
 
 
 class closing(Generic[T]):
-    """Close the stream when the block is left, however that happens.
+    """A context manager that closes a stream however the block ends.
 
-    A generator that is merely dropped goes on holding its connection until the garbage collector finds it.
-    Not contextlib's `aclosing`: not every stream is a generator.
+    An abandoned generator holds its connection until it is garbage collected. This replaces
+    contextlib's `aclosing`, because not every stream is a generator.
     """
 
     __slots__ = ("_stream",)
@@ -121,20 +122,21 @@ class closing(Generic[T]):
             await cast("AsyncGenerator[T, Any]", stream).aclose()
 
 
-# Several models as one: the first that can answer does.
+# Several models as one: the first that can answer is used.
 
 log = logging.getLogger(__name__)
 
 
 class FailoverModel:
-    """Asks the models in order until one begins to answer.
+    """A model that tries several models in order until one begins to answer.
 
-    The next is asked after ModelUnavailable, ModelAuthRejected and ModelRejected, and only before the first
-    delta. ContextOverflow and ModelReplyInvalid surface at once: the caller shortens or asks again.
+    The next one is tried after ModelUnavailable, ModelAuthRejected or ModelRejected, but only before
+    the first delta. ContextOverflow and ModelReplyInvalid are raised at once, so that the caller can
+    shorten the request or retry.
     """
 
     def __init__(self, name: str, models: Sequence[Model]) -> None:
-        """`models` in order of preference, at least one."""
+        """Take at least one model, in order of preference."""
         if not models:
             raise ValueError("a list of models needs at least one")
         self._name = name
@@ -142,7 +144,7 @@ class FailoverModel:
 
     @property
     def name(self) -> str:
-        """The list's name; a reply's origin tells which model answered."""
+        """The name of the list. A reply's origin shows which model answered."""
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
@@ -171,7 +173,9 @@ class FailoverModel:
 
 
 def _summed_up(failures: Sequence[ModelError]) -> ModelError:
-    """Worth another try later if it was for any of them; otherwise of the kind of the first failure."""
+    """Return one error for all failures.
+
+    It is retryable if any failure was; otherwise it has the type of the first failure."""
     if len(failures) == 1:
         return failures[0]
     what = f"all {len(failures)} models failed: {'; '.join(str(failure) for failure in failures)}"
@@ -182,19 +186,19 @@ def _summed_up(failures: Sequence[ModelError]) -> ModelError:
     return type(failures[0])(what)
 
 
-# What replies of a model cost, by its configured prices.
+# The cost of a model's replies, by its configured prices.
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens, which is micro-USD for a token."""
+    """A price in US dollars per million tokens, which equals micro-USD per token."""
 
     input_usd: float
     output_usd: float
 
 
 class PricedModel:
-    """Implements Model: the same model, its replies with what they cost."""
+    """A Model that adds the cost to another model's replies."""
 
     def __init__(self, model: Model, price: Price) -> None:
         self._model = model
@@ -217,21 +221,22 @@ class PricedModel:
         return replace(reply, usage=replace(usage, cost_micro_usd=round(cost)))
 
 
-# Trying a model again while trying again can help and nobody has seen anything yet.
+# Retries, while a retry can help and no one has seen any of the reply.
 
 RETRIES = 3
 FIRST_WAIT_S = 1.0
 JITTER = 0.25
 LONGEST_WAIT_S = 60.0
-"""A provider that asks for more is not waited for: the error surfaces, with its wish, and another may try."""
+"""The longest wait between retries. If a provider asks for more, the error is raised with its
+`retry_after_s`, and another model may be tried."""
 
 
 class RetryingModel:
-    """Repeats a call that failed in passing: unavailable, or a reply that broke off.
+    """A Model that retries after transient failures: the model is unavailable or the reply is invalid.
 
-    Waits 1, 2, 4 s (each ± 25 %), or as long as the provider asked for if that is longer. Only until the
-    first delta: after it the error surfaces, since only the caller knows whether a person has read the
-    beginning and whether it can be replaced.
+    Waits 1, 2 and 4 s (each ± 25 %), or as long as the provider asks for if that is longer. It
+    retries only before the first delta. After that the error is raised, because only the caller
+    knows whether a person has read the beginning and whether it can be replaced.
     """
 
     def __init__(
@@ -247,7 +252,7 @@ class RetryingModel:
 
     @property
     def name(self) -> str:
-        """The model's own name."""
+        """The name of the wrapped model."""
         return self._model.name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:

@@ -1,6 +1,6 @@
-"""The built-in model: no network, no account, a few plain requests understood, so that all can be tried.
+"""The built-in demo model, for trying the hub without a network or an account.
 
-The same conversation always gets the same reply.
+It understands a few plain requests. The same conversation always gets the same reply.
 """
 
 import json
@@ -13,13 +13,13 @@ from core.model.lenient_json import as_object, as_text
 from core.safety.fencing import unfence
 from core.transcript import AssistantSaid, Origin, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
 
-# What the demo model understands, and the sentences it answers with.
+# The requests the demo model understands, and the sentences it answers with.
 
 TEXT_LIMIT_CHARS = 1500
-"""How much of a person's text or of a tool's output is repeated."""
+"""The length at which a person's text or a tool's output is cut when repeated."""
 
 PREPARED = frozenset({"http", "write_file", "read_file", "ask_user", "routine_create"})
-"""Asked for only where the tool is on offer; without it the request is words like any other."""
+"""Tools requested only if available. Without the tool, the request counts as ordinary text."""
 
 _PHRASES = {
     "time": "“what time is it”",
@@ -32,7 +32,7 @@ _PHRASES = {
     "ask_user": "“ask: QUESTION | ANSWER | ANSWER”",
     "routine_create": "“every weekday at 9: …”, “when someone says PATTERN: …”, “routine NAME: …”",
 }
-"""How to ask for each tool, in the order they are explained."""
+"""An example phrase for each tool, in the order in which they are explained."""
 
 _REAL_MODEL = (
     "To talk to a real model, add an [[models]] entry with its provider, model and api_key to hubbub.toml "
@@ -42,7 +42,7 @@ _REAL_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request that amounts to one tool call."""
+    """A request that maps to one tool call."""
 
     tool: str
     arguments: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, str | Sequence[str]])
@@ -62,7 +62,7 @@ _PATTERNS = tuple((re.compile(form, re.IGNORECASE | re.DOTALL), tool, fixed) for
 
 
 def understand(text: str) -> Wish | None:
-    """The tool call a request in plain words amounts to; None if it is none of those understood."""
+    """Return the tool call that a plain request maps to, or None if it is not understood."""
     for pattern, tool, fixed in _PATTERNS:
         if found := pattern.fullmatch(text.strip()):
             said = {name: (value or "").strip() for name, value in found.groupdict().items()}
@@ -75,7 +75,7 @@ def understand(text: str) -> Wish | None:
 
 
 def _question(asked: str) -> Wish | None:
-    """`QUESTION | ANSWER | ANSWER`; without answers any words will do."""
+    """Parse `QUESTION | ANSWER | ANSWER`. Without answers, any text may be the answer."""
     question, *choices = (part.strip() for part in asked.split("|"))
     choices = [choice for choice in choices if choice]
     if not question:
@@ -84,7 +84,7 @@ def _question(asked: str) -> Wish | None:
 
 
 def introduction(texts: Sequence[str], offered: Collection[str]) -> str:
-    """The answer to what was not understood; it names what can be asked for with the tools on offer."""
+    """Return the answer to unknown requests, listing the requests that the available tools support."""
     phrases = [phrase for tool, phrase in _PHRASES.items() if tool in offered]
     understood = f" I understand {_listed(phrases)}." if phrases else ""
     how_to_go_on = f"I am the built-in demo model.{understood} {_REAL_MODEL}"
@@ -100,12 +100,12 @@ def _listed(phrases: Sequence[str]) -> str:
 
 
 def not_on_offer(wish: Wish) -> str:
-    """The answer to a request whose tool may not be used."""
+    """Return the answer to a request whose tool is not available."""
     return f"I would need the tool `{wish.tool}` for this, and it is not on offer to me here."
 
 
 def told(tool: str, arguments: str, result: ToolResult | None) -> str:
-    """What a call came to, in a sentence or two and without making anything better than it is."""
+    """Describe a call's outcome in a sentence or two, without making it sound better than it is."""
     what = _what(tool, arguments)
     if result is None:
         return f"There is no recorded outcome of {what}; I do not know whether it was run."
@@ -126,7 +126,7 @@ def told(tool: str, arguments: str, result: ToolResult | None) -> str:
 
 
 def _unfenced(text: str) -> str:
-    """What a tool returned, below the hub's note on the call if there is one."""
+    """Return a tool's output without its fence, below the hub's note on the call if there is one."""
     note, _, output = text.partition("\n")
     plain = unfence(output)
     return f"{note}\n{plain}" if plain != output else unfence(text)
@@ -152,7 +152,7 @@ def _told_success(tool: str, arguments: str, text: str) -> str:
 
 
 def _what(tool: str, arguments: str) -> str:
-    """A call as a person would name it."""
+    """Return a description of a call for people."""
     match tool:
         case "shell":
             return _argument(arguments, "command")
@@ -163,7 +163,7 @@ def _what(tool: str, arguments: str) -> str:
 
 
 def _argument(arguments: str, name: str) -> str:
-    """One of a call's arguments, on one line, as code."""
+    """Return one of a call's arguments on one line, as code."""
     try:
         value = as_text(as_object(json.loads(arguments)).get(name))
     except (ValueError, RecursionError):
@@ -193,14 +193,14 @@ CHARS_PER_TOKEN = 4
 
 
 class DemoModel:
-    """Implements Model."""
+    """A Model without a provider."""
 
     def __init__(self, name: str = "demo") -> None:
         self._name = name
 
     @property
     def name(self) -> str:
-        """The name it has in the configuration."""
+        """The model's name in the configuration."""
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
@@ -212,10 +212,10 @@ class DemoModel:
 
 
 def answer(request: ModelRequest) -> ModelReply:
-    """The reply to a conversation; pure.
+    """Return the reply to a conversation. Pure.
 
-    Every request not answered yet that amounts to a tool call becomes one; once there is nothing to call,
-    what the tools returned is told, and what was not understood is answered in words.
+    Each unanswered request that maps to an available tool becomes a call. Once no calls are left,
+    the reply reports the tools' results and answers the remaining requests in words.
     """
     tail = _tail(request.conversation)
     offered = {tool.name for tool in request.tools}
@@ -238,7 +238,7 @@ def _wish(text: str, offered: Collection[str]) -> Wish | None:
 
 
 def _in_words(tail: "_Tail", offered: Collection[str]) -> Iterator[str]:
-    """What is to be said about requests that no call answers."""
+    """Yield answers to requests that no call covers."""
     called = {call.tool for call, _ in tail.outcomes} if not tail.asked else set[str]()
     not_understood: list[str] = []
     for text in tail.asked or tail.asked_before:
@@ -253,7 +253,7 @@ def _in_words(tail: "_Tail", offered: Collection[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The end of a conversation: what was asked, what the calls made for it came to, what was asked since."""
+    """The end of a conversation: earlier requests, the outcomes of their calls, and later requests."""
 
     asked_before: Sequence[str]
     outcomes: Sequence[tuple[ToolCalled, ToolResult | None]]
@@ -274,11 +274,11 @@ def _tail(conversation: Sequence[Said]) -> _Tail:
             case ToolResult() if not asked_before:
                 results[said.call_id] = said
             case AssistantSaid() if calls and not asked_before:
-                pass  # what the model said beside the calls
+                pass  # text the model wrote along with the calls
             case AssistantSaid() | ToolCalled() | ToolResult():
                 break
             case _:
-                pass  # a note of the hub or a summary asks for nothing
+                pass  # a note of the hub or a summary makes no request
     return _Tail(asked_before, [(call, results.get(call.call_id)) for call in calls], asked)
 
 
@@ -301,7 +301,7 @@ def _length_chars(said: Said) -> int:
     return len(said.arguments) if isinstance(said, ToolCalled) else len(said.text)
 
 
-# Requests in plain words that amount to a routine, as the demo model understands them.
+# Plain requests that map to a routine, as the demo model understands them.
 
 NAME_CHARS = 40
 
@@ -325,7 +325,7 @@ _NAMED = re.compile(r"routine\s+(?P<name>[^:\n]{1,40}):\s*(?P<prompt>.+)", re.IG
 
 
 def wanted_routine(text: str) -> Mapping[str, str] | None:
-    """The arguments of `routine_create` that a request amounts to; None if it is no such request."""
+    """Return the arguments for `routine_create` that a request maps to, or None if there are none."""
     if found := _AT.fullmatch(text):
         schedule = f"{int(found['minute'] or 0)} {int(found['hour'])} * * {_DAYS[found['day'].lower()]}"
         return _routine(found["prompt"], kind="cron", schedule=schedule)

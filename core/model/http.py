@@ -1,7 +1,7 @@
-"""The one HTTP client all model calls share: httpx's interface over aiohttp's connections.
+"""The one HTTP client shared by all model calls: httpx's interface over aiohttp's connections.
 
-httpx's own transport costs about twice the CPU per call and its pool slows down with every idle connection;
-aiohttp's does not, so hundreds of calls that each last minutes can share one pool.
+httpx's own transport costs about twice the CPU per call, and its pool slows down with every idle
+connection. aiohttp's does not, so hundreds of calls that each last minutes can share one pool.
 """
 
 import ssl
@@ -12,18 +12,21 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 CONNECT_TIMEOUT_S = 10.0
-"""TCP and TLS to one address of the provider."""
+"""The limit for TCP and TLS to one address of the provider."""
 OPEN_TIMEOUT_S = 20.0
-"""A usable connection altogether: name look-up, every address tried, a free place in the pool."""
+"""The limit for obtaining a connection: name lookup, all addresses tried, and a free pool slot."""
 READ_TIMEOUT_S = 60.0
-"""Silence before the answer's headers, and between any two pieces of its body. There is no total limit."""
+"""The longest silence before the answer's headers and between parts of its body. There is no total
+limit."""
 MAX_CONNECTIONS = 1000
 KEEPALIVE_S = 60.0
 
 
 class ProviderClient(httpx.AsyncClient):
-    """httpx's client without what no provider's API has: cookies, redirects, looked-up credentials. That
-    is a third of what a call costs. Its requests are made by `httpx.Request`, with all their headers."""
+    """An httpx client without cookies, redirects or credential lookup, which no provider's API uses.
+
+    Leaving them out saves a third of a call's cost. Build its requests with `httpx.Request`, with
+    all their headers."""
 
     def __init__(self, transport: AiohttpTransport, timeout: httpx.Timeout) -> None:
         super().__init__(transport=transport, timeout=timeout, trust_env=False)
@@ -44,15 +47,16 @@ class ProviderClient(httpx.AsyncClient):
 
 
 def model_client(*, tls: ssl.SSLContext | None = None) -> httpx.AsyncClient:
-    """Build the client. Whoever calls this closes it (`aclose`).
+    """Build the client. The caller closes it (`aclose`).
 
-    It takes no proxy and no credentials from the environment. `tls`: a context shared with other clients,
-    else `tls_context()`.
+    It takes no proxy and no credentials from the environment. `tls`: a context shared with other
+    clients; by default `tls_context()`.
     """
     context = tls if tls is not None else tls_context()
 
     def session() -> aiohttp.ClientSession:
-        """Called by the transport at the first request: a session belongs to the running event loop."""
+        """Open a session. The transport calls this at the first request, because a session belongs to the
+        running event loop."""
         connector = aiohttp.TCPConnector(ssl=context, limit=MAX_CONNECTIONS, keepalive_timeout=KEEPALIVE_S)
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
@@ -61,7 +65,7 @@ def model_client(*, tls: ssl.SSLContext | None = None) -> httpx.AsyncClient:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Trust the public authorities and, beside them, those installed on this machine."""
+    """Return a context that trusts the public authorities and those installed on this machine."""
     context = httpx.create_ssl_context()
     context.load_default_certs()
     return context

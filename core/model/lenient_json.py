@@ -1,4 +1,4 @@
-"""Reading what a provider sent without trusting its shape: JSON that is missing, odd or hostile."""
+"""Parsing of provider data that may be missing, malformed or hostile JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ _DECODER = json.JSONDecoder()
 
 
 def parse(text: str | bytes, *, model: str) -> Any:
-    """Parse JSON that `model` sent. Raises ModelReplyInvalid, whatever is wrong with it."""
+    """Parse JSON that `model` sent. Raises ModelReplyInvalid if it cannot be parsed."""
     try:
         return json.loads(text) if isinstance(text, bytes) else _parsed(text.strip(_BLANK))
     except (ValueError, RecursionError) as error:
@@ -22,7 +22,7 @@ def parse(text: str | bytes, *, model: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    """`json.loads` without what it does for other input: each chunk of a stream comes through here."""
+    """Parse text without the input checks of `json.loads`, since every chunk of a stream passes here."""
     value, end = _DECODER.raw_decode(text)
     if end != len(text):
         raise ValueError("there is more behind the value")
@@ -30,7 +30,8 @@ def _parsed(text: str) -> Any:
 
 
 def is_object(text: str) -> bool:
-    """Whether the text is one JSON object, without the NaN and Infinity that only Python takes."""
+    """Return whether the text is one JSON object. NaN and Infinity, which only Python accepts, are
+    rejected."""
     try:
         return isinstance(json.loads(text, parse_constant=_refuse), dict)
     except (ValueError, RecursionError):
@@ -42,29 +43,29 @@ def _refuse(constant: str) -> None:
 
 
 def as_object(value: Any) -> Mapping[str, Any]:
-    """The value if it is a JSON object, else an empty one."""
+    """Return the value if it is a JSON object, else an empty object."""
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else _NOTHING
 
 
 def as_array(value: Any) -> Sequence[Any]:
-    """The value if it is a JSON array, else an empty one."""
+    """Return the value if it is a JSON array, else an empty array."""
     return cast("Sequence[Any]", value) if isinstance(value, list) else ()
 
 
 def as_text(value: Any) -> str:
-    """The value if it is a string, else an empty one."""
+    """Return the value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def as_count(value: Any) -> int:
-    """The value if it is a whole number that counts something, else 0."""
+    """Return the value if it is a non-negative integer below 2**53, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
 
 
 def storable(text: str) -> str:
-    """The text without what no database or platform takes: NUL and half characters (lone surrogates).
+    """Return the text without NUL and lone surrogates, which no database or platform accepts.
 
-    Halves that meet, as when a provider cuts an emoji between two chunks, become the whole character.
+    Matching halves, as when a provider cuts an emoji between two chunks, become the whole character.
     """
     if "\x00" in text:
         text = text.replace("\x00", "")
@@ -79,7 +80,7 @@ EXCERPT_LIMIT_CHARS = 300
 
 
 def excerpt(text: str | bytes) -> str:
-    """The beginning of a text on one line, for a message to an operator."""
+    """Return the beginning of a text on one line, for a message to an operator."""
     if isinstance(text, bytes):
         text = text[: EXCERPT_LIMIT_CHARS * 4].decode("utf-8", "replace")
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: EXCERPT_LIMIT_CHARS * 4]).split())

@@ -1,4 +1,4 @@
-"""Models behind the OpenAI-compatible chat completions API: OpenAI itself and the many that speak like it."""
+"""Models with the OpenAI-compatible chat completions API: OpenAI and the many compatible providers."""
 
 import asyncio
 import json
@@ -22,18 +22,18 @@ from core.model.provider_errors import model_error, read_error_body, retry_after
 from core.model.sse import SseParser
 from core.transcript import AssistantSaid, Origin, Said, ToolCalled, ToolResult, UserSaid
 
-# Requests as the JSON they are sent as. What an earlier request had in it already is not written again:
-# a conversation grows at its end, and the same few lists of tools are offered again and again.
+# Requests as the JSON that is sent. The parts that an earlier request contained are not written
+# again: a conversation grows at its end, and the same few lists of tools are sent repeatedly.
 
 LISTS_KEPT = 32
 CONVERSATIONS_LIMIT_CHARS = 4_000_000
-"""Of JSON kept altogether, as much as core.runs.runner keeps of transcripts."""
+"""The limit on all stored JSON together, equal to the limit on transcripts in core.runs.runner."""
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RequestTexts:
-    """Writes the requests to one model at one host."""
+    """A writer of requests to one model at one host."""
 
     def __init__(self, *, model: str, host: str) -> None:
         self._model = model
@@ -42,8 +42,9 @@ class RequestTexts:
         self._conversations = ConversationTexts()
 
     def encoded(self, request: ModelRequest, dialect: Dialect, *, stream: bool) -> bytes:
-        """The body of `POST {base_url}/chat/completions`, UTF-8; half characters, which no provider takes,
-        become question marks."""
+        """Return the body of `POST {base_url}/chat/completions` as UTF-8.
+
+        Lone surrogates, which no provider accepts, become question marks."""
         messages = self._conversations.of(
             request.conversation, MessageWriter(self._model, self._host, dialect)
         )
@@ -57,16 +58,16 @@ class RequestTexts:
 
 
 class Writer(Protocol):
-    """Writes pieces of conversations; equal to another that would write them alike."""
+    """A writer of parts of conversations. It equals any writer that would produce the same text."""
 
     def written(self, piece: Sequence[Said]) -> str:
-        """The piece's messages in JSON, between commas."""
+        """Return the messages of `piece` in JSON, separated by commas."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MessageWriter:
-    """Implements Writer for one model."""
+    """A Writer for one model."""
 
     model: str
     host: str
@@ -80,7 +81,7 @@ class MessageWriter:
         return _json(messages)[1:-1]
 
     def _kept(self, origin: Origin | None) -> Mapping[str, Any]:
-        """What this very model at this very provider left to be replayed; nothing to anyone else."""
+        """Return the data to replay, if this model at this provider left it; empty for any other."""
         if not self.dialect.replay or origin is None or not origin.opaque:
             return {}
         if (origin.provider, origin.model) != (PROVIDER, self.model):
@@ -94,7 +95,7 @@ class MessageWriter:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The beginning of a conversation, and what it was written as."""
+    """The beginning of a conversation, and its text in JSON."""
 
     said: Sequence[Said]
     writer: Writer
@@ -102,17 +103,18 @@ class _Kept:
 
 
 class ConversationTexts:
-    """Conversations as messages in JSON, between commas. Their beginnings are kept, those used longest ago
-    are dropped first."""
+    """Conversations as JSON messages, separated by commas.
+
+    Their beginnings are cached; the least recently used are dropped first."""
 
     def __init__(self, limit_chars: int = CONVERSATIONS_LIMIT_CHARS) -> None:
         self._limit_chars = limit_chars
         self._size_chars = 0
-        # By the identity of the first thing said, which is held here and so nobody else's.
+        # Keyed by the identity of the first entry. The entry is held here, so its id stays unique.
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
 
     def of(self, conversation: Sequence[Said], writer: Writer) -> str:
-        """What `writer` makes of the whole conversation."""
+        """Return the whole conversation as written by `writer`."""
         settled = _settled_length(conversation)
         if not settled:
             return writer.written(conversation)
@@ -131,7 +133,7 @@ class ConversationTexts:
         kept = self._kept.get(id(conversation[0]))
         if kept is None or kept.writer != writer or len(kept.said) > settled:
             return None
-        # What followed may have been undone, and something else been said in its place.
+        # Later entries may have been undone and replaced by others.
         if not isinstance(conversation[len(kept.said)], UserSaid):
             return None
         if not all(map(is_, kept.said, conversation)):
@@ -149,8 +151,9 @@ class ConversationTexts:
 
 
 def _settled_length(conversation: Sequence[Said]) -> int:
-    """How much of the conversation nothing said later is put together with: up to the newest answer that a
-    person replied to."""
+    """Return the length of the part that no later entry is merged into.
+
+    It ends at the newest answer that a person replied to."""
     for place in range(len(conversation) - 1, 0, -1):
         before = conversation[place - 1]
         if isinstance(conversation[place], UserSaid) and isinstance(before, AssistantSaid) and before.text:
@@ -159,19 +162,19 @@ def _settled_length(conversation: Sequence[Said]) -> int:
 
 
 def _stands_alone(piece: Sequence[Said]) -> bool:
-    """Whether no result in it belongs to a call before it."""
+    """Return whether every result in `piece` belongs to a call in it."""
     called = {said.call_id for said in piece if isinstance(said, ToolCalled)}
     return all(said.call_id in called for said in piece if isinstance(said, ToolResult))
 
 
 class ToolTexts:
-    """Tools as the JSON they are sent as."""
+    """Tools as the JSON that is sent."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Sequence[ToolSpec], bytes]] = {}
 
     def of(self, tools: Sequence[ToolSpec]) -> bytes:
-        """A JSON array, UTF-8. The same object is taken to hold the same tools."""
+        """Return the tools as a JSON array in UTF-8. The same list object must always hold the same tools."""
         _, text = self._kept.get(id(tools), ((), b""))
         if not text:
             if len(self._kept) >= LISTS_KEPT:
@@ -184,16 +187,17 @@ class ToolTexts:
 ERROR_LIMIT_BYTES = 64 * 1024
 BODY_LIMIT_BYTES = 2 * 1024 * 1024
 WHOLE_REPLY_TIMEOUT_S = 600.0
-"""Without streaming nothing comes before the whole reply is written; OpenAI's own clients wait as long."""
+"""The limit without streaming, where nothing arrives until the whole reply is written. OpenAI's own
+clients wait as long."""
 DRAIN_TIMEOUT_S = 0.25
-"""How long to wait, after the end mark, for the end of the body that lets the connection be used again."""
+"""The longest wait, after the end mark, for the end of the body. Only then is the connection reused."""
 
 
 class OpenAIModel:
-    """One model at one provider. Holds no connection of its own; `client` belongs to whoever built it.
+    """One model at one provider. It shares `client`, which its creator must close.
 
-    What the provider is found not to take (usage in streams, the old name of the output limit, …) is left
-    out from then on. Waits nothing out and repeats nothing: that is RetryingModel's part.
+    Options that the provider turns out to reject (usage in streams, the old name of the output
+    limit, …) are left out from then on. Waiting and retries are left to RetryingModel.
     """
 
     def __init__(
@@ -207,7 +211,9 @@ class OpenAIModel:
         clock: Clock,
         stream: bool = True,
     ) -> None:
-        """`base_url` includes `/v1`; `api_key` may be empty. Raises ValueError where one cannot be used."""
+        """Take a `base_url` that includes `/v1` and an `api_key` that may be empty.
+
+        Raises ValueError if either is unusable."""
         url = httpx.URL(f"{base_url.rstrip('/')}/chat/completions")
         if url.scheme not in ("http", "https") or not url.host:
             raise ValueError(f"model {name}: base_url must be an http or https URL")
@@ -223,18 +229,18 @@ class OpenAIModel:
         self._stream = stream
         self._dialect = Dialect()
         self._texts = RequestTexts(model=model, host=url.host)
-        # Whole, so that no request looks up what it lacks.
+        # Complete, so that httpx adds no headers per request.
         host = self._url.netloc.decode("ascii")
         headers = {"Host": host, "Content-Type": "application/json", "User-Agent": "hubbub"}
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
-        if stream:  # a gateway that compresses a stream holds its events back
+        if stream:  # a gateway that compresses a stream delays its events
             headers |= {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
         self._headers = httpx.Headers(headers, encoding="ascii")
 
     @property
     def name(self) -> str:
-        """The name it has in the configuration."""
+        """The model's name in the configuration."""
         return self._name
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[ReplyDelta | ModelReply]:
@@ -259,7 +265,7 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[httpx.Response]:
-        """The successful answer to the request, its body unread. Raises ModelError for any other."""
+        """Return the successful answer to the request, its body unread. Raises ModelError for any other."""
         dialect = self._dialect
         while True:
             response = await self._post(request, dialect)
@@ -289,16 +295,17 @@ class OpenAIModel:
             extensions={"timeout": timeout},
         )
         sent.read()
-        sent.headers.encoding = "ascii"  # else it is guessed anew for each header that is read
+        sent.headers.encoding = "ascii"  # otherwise httpx guesses it again for each header it reads
         sent.headers["Content-Length"] = str(len(content))
         return await self._client.send(sent, stream=True)
 
     def _is_stream(self, response: httpx.Response) -> bool:
-        """Some servers answer in one piece although a stream was asked for, errors most of all."""
+        """Return whether the answer is a stream. Some servers send one piece although a stream was
+        requested, most often for errors."""
         return self._stream and "json" not in response.headers.get("content-type", "")
 
     async def _read_stream(self, response: httpx.Response, assembler: ReplyAssembler) -> AsyncIterator[str]:
-        """The text of the reply as it arrives, one piece for everything that arrived together."""
+        """Yield the text of the reply as it arrives, joining text that arrived together."""
         parser = SseParser()
         async with closing(_pieces(response)) as chunks:
             async for chunk in chunks:
@@ -311,7 +318,7 @@ class OpenAIModel:
 
     @contextmanager
     def _transport_errors(self) -> Generator[None]:
-        """Whatever goes wrong between here and the provider, as a ModelError."""
+        """Raise any failure between the hub and the provider as a ModelError."""
         try:
             yield
         except httpx.UnsupportedProtocol as error:
@@ -322,8 +329,8 @@ class OpenAIModel:
 
 
 def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The body as it arrives. What is not compressed goes around httpx's decoders, which cost as much as the
-    reading."""
+    """Return the body as it arrives. An uncompressed body bypasses httpx's decoders, which cost as much
+    as the reading."""
     stream = response.stream
     if "content-encoding" not in response.headers and isinstance(stream, httpx.AsyncByteStream):
         return aiter(stream)
@@ -331,13 +338,13 @@ def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read to the end of the body if that is near: only then is the connection used again."""
+    """Read to the end of the body if it is near. Only then is the connection reused."""
     try:
         async with asyncio.timeout(DRAIN_TIMEOUT_S):
             async for _ in chunks:
                 pass
     except (TimeoutError, httpx.RequestError):
-        pass  # the reply is complete; the connection is given up
+        pass  # the reply is complete; the connection is abandoned
 
 
 async def _read_up_to(response: httpx.Response, limit_bytes: int) -> bytes:

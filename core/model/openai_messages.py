@@ -1,4 +1,4 @@
-"""A conversation as the messages of OpenAI-compatible chat completions, as strict providers accept them."""
+"""A conversation as messages of OpenAI-compatible chat completions, as strict providers accept them."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from core.transcript import (
     UserSaid,
 )
 
-# How journal entries read to any model: the words around what people, tools and the hub said.
+# The wording of journal entries for any model: the text around messages, tool results and notes.
 
 NO_OUTCOME = "No recorded outcome: it is not known whether this call was run."
 
@@ -38,28 +38,28 @@ _STATUS_WORDS = {
 
 
 def user_text(said: UserSaid) -> str:
-    """A person's words, with the speaker's name on one line before them where several speak."""
+    """Return a person's text, preceded by the sender's name if several people speak."""
     text = said.text or "(a message without text)"
     return f"{quoted(said.sender)}: {text}" if said.sender else text
 
 
 def note_text(note: Note) -> str:
-    """A note of the hub inside the conversation, told apart from what people wrote."""
+    """Return a note from the hub, marked so that it cannot be taken for a person's text."""
     return f"[Note from the hub, not from a person: {note.text}]"
 
 
 def operator_text(said: OperatorSaid) -> str:
-    """What a person told the others in the model's place: it is said, and the model did not say it."""
+    """Return a person's answer given in the model's place, marked as not written by the model."""
     return f"[Note from the hub: {quoted(said.by)} answered here in your place: {said.text}]"
 
 
 def summary_text(summary: Summary) -> str:
-    """What stands for the older part of the conversation."""
+    """Return the summary that replaces the older part of the conversation."""
     return f"[Summary of the conversation so far, made by the hub]\n{summary.text}"
 
 
 def result_text(result: ToolResult | None) -> str:
-    """A call's outcome. Only `ok` stands bare; None, a call whose outcome is missing, is said to be so."""
+    """Return a call's outcome as text. Any status but `ok` is named; None means the outcome is missing."""
     if result is None:
         return NO_OUTCOME
     if result.status is ResultStatus.OK:
@@ -70,7 +70,8 @@ def result_text(result: ToolResult | None) -> str:
 
 Json = dict[str, Any]
 Kept = Callable[[Origin | None], Mapping[str, Any]]
-"""What the writer of a reply left to be replayed with it (see ReplyAssembler); empty for anyone else."""
+"""A function that returns the data to replay with a reply (see ReplyAssembler): empty unless the same
+model at the same provider wrote it."""
 
 _ALPHANUMERICS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 CALL_ID_CHARS = 9
@@ -79,11 +80,11 @@ TOOL_NAME_CHARS = 64
 
 
 def conversation_messages(conversation: Sequence[Said], kept: Kept = lambda _: {}) -> list[Json]:
-    """The messages of a conversation, in its order.
+    """Return the messages of a conversation, in order.
 
-    Every call has exactly one tool message, right behind the message that asked for it, as providers demand:
-    also where the outcome was journalled later, or never. Neighbours of one role become one message, since
-    some models' templates take only turns that alternate.
+    Every call has exactly one tool message, directly after the message that requested it, as
+    providers require. This holds even if the outcome was journaled later, or never. Adjacent
+    messages of one role are merged, because some models' templates require alternating turns.
     """
     messages = _Messages(conversation, kept)
     for said in conversation:
@@ -92,7 +93,7 @@ def conversation_messages(conversation: Sequence[Said], kept: Kept = lambda _: {
 
 
 class _Messages:
-    """Builds the list; calls wait until it is known that no further one belongs to the same message."""
+    """A builder of the list. Calls wait until no further call can belong to the same message."""
 
     def __init__(self, conversation: Sequence[Said], kept: Kept) -> None:
         self._kept = kept
@@ -120,7 +121,7 @@ class _Messages:
             case ToolCalled():
                 self._calls.append(said)
             case ToolResult():
-                if said.call_id not in self._called:  # a tool message without its call would be refused
+                if said.call_id not in self._called:  # providers reject a tool message without its call
                     self.user(f"[Result of an earlier tool call]\n{result_text(said)}")
             case _:
                 assert_never(said)
@@ -169,7 +170,8 @@ class _Messages:
 
 
 def wire_call_id(call_id: str) -> str:
-    """The id a call has on the wire: always the same for the same call, and acceptable everywhere."""
+    """Return the id that a call has in requests. It is stable for each call and accepted by all
+    providers."""
     if len(call_id) == CALL_ID_CHARS and call_id.isascii() and call_id.isalnum():
         return call_id
     number = int.from_bytes(hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).digest()[:8])
@@ -186,24 +188,26 @@ def _call(call: ToolCalled) -> Json:
 
 
 def _tool_name(tool: str) -> str:
-    """A name providers take, also for a tool the model made up: one bad name would spoil the whole thread."""
+    """Return a tool name that providers accept, even if the model invented the tool. One invalid name
+    would make the provider reject the whole thread."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", tool)[:TOOL_NAME_CHARS] or "unnamed"
 
 
 def _arguments(arguments: str) -> str:
-    """The arguments if they are a JSON object, else wrapped into one, since some servers parse them."""
+    """Return the arguments if they are a JSON object, else an object that wraps them, since some servers
+    parse them."""
     if is_object(arguments):
         return arguments
     return json.dumps({"unreadable_arguments": arguments}, ensure_ascii=False)
 
 
-# The parts of OpenAI-compatible chat completion requests, as strict providers accept them (API reference,
-# Chat). What the providers take differs; see Dialect.
+# The parts of OpenAI-compatible chat completion requests, as strict providers accept them (API
+# reference, Chat). Providers differ in the parts they accept; see Dialect.
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Which optional parts of the API a provider takes; learned from its refusals."""
+    """The optional parts of the API that a provider accepts, learned from its errors."""
 
     include_usage: bool = True
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -212,7 +216,8 @@ class Dialect:
     user_after_tool: bool = True
 
     def after(self, error: ProviderError) -> "Dialect | None":
-        """The dialect without the part this error objects to; None if it is about something else."""
+        """Return the dialect without the part that this error rejects, or None if the error is about
+        something else."""
         if error.status not in (400, 422):
             return None
         if self.include_usage and error.names("stream_options", "include_usage"):
@@ -229,7 +234,7 @@ class Dialect:
 
 
 def options(request: ModelRequest, dialect: Dialect, *, model: str, stream: bool) -> Json:
-    """The JSON object of a request but for its messages and tools."""
+    """Return the JSON object of a request, without its messages and tools."""
     body: Json = {"model": model, dialect.output_limit: request.max_output_tokens}
     if request.temperature is not None and dialect.temperature:
         body["temperature"] = request.temperature
@@ -241,13 +246,13 @@ def options(request: ModelRequest, dialect: Dialect, *, model: str, stream: bool
 
 
 def tool_object(tool: ToolSpec) -> Json:
-    """A tool as the API describes one."""
+    """Return a tool in the API's format."""
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     return {"type": "function", "function": function}
 
 
 def answered(messages: Sequence[Json]) -> list[Json]:
-    """The messages with a placeholder wherever tool results got no answer, as Mistral wants it."""
+    """Return the messages with a placeholder after tool results that got no answer, as Mistral requires."""
     bridged: list[Json] = []
     for message in messages:
         if message["role"] == "user" and bridged and bridged[-1]["role"] == "tool":

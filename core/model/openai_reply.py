@@ -1,7 +1,8 @@
 """OpenAI-compatible replies, assembled from a stream's chunks or read whole (API reference, Chat).
 
-What providers are known to do differently is understood too: calls without an index, several calls on one
-index, arguments as an object, content in parts, no `[DONE]`, errors inside a stream that began with 200.
+Known deviations of providers are supported, too: calls without an index, several calls on one
+index, arguments as an object, content in parts, no `[DONE]`, errors in a stream that began with
+200.
 """
 
 import json
@@ -19,12 +20,12 @@ PROVIDER = "openai"
 DONE = "[DONE]"
 REPLY_LIMIT_CHARS = 1024 * 1024
 CALLS_LIMIT = 128
-"""OpenAI's own limit of calls in one message, and so of what can be replayed."""
+"""OpenAI's own limit on calls in one message, which therefore limits the calls that can be replayed."""
 OPAQUE_LIMIT_CHARS = 256 * 1024
-"""More than this is not carried along with every later request."""
+"""The limit on data replayed with every later request. Longer data is dropped."""
 
 _TEXT_ALONE = frozenset({"role", "content"})
-"""What most chunks of a stream say."""
+"""The keys of a text-only delta, the most common kind of chunk."""
 _CUT_REASONS = frozenset({"length", "max_tokens"})
 _FILTER_REASONS = frozenset({"content_filter", "sensitive"})
 _FAILED_REASONS = frozenset({"error", "network_error"})
@@ -39,9 +40,9 @@ class _Call:
 
 
 class ReplyAssembler:
-    """One reply in the making. Every method raises ModelError and nothing else, whatever it is fed.
+    """One reply under construction. Every method raises only ModelError, for any input.
 
-    `host` is noted beside what the provider wants replayed to itself. Not reusable.
+    `host` is stored with the data that the provider wants replayed to itself. Not reusable.
     """
 
     def __init__(self, *, name: str, model: str, host: str, api_key: str = "") -> None:
@@ -61,14 +62,14 @@ class ReplyAssembler:
         """Whether the provider said that nothing more will come."""
 
     def add(self, data: str) -> str:
-        """Take one event of the stream; the text it adds to the reply."""
+        """Process one event of the stream and return the text that it adds to the reply."""
         if data == DONE:
             self.done = True
             return ""
         return self.add_object(parse(data, model=self._name))
 
     def add_object(self, value: Any) -> str:
-        """Take one chunk, or a whole completion; the text it adds to the reply."""
+        """Process one chunk, or a whole completion, and return the text that it adds to the reply."""
         chunk = as_object(value)
         if chunk.get("error") or chunk.get("object") == "error":
             raise model_error(read_error(chunk), model=self._name, api_key=self._api_key)
@@ -81,10 +82,10 @@ class ReplyAssembler:
         return ""
 
     def finish(self) -> ModelReply:
-        """The whole reply, once the stream has ended.
+        """Return the whole reply after the end of the stream.
 
-        The end mark is the finish reason, which comes with the last piece of content; `[DONE]` adds nothing
-        to it. Without one the reply broke off: ModelReplyInvalid.
+        The end mark is the finish reason, which arrives with the last content; `[DONE]` adds nothing.
+        Raises ModelReplyInvalid if the end mark is missing, because the reply is then incomplete.
         """
         text = storable("".join([*self._text, self._half]))
         if not self._finish:
@@ -124,7 +125,7 @@ class ReplyAssembler:
         self._grow(piece)
         piece = self._half + piece
         self._half = ""
-        if "\ud800" <= piece[-1] <= "\udbff":  # the other half of this character comes with the next chunk
+        if "\ud800" <= piece[-1] <= "\udbff":  # the other half of this character arrives with the next chunk
             piece, self._half = piece[:-1], piece[-1]
         piece = storable(piece)
         self._text.append(piece)
@@ -142,7 +143,9 @@ class ReplyAssembler:
         call.extra = as_object(delta.get("extra_content")) or call.extra
 
     def _call_for(self, index: Any, call_id: str, tool: str) -> _Call:
-        """The call a delta belongs to: its index says so, unless it brings another id than that one has."""
+        """Return the call that a delta belongs to.
+
+        Its index decides, unless the delta carries a different id than the call of that index."""
         if isinstance(index, int):
             known = self._by_index.get(index)
         else:
@@ -161,7 +164,7 @@ class ReplyAssembler:
     def _call_request(self, position: int, call: _Call, truncated: bool) -> CallRequest:
         if not call.tool and not truncated:
             raise ModelReplyInvalid(f"model {self._name}: a tool call without a name")
-        # No arguments at all mean "none", unless the reply was cut: then they are missing.
+        # No arguments mean "none", unless the reply was cut off: then they are missing.
         written = "".join(call.arguments)
         arguments = written if written.strip() or truncated else "{}"
         return CallRequest(
@@ -169,7 +172,8 @@ class ReplyAssembler:
         )
 
     def _opaque(self) -> str:
-        """What this provider wants back with the calls it made: its reasoning, its marks on the calls."""
+        """Return the data this provider expects back with its calls: its reasoning and its marks on the
+        calls."""
         kept: dict[str, Any] = {}
         if self._calls and self._reasoning:
             kept["reasoning_content"] = storable("".join(self._reasoning))
@@ -187,7 +191,7 @@ class ReplyAssembler:
 
 
 def _content(content: Any) -> str:
-    """Text, or the text parts of a list (Mistral's reasoning models send such)."""
+    """Return the text, or the joined text parts of a list, as Mistral's reasoning models send."""
     if isinstance(content, str):
         return content
     parts = (as_object(part) for part in as_array(content))

@@ -1,7 +1,7 @@
-"""What a provider's refusal means to the caller: HTTP statuses and error objects as ModelErrors.
+"""Classification of provider errors: HTTP statuses and error objects as ModelErrors.
 
-A typed code decides first; the wording is looked at only where a provider sends no code. The codes and
-phrases are those OpenAI, Azure, Anthropic, Mistral, llama.cpp, vLLM and their like answer with.
+A typed code decides first; the wording matters only if a provider sends no code. The codes and
+phrases are those of OpenAI, Azure, Anthropic, Mistral, llama.cpp, vLLM and similar servers.
 """
 
 import http
@@ -61,13 +61,13 @@ _BAD_KEY = re.compile(
 _WORD = re.compile(r"\S+")
 _MASKED = "***"
 MESSAGE_LIMIT_CHARS = 4000
-"""More of what a provider says is not looked at."""
+"""The limit on a provider's message. The rest is ignored."""
 _KEY_HEAD_CHARS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderError:
-    """A provider's error as it can be read. `status` is 0 where there was no HTTP status, as in a stream."""
+    """A provider's error, as far as it can be read. `status` is 0 without an HTTP status, as in a stream."""
 
     status: int
     message: str
@@ -75,12 +75,13 @@ class ProviderError:
     param: str = ""
 
     def names(self, *words: str) -> bool:
-        """Whether the error is about one of these parameters."""
+        """Return whether the error is about one of these parameters."""
         return any(word == self.param.split(".")[0] or word in self.message for word in words)
 
 
 def read_error_body(status: int, body: bytes) -> ProviderError:
-    """Read an answer that is not a success; anything goes, also HTML from a gateway or nothing at all."""
+    """Read the body of an error response. Any content is accepted, including HTML from a gateway or an
+    empty body."""
     try:
         parsed: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -91,7 +92,7 @@ def read_error_body(status: int, body: bytes) -> ProviderError:
 
 
 def read_error(parsed: Any, status: int = 0) -> ProviderError:
-    """Read an error object: `{"error": {…} | "…"}`, or the fields themselves, or FastAPI's `detail`."""
+    """Read an error object: `{"error": {…} | "…"}`, the fields themselves, or FastAPI's `detail`."""
     outer = as_object(parsed)
     inner: Any = outer.get("error", outer)
     error = as_object(inner)
@@ -108,7 +109,7 @@ def read_error(parsed: Any, status: int = 0) -> ProviderError:
 def model_error(
     error: ProviderError, *, model: str, api_key: str = "", retry_after_s: float | None = None
 ) -> ModelError:
-    """The ModelError to raise. Its text names `model`, is short, and never holds the key."""
+    """Return the ModelError to raise. Its text names `model`, is short, and never contains the key."""
     what = f"model {model}: {_described(error, api_key)}"
     if _is_overflow(error):
         return ContextOverflow(what)
@@ -120,7 +121,7 @@ def model_error(
 
 
 def retry_after_s(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """The provider's `Retry-After` (RFC 9110 §10.2.3) in seconds from now, 0 to 3600, if it says any."""
+    """Return the provider's `Retry-After` (RFC 9110 §10.2.3) in seconds from now, 0 to 3600, if any."""
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII):
         wait_s = float(value)
@@ -136,7 +137,7 @@ def retry_after_s(headers: Mapping[str, str], clock: Clock) -> float | None:
 def _is_overflow(error: ProviderError) -> bool:
     if error.status == 413 or error.codes & OVERFLOW_CODES:
         return True
-    if error.status not in (0, 400, 422, 500):  # some servers call an overlong prompt their own fault
+    if error.status not in (0, 400, 422, 500):  # some servers report an overlong prompt as an internal error
         return False
     return bool(_OVERFLOW.search(error.message)) and not _NOT_OVERFLOW.search(error.message)
 
@@ -144,7 +145,7 @@ def _is_overflow(error: ProviderError) -> bool:
 def _is_about_the_key(error: ProviderError) -> bool:
     if error.status in (401, 403):
         return True
-    if error.status not in (0, 400):  # Google and xAI answer 400 to a wrong key
+    if error.status not in (0, 400):  # Google and xAI answer 400 for an invalid key
         return False
     return bool(error.codes & AUTH_CODES) or bool(_BAD_KEY.search(error.message))
 
@@ -152,7 +153,7 @@ def _is_about_the_key(error: ProviderError) -> bool:
 def _is_transient(error: ProviderError) -> bool:
     if error.status:
         return error.status >= 500 or error.status in _TRANSIENT_STATUSES
-    # Inside a stream the request was already accepted: what is not typed is the provider's own trouble.
+    # Within a stream the request was already accepted, so an untyped error is the provider's fault.
     return bool(error.codes & TRANSIENT_CODES) or "invalid_request_error" not in error.codes
 
 
@@ -171,9 +172,10 @@ def _described(error: ProviderError, api_key: str) -> str:
 
 
 def without_key(text: str, api_key: str) -> str:
-    """The text without the key and without what providers print of it (`sk-ab****wxyz`)."""
+    """Return the text without the key and without the masked form that providers print
+    (`sk-ab****wxyz`)."""
     if len(api_key) > _KEY_HEAD_CHARS:
         text = re.sub(re.escape(api_key[:_KEY_HEAD_CHARS]) + r"\S*", "[key]", text)
-    elif api_key:  # a local server's "none" or "x": only as a word of its own
+    elif api_key:  # a local server's "none" or "x": only as a separate word
         text = re.sub(rf"(?<!\w){re.escape(api_key)}(?!\w)", "[key]", text)
     return _WORD.sub(lambda word: "[key]" if _MASKED in word[0] else word[0], text)

@@ -1,14 +1,15 @@
-"""Server-sent events, as providers stream replies (WHATWG HTML §9.2): bytes in, the data of events out."""
+"""Server-sent events, as providers stream replies (WHATWG HTML §9.2): bytes in, event data out."""
 
 from core.errors import ModelReplyInvalid
 
 EVENT_LIMIT_BYTES = 1024 * 1024
-"""No provider comes near this in one event; beyond it the other side is not speaking the protocol."""
+"""The limit on one event. No provider comes near it; a longer one is not valid protocol."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Reads a stream cut at any byte. Only `data` matters here; comments and other fields are skipped."""
+    """A parser for a stream that may be cut at any byte. It reads only `data` and skips comments and other
+    fields."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -18,9 +19,10 @@ class SseParser:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[str]:
-        """The data of the events this chunk completes. Raises ModelReplyInvalid for an oversized event.
+        """Return the data of the events that this chunk completes.
 
-        An event the stream ends in the middle of is never returned.
+        Raises ModelReplyInvalid for an oversized event. An event that the stream does not complete is
+        never returned.
         """
         lines = self._lines(chunk)
         events: list[str] = []
@@ -38,14 +40,14 @@ class SseParser:
         return events
 
     def _lines(self, chunk: bytes) -> list[bytes]:
-        """The lines `chunk` completes; they may end in LF, CR LF or CR."""
+        """Return the lines that `chunk` completes. They may end in LF, CR LF or CR."""
         if b"\n" not in chunk and b"\r" not in chunk and not (self._rest and self._rest[-1] == b"\r"):
             self._keep(chunk)
             return []
         text = b"".join((*self._rest, chunk))
         held = b""
         if b"\r" in text:
-            if text.endswith(b"\r"):  # perhaps the first half of CR LF
+            if text.endswith(b"\r"):  # possibly the first half of CR LF
                 text, held = text[:-1], b"\r"
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = text.split(b"\n")
@@ -58,7 +60,7 @@ class SseParser:
         return lines
 
     def _keep(self, part: bytes) -> None:
-        """Keep part of a line; parts are joined once the line ends."""
+        """Store part of a line. The parts are joined once the line ends."""
         if part:
             self._rest.append(part)
             self._rest_bytes += len(part)

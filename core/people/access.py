@@ -1,4 +1,4 @@
-"""Who may speak to the hub where: closed unless the configuration or a person opened it."""
+"""Access rules for people and channels: closed unless the configuration or a person opened them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,14 @@ from core.store.accept import Admitted, TurnedAway
 from core.users import Account, Identity, Principal, Role, Via
 
 CONSOLE = "(console)"
-"""The channel of whoever proved to the program itself to be its owner: commands on its machine, and the API.
+"""The channel of a person who proved to the program itself to be its owner: commands on its
+machine, and the API.
+
 No configured channel can have this name."""
 
 
 class DirectMode(StrEnum):
-    """Who may write to the bot in private."""
+    """The people who may write to the bot in private."""
 
     PAIRING = "pairing"
     ALLOWLIST = "allowlist"
@@ -23,7 +25,7 @@ class DirectMode(StrEnum):
 
 
 class GroupMode(StrEnum):
-    """What the bot hears in groups."""
+    """The messages the bot handles in groups."""
 
     OFF = "off"
     ADDRESSED = "addressed"
@@ -32,7 +34,7 @@ class GroupMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelAccess:
-    """One channel's rules. `allow`: platform user ids that are let in as members."""
+    """One channel's rules. `allow`: platform user ids that are allowed as members."""
 
     direct: DirectMode = DirectMode.PAIRING
     groups: GroupMode = GroupMode.OFF
@@ -41,9 +43,13 @@ class ChannelAccess:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All rules of who may speak. `owner_identities`: (channel, platform user id) pairs; `sender_per_minute`:
-    messages a person may send in a minute, 0 for no limit; the owner has none; `proven`: accounts that the
-    hub itself has seen to be the owner's, beside those configured."""
+    """All access rules.
+
+    `owner_identities`: (channel, platform user id) pairs.
+    `sender_per_minute`: the messages a person may send in a minute, 0 for no limit; the owner has
+    none.
+    `proven`: accounts that the hub itself verified as the owner's, in addition to the configured
+    ones."""
 
     owner: Principal
     owner_identities: frozenset[tuple[str, str]] = frozenset()
@@ -59,9 +65,10 @@ class Access:
         *,
         redeems: bool = False,
     ) -> Admitted | TurnedAway | None:
-        """The person behind the event, or why they are turned away; None: a stranger, whom a code may let in.
+        """Return the person of the event, or why they are refused. None: a stranger, whom a code may
+        admit.
 
-        `redeems`: the event brings a code, so that a guest is met as a stranger.
+        `redeems`: the event brings a code, so that a guest is treated as a stranger.
         """
         rules = self.channels.get(event.channel)
         turned_away = _wrong_place(event, rules or ChannelAccess())
@@ -76,7 +83,7 @@ class Access:
         return found
 
     def holds(self, identity: Identity) -> bool:
-        """Whether the account is let in as the person it belongs to, by the rules as they are now."""
+        """Return True if the current rules still admit the account as the person it belongs to."""
         account = (identity.channel, identity.platform_user_id)
         if account in self.owner_identities or account in self.proven:
             return identity.user.user_id == self.owner.user_id
@@ -94,7 +101,8 @@ class Access:
                 return False
 
     def vouches(self, root: Account | None, user: Principal) -> bool:
-        """Whether an account of the user's, of its own right, is let in as that user; guests' are not."""
+        """Return True if an account is itself allowed as that user, not through another account. A guest's
+        is not."""
         if root is None:
             return False
         if (root.channel, root.platform_user_id) in self.owner_identities:
@@ -117,7 +125,7 @@ class Access:
             return self._admitted(self.owner, Via.CONFIG)
         if identity is not None and identity.via == Via.PAIRED:
             return self._admitted(identity.user, Via.PAIRED)
-        # An identity that came in by a rule, or by another account, stays only as long as that does.
+        # Access by a rule or by another account ends when that rule or account does.
         if identity is not None and identity.via == Via.LINKED and self.vouches(identity.root, identity.user):
             return self._admitted(identity.user, Via.LINKED)
         if sender.platform_user_id in rules.allow:

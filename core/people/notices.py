@@ -1,6 +1,7 @@
-"""Telling people something of the hub's own accord: what a routine found, how a job ended.
+"""Unsolicited notices to people, such as a routine's result or the end of a job.
 
-A notice goes out as every message does, through the outbox and the senders; nothing of it is held in memory.
+A notice is sent like every message, through the outbox and the senders. None of it is held in
+memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,8 @@ from core.users import Identity, Via
 
 @dataclass(frozen=True, slots=True)
 class ToPerson:
-    """In private, on one channel or on any of theirs: first where they were active last."""
+    """A private conversation with a person, on one channel or on any of theirs, most recently active
+    first."""
 
     user_id: str
     channel: str | None = None
@@ -33,14 +35,15 @@ class ToPerson:
 
 @dataclass(frozen=True, slots=True)
 class ToThread:
-    """Where the thread's answers go; where that takes nothing, to its owner in private."""
+    """A thread's own address. If that accepts nothing, a private conversation with its owner."""
 
     thread_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToAddress:
-    """A place of a channel, in the channel's own words: a group, a topic, a thread below a message."""
+    """An address of a channel, in the channel's own format: a group, a topic, a thread below a
+    message."""
 
     channel: str
     address: Address
@@ -48,7 +51,7 @@ class ToAddress:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """The first of them that takes it."""
+    """The first of several recipients that accepts the notice."""
 
     recipients: tuple["Recipient", ...]
 
@@ -57,8 +60,10 @@ Recipient = ToPerson | ToThread | ToAddress | InOrder
 
 
 class Notices:
-    """`in_threads`: channels whose people see only what is in a thread of theirs (a console): they come last,
-    as only who looks there sees it."""
+    """A sender of notices.
+
+    `in_threads`: channels whose people see only messages in their threads (a console). They come
+    last, since a person must look there to see them."""
 
     def __init__(
         self,
@@ -78,10 +83,11 @@ class Notices:
         self._in_threads = frozenset(in_threads)
 
     async def send(self, key: str, to: Recipient, message: Message) -> bool:
-        """Tell it, once for each `key` (name what it is about: `routine:<run id>`); False: told before.
+        """Send a notice once for each `key` (name the subject: `routine:<run id>`). Return False if it was
+        sent before.
 
-        Returns when it is kept: from then on it goes out, however often the hub is killed. A place that
-        refuses it for good hands it on to the next. Raises NobodyToTell, StoreUnavailable.
+        Returns once it is stored. From then on it is delivered even if the hub is killed. An address
+        that refuses it for good passes it on to the next. Raises NobodyToTell, StoreUnavailable.
         """
         places = await self.places(to)
         if not places:
@@ -98,7 +104,7 @@ class Notices:
         return replace(block, text=self._leaks.redacted(block.text))
 
     async def places(self, to: Recipient) -> Sequence[Place]:
-        """Where it can be said, in order. Raises StoreUnavailable."""
+        """Return the recipient's addresses, in order. Raises StoreUnavailable."""
         match to:
             case InOrder(recipients):
                 found = [place for one in recipients for place in await self.places(one)]
@@ -128,7 +134,7 @@ class Notices:
         for thread in reach.threads:
             latest.setdefault(thread.channel, thread.last_active_at)
         accounts = [*filter(self._access.holds, reach.identities), *self._configured(user_id, reach)]
-        # Where they spoke before comes before where they only could; a console comes last.
+        # Addresses where they spoke before come first; a console comes last.
         accounts.sort(
             key=lambda one: (
                 one.channel in self._in_threads,
@@ -140,7 +146,7 @@ class Notices:
         return [place for place in places if place is not None]
 
     def _configured(self, user_id: str, reach: Reach) -> Sequence[Identity]:
-        """The owner's accounts that the configuration names and that never wrote."""
+        """Return the owner's configured accounts that never wrote."""
         owner = self._access.owner
         if user_id != owner.user_id:
             return []
@@ -161,11 +167,12 @@ class Notices:
         return Place(account.channel, address, None if thread is None else thread.id)
 
 
-# Asking people who are not in the conversation: copies of a card for other places.
+# Cards for people who are not in the conversation.
 
 
 class ApproverCopies:
-    """Makes copies. Nobody is sent one who could not answer it: only accounts that are let in now."""
+    """Cards for people outside the conversation. They are sent only to accounts that are allowed now
+    and could answer."""
 
     def __init__(self, store: NoticeUnits, access: Access, directory: Directory, ids: Ids) -> None:
         self._store = store
@@ -174,7 +181,7 @@ class ApproverCopies:
         self._ids = ids
 
     async def cards(self, gate: Gate, place: str, thread: ThreadRow, *, editable: bool) -> Sequence[Draft]:
-        """A prompt's copies beside the one in its thread; `place`: see core.consent.rules."""
+        """Return a gate's cards in addition to the one in its thread. `place`: see core.consent.rules."""
         if place == HERE:
             return ()
         if place == DIRECT:
@@ -186,7 +193,7 @@ class ApproverCopies:
     async def direct(
         self, gate: Gate, people: Iterable[str], thread: ThreadRow, *, editable: bool = False
     ) -> Sequence[Draft]:
-        """A copy for each account of these people, but not of the requester, who has it before them."""
+        """Return a card for each account of these people, except the requester, who sees the card already."""
         places: list[tuple[str, Address]] = []
         for person in people:
             if person != gate.requester_id:

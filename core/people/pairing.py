@@ -1,4 +1,4 @@
-"""Deciding about those who ask to be let in: by the owner in a chat, on the command line, in the console."""
+"""Pairing decisions by the owner: in a chat, on the command line, in the console."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,10 +26,11 @@ from core.users import Principal, Role, Via
 
 
 class PairAs(StrEnum):
-    """What an account is let in as.
+    """The user an account is paired as.
 
-    `MEMBER`: a person of their own; `ME`: another account of the owner who decides; `OWNER`: the owner's
-    first account, which only the console and the command line may say, and only as long as there is none.
+    `MEMBER`: a person of their own; `ME`: another account of the owner who decides; `OWNER`: the
+    owner's first account. Only the console and the command line may use `OWNER`, and only while
+    there is no owner account.
     """
 
     MEMBER = "member"
@@ -39,8 +40,12 @@ class PairAs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A decision somebody wants to make. `wanted`: a code, or a request's id; `by`: who decides; `at_home`:
-    on the command line or in the console. `pair_as` None turns the request down."""
+    """A requested pairing decision.
+
+    `wanted`: a code, or a request's id.
+    `by`: the person who decides.
+    `at_home`: made on the command line or in the console.
+    `pair_as`: None rejects the request."""
 
     wanted: str
     by: Principal
@@ -50,13 +55,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """Judges claims on the state of the moment; pure but for new users' ids."""
+    """A judge of pairing decisions on the current state. Pure except for new users' ids."""
 
     access: Access
     ids: Ids
 
     def judge(self, claim: Claim, view: ClaimView) -> Decision:
-        """Who comes in as whom, or why not."""
+        """Return the user the account is paired with, or why it is refused."""
         if claim.by.role is not Role.OWNER:
             return ClaimRefused("only the owner lets people in", pairing_texts.ONLY_OWNER_LETS_IN)
         found = _find(claim, view)
@@ -77,7 +82,7 @@ class ClaimRules:
         return not self.access.owner_identities and not view.owner_paired
 
     def _member(self, request: PairingRequest, view: ClaimView) -> Principal:
-        """A new person, or the member the account belonged to until it was revoked."""
+        """Return a new person, or the member the account belonged to until it was revoked."""
         known = view.identities.get(request.id)
         if known is not None and known.via == Via.REVOKED and known.user.role is Role.MEMBER:
             return known.user
@@ -91,14 +96,14 @@ def _find(claim: Claim, view: ClaimView) -> PairingRequest | ClaimRefused:
         return request or ClaimRefused("no such request", pairing_texts.NO_SUCH_REQUEST)
     if not may_guess(view.wrong):
         return ClaimRefused("too many wrong codes", pairing_texts.TOO_MANY_CODES)
-    # All are compared; a good one counts more than an old one of the same letters.
+    # All are compared; a valid code takes precedence over an old one with the same letters.
     same = [one for one in view.requests if same_code(one.code, code)]
     same.sort(key=lambda one: one.is_open(view.now), reverse=True)
     return same[0] if same else ClaimRefused("unknown code", pairing_texts.UNKNOWN_CODE, wrong_code=True)
 
 
 class PairingDesk:
-    """Where the console and the command line decide. `by` is always an owner's user.
+    """The pairing operations of the console and the command line. `by` is always an owner's user.
 
     Raises StoreUnavailable as the store does.
     """
@@ -109,36 +114,39 @@ class PairingDesk:
         self._listener = listener
 
     async def requests(self) -> Sequence[PairingRequest]:
-        """Who asks and may still be let in, oldest first."""
+        """Return the open pairing requests, oldest first."""
         return await self._store.pairing_requests()
 
     async def approve(
         self, wanted: str, *, by: Principal, pair_as: PairAs = PairAs.MEMBER, channel: str | None = None
     ) -> Decision:
-        """Let the account in that has this code (or whose request has this id); it is told at once.
+        """Approve the request with this code or id. Its account is notified at once.
 
-        `channel`: None for whichever. The result is LetIn, or ClaimRefused with the reason.
+        `channel`: None for any. Returns LetIn, or ClaimRefused with the reason.
         """
         return await self._settle(Claim(wanted, by, pair_as, at_home=True), channel)
 
     async def reject(self, wanted: str, *, by: Principal) -> Decision:
-        """Turn a request down; its sender is told and gets no code for a day. TurnDown, or ClaimRefused."""
+        """Reject a request. Its sender is notified and gets no code for a day. Returns TurnDown, or
+        ClaimRefused."""
         return await self._settle(Claim(wanted, by, None, at_home=True), None)
 
     async def revoke(self, channel: str, platform_user_id: str) -> bool:
-        """Let a paired or linked account in no more, nor those that were linked by it, from their next event
-        on. False if it is neither: configured accounts leave with the configuration."""
+        """Remove the access of a paired or linked account, and of accounts linked by it, from their next
+        event on.
+
+        Returns False if it is neither: to remove a configured account, change the configuration."""
         return await self._store.revoke_account(channel, platform_user_id)
 
     @property
     def channels(self) -> Sequence[str]:
-        """Those where accounts can be let in."""
+        """The channels on which accounts can be paired."""
         return sorted(self._rules.access.channels)
 
     async def link(
         self, user_id: str, channel: str, platform_user_id: str, name: str = ""
     ) -> Principal | None:
-        """Give an account to a user without any code; None if there is no such user."""
+        """Link an account to a user without a code. Return None if there is no such user."""
         return await self._store.link_account(user_id, channel, platform_user_id, name or platform_user_id)
 
     async def _settle(self, claim: Claim, channel: str | None) -> Decision:

@@ -1,4 +1,4 @@
-"""What the hub says to those who ask to be let in, and of accounts that are joined."""
+"""The hub's texts about pairing requests and linked accounts."""
 
 NOT_PAIRED = "This assistant is private. Ask its owner to let you in."
 TRY_LATER = "This assistant is private, and many people are asking to be let in. Please try again later."
@@ -20,7 +20,7 @@ CODES_IN_PRIVATE = "Codes are for private conversations. Write /link to me alone
 
 
 def ask_owner(channel: str, code: str) -> str:
-    """A stranger's code, and what the owner does with it."""
+    """Return the reply to a stranger: their code, and instructions for the owner."""
     return (
         "This assistant is private. Its owner can let you in, with this code:\n"
         f"{code}\n"
@@ -31,12 +31,12 @@ def ask_owner(channel: str, code: str) -> str:
 
 
 def let_in(name: str, role: str) -> str:
-    """Told to the owner who let somebody in, or joined an account of their own."""
+    """Return the confirmation to the owner who paired somebody, or an account of their own."""
     return f"{name} is in, as {'yourself' if role == 'owner' else 'a member'}."
 
 
 def link_code(code: str) -> str:
-    """A person's code for another account of theirs."""
+    """Return the message with a person's code for another account of theirs."""
     return (
         f"Send me this from your other account: /link {code}\n"
         "It is good for 15 minutes and one use. Whoever sends it is you to me, so give it to nobody."
@@ -44,15 +44,15 @@ def link_code(code: str) -> str:
 
 
 def linked(name: str) -> str:
-    """Told to an account that was joined to a person."""
+    """Return the notice to an account that was linked to a person."""
     return f"This account is yours too now: you are {name} here."
 
 
 def link_used(name: str, channel: str) -> str:
-    """Told to the account that made the code."""
+    """Return the notice to the account that made the code."""
     return f"Your code was used: {name} on {channel} is one of your accounts now."
 
 
 def unknown_channel(name: str) -> str:
-    """An answer to somebody who lets in a stranger of a channel that does not exist."""
+    """Return the answer to an owner who names a channel that does not exist."""
     return f"I have no channel called {name}."

@@ -1,8 +1,9 @@
-"""What becomes of somebody who was not let in: pure rules, judged in the transaction that keeps the event.
+"""Rules for strangers, judged purely, in the transaction that records the event.
 
-A stranger who writes in private is told once why nobody answers: with a code for the owner where the channel
-pairs, at most three at a time and one each. In groups they are met with silence. Whoever brings a code that
-a known person asked for joins that person. Too much of any of it is counted instead of kept.
+A stranger who writes in private gets one explanation: with a code for the owner if the channel
+pairs, at most three codes at a time and one each. In groups they get no answer. A stranger who
+brings a known person's linking code joins that person. Events beyond the limits are counted
+instead of stored.
 """
 
 import hmac
@@ -27,32 +28,35 @@ TOO_MANY_MESSAGES = "refused: too many messages"
 JOINED = "linked"
 
 OPEN_CODES = 3
-"""Pairing codes of one channel that are good at a time."""
+"""Maximum number of valid pairing codes on one channel."""
 KEPT_PER_MINUTE = 10
-"""Events of one stranger that are recorded one by one in a minute; more are noise."""
+"""Maximum number of one stranger's events recorded in a minute; more are noise."""
 TOLD_LIMIT = 30
-"""Strangers of one channel told why they are refused, in the life of a code; more are noise."""
+"""Maximum number of strangers of one channel who get an explanation within a code's lifetime; more
+are noise."""
 REJECTED_FOR_US = 24 * 4 * CODE_LIFE_US
-"""A stranger who was turned down gets no new code for a day."""
+"""The time after a rejection in which a stranger gets no new code: a day."""
 GUESSES_EACH = 5
 GUESSES_IN_ALL = 60
-"""Wrong codes in the life of a code: of one guesser, and of everybody. A code is one of 2^40, so a thousand
-strangers who guess together find one of a hundred good codes once in some million years."""
+"""Maximum number of wrong codes within a code's lifetime: of one guesser, and of everyone.
+
+A code is one of 2^40, so a thousand strangers who guess together find one of a hundred valid
+codes once in some million years."""
 
 
 def may_guess(wrong: WrongCodes) -> bool:
-    """Whether another code is looked at, right or wrong."""
+    """Return True if another code may be tried, right or wrong."""
     return wrong.by_guesser < GUESSES_EACH and wrong.by_all < GUESSES_IN_ALL
 
 
 def same_code(code: str, other: str) -> bool:
-    """Compares in a time that tells nothing of where they differ."""
+    """Compare two codes in a time that does not reveal where they differ."""
     return hmac.compare_digest(code.encode(), other.encode())
 
 
 @dataclass(frozen=True, slots=True)
 class StrangerRules:
-    """Judges one event of a stranger. `code`: the one they bring, normalised."""
+    """A judge of one stranger's event. `code`: the code they bring, normalized."""
 
     access: Access
     ids: Ids
@@ -60,7 +64,7 @@ class StrangerRules:
     code: str | None = None
 
     def meet(self, view: StrangerView) -> StrangerOutcome:
-        """Turned away, given a code, or joined to a known person."""
+        """Decide to refuse the stranger, give them a code, or link them to a known person."""
         event = self.event
         rules = self.access.channels.get(event.channel, ChannelAccess())
         refusal = NOT_PAIRED if rules.direct is DirectMode.PAIRING else NOT_LISTED
@@ -104,7 +108,7 @@ class StrangerRules:
                 TOO_MANY_CODES, plain(pairing_texts.TOO_MANY_CODES), again_after_us=CODE_LIFE_US
             )
         found: LinkOffer | None = None
-        for offer in view.offers:  # all of them: how long it takes tells nothing
+        for offer in view.offers:  # all of them, so that the time taken reveals nothing
             if same_code(offer.code, code):
                 found = offer
         if found is None:
@@ -124,7 +128,7 @@ class StrangerRules:
 
 
 def _was_answered(request: PairingRequest, now: int) -> bool:
-    """Whether the stranger was told all there is to tell for now."""
+    """Return True if the stranger needs no further answer for now."""
     if request.state is RequestState.REJECTED and request.closed_at is not None:
         return 0 <= now - request.closed_at < REJECTED_FOR_US
     return request.is_open(now)

@@ -13,22 +13,23 @@ logger = logging.getLogger(__name__)
 
 
 class TurnRunner(Protocol):
-    """Runs turns."""
+    """A runner of turns."""
 
     async def run(self, start: TurnStart) -> TurnStart | None:
-        """Run or go on with a turn until it ends or waits; returns the thread's next turn, if any."""
+        """Start or continue a turn until it ends or waits. Returns the thread's next turn, if any."""
         ...
 
     async def end_stopped(self, start: TurnStart, left_running: str | None = None) -> TurnStart | None:
-        """End a turn that a person stopped; returns the thread's next turn, if any. `left_running`: the tool
-        that could not be ended."""
+        """End a turn that a person stopped. Returns the thread's next turn, if any.
+
+        `left_running`: the tool that could not be ended."""
         ...
 
 
 class _Actor:
-    """The running side of one thread: a mailbox of started turns and the task that works it off.
+    """A thread's mailbox of started turns and the task that runs them.
 
-    The mailbox needs no bound of its own: a thread has one active turn, so it holds two starts at most.
+    The mailbox needs no limit: a thread has one active turn, so it holds at most two starts.
     """
 
     def __init__(self, first: TurnStart) -> None:
@@ -41,7 +42,7 @@ class _Actor:
 class ThreadActors:
     """All actors, in one task group.
 
-    Use as `async with`; leaving cancels the actors, whose turns stay resumable in the store.
+    Use it with `async with`. Leaving cancels the actors; their turns stay resumable in the store.
     """
 
     def __init__(self, runner: TurnRunner, max_concurrent: int) -> None:
@@ -63,7 +64,7 @@ class ThreadActors:
         await self._group.__aexit__(None, None, None)
 
     def start(self, start: TurnStart) -> None:
-        """Give a committed turn to its thread's actor; the store never starts a second one beside it."""
+        """Hand a committed turn to its thread's actor. The store never starts a second turn in parallel."""
         if self._closing:
             return
         actor = self._actors.get(start.thread.id)
@@ -76,20 +77,20 @@ class ThreadActors:
         )
 
     def stop(self, turn_id: str) -> None:
-        """Cancel a running turn that a person stopped; does nothing if it no longer runs here."""
+        """Cancel a running turn that a person stopped. Does nothing if it no longer runs here."""
         for actor in self._actors.values():
             if actor.current is not None and actor.current.turn_id == turn_id and actor.task is not None:
                 actor.stopping = True
                 actor.task.cancel()
 
     async def join(self, thread_id: str, timeout_s: float) -> None:
-        """Wait until the thread has nothing to run, at most `timeout_s`."""
+        """Wait until the thread has nothing left to run, at most `timeout_s`."""
         actor = self._actors.get(thread_id)
         if actor is not None and actor.task is not None:
             await asyncio.wait([actor.task], timeout=timeout_s)
 
     def unfinished(self) -> Sequence[str]:
-        """Ids of the turns that run or are about to."""
+        """Return the ids of the turns that are running or about to run."""
         starts = [start for actor in self._actors.values() for start in (actor.current, *actor.mailbox)]
         return [start.turn_id for start in starts if start is not None]
 
@@ -102,7 +103,7 @@ class ThreadActors:
                     start = await self._run_one(actor, start)
                     actor.current = None
         finally:
-            # No await between the last look into the mailbox and this: no start can fall in between.
+            # No await between the last check of the mailbox and this, so no start can be missed.
             del self._actors[thread_id]
 
     async def _run_one(self, actor: _Actor, start: TurnStart) -> TurnStart | None:
@@ -116,7 +117,7 @@ class ThreadActors:
             _forget_cancellation()
             return await self._end_stopped(start, error.tool if isinstance(error, LeftRunning) else None)
         except Exception:
-            # The runner reports failures itself; this is the task's edge, for what it could not.
+            # The runner reports failures itself. This catches the ones it could not report.
             logger.exception("turn %s of thread %s broke down", start.turn_id, start.thread.id)
             return None
 
@@ -129,7 +130,7 @@ class ThreadActors:
 
 
 def _forget_cancellation() -> None:
-    """The cancellations were ours, for the turn and not for the actor: the task goes on."""
+    """Clear the task's cancellations. They were meant for the turn, so the actor continues."""
     task = asyncio.current_task()
     while task is not None and task.uncancel():
         pass

@@ -1,4 +1,4 @@
-"""Albums come part by part: what waits for the rest of one is started once that is due."""
+"""Collection of albums, whose parts arrive one by one. A turn starts once the album is due."""
 
 import asyncio
 import logging
@@ -13,9 +13,9 @@ logger = logging.getLogger(__name__)
 
 
 class AlbumCollector:
-    """Starts threads whose input waited for the rest of an album.
+    """A starter for threads whose input waited for the rest of an album.
 
-    The store knows what waits; a hub that ends meanwhile finds it at its next start.
+    Waiting inputs are stored, so a hub that stops in between finds them at its next start.
     """
 
     def __init__(self, store: Store, actors: ThreadActors, clock: Clock, ids: Ids) -> None:
@@ -28,12 +28,12 @@ class AlbumCollector:
         self._group: asyncio.TaskGroup | None = None
 
     def expect(self, thread_id: str, due_us: int) -> None:
-        """Look at the thread then (microseconds UTC), or later if more of its albums comes. Never blocks."""
+        """Check the thread at `due_us` (microseconds UTC), or later if more parts arrive. Never blocks."""
         self._due[thread_id] = max(due_us, self._due.get(thread_id, 0))
         self._watch(thread_id)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Start due threads until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -54,12 +54,12 @@ class AlbumCollector:
                 await self._clock.sleep(wait_us / SECOND_US)
             del self._due[thread_id]
         finally:
-            # No await until the thread may be expected again: what comes now is looked at anew.
+            # No await until the thread may be expected again, so later parts get a new task.
             self._waiting.discard(thread_id)
         turn_id = self._ids.row_id()
         try:
             started = await patiently(lambda: self._store.start_waiting(thread_id, turn_id), self._clock)
-        except Exception:  # a defect met by one thread: the others go on
+        except Exception:  # a defect met by one thread: the others continue
             logger.exception("what waits in thread %s could not be started", thread_id)
             return
         if started is not None:

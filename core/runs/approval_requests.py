@@ -1,4 +1,4 @@
-"""How a chat turn asks people: for consent, for an answer, what became of a call, whether to go on."""
+"""Gates of a chat turn: approvals, questions, unknown outcomes, and budget extensions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from core.tools.pipeline import NeedsPerson, PutsQuestion
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call that needs a person, and what they are asked."""
+    """A call that needs a person's decision, and the request for it."""
 
     call: CallRow
     needs: NeedsPerson
@@ -27,7 +27,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """A prompt to be opened, with its copies for other places."""
+    """A gate to be opened, with its copies for other addresses."""
 
     gate: Gate
     copies: Sequence[Draft] = ()
@@ -35,7 +35,7 @@ class _Card:
 
 
 class ApprovalRequests:
-    """The prompts of one turn. After each the turn waits in the store, and is no longer this run's."""
+    """The gates of one turn. After each of them the turn waits in the store and no longer runs here."""
 
     def __init__(self, services: ChatServices, settings: ChatSettings, start: TurnStart) -> None:
         self._services = services
@@ -44,9 +44,11 @@ class ApprovalRequests:
         self._thread = start.thread
 
     async def about(self, asked: Sequence[Asked]) -> None:
-        """A person must agree to the first call. The others of the reply, behind it, are put to them on the
-        same card, as far as the same people decide them by the same rule and the card shows all of each; once
-        somebody wanted that, they are put one by one, each on a card of its own."""
+        """Request approval of the first call.
+
+        Later calls of the same reply share its card if the same people decide them by the same rule
+        and the card can show each in full. Once someone chooses to decide one by one, each call gets a
+        separate card."""
         first, *others = asked
         if first.call.answer is Option.ONE_BY_ONE:
             put = [first, *(one for one in others if one.call.answer is Option.ONE_BY_ONE)]
@@ -58,7 +60,7 @@ class ApprovalRequests:
             self._tell(Step(one.call.call_id, one.needs.tool.name, StepState.WAITING))
 
     def _together(self, first: Asked, others: Sequence[Asked]) -> Sequence[Asked]:
-        """The calls of a joint card. What has to be asked every time is on none with what has not."""
+        """Return the calls of a joint card. All of them share one rule and one approval requirement."""
         rule, requirement = self._rule(first), first.needs.ask.requirement
         same = [
             one
@@ -96,14 +98,14 @@ class ApprovalRequests:
         return self._settings.approvals.of(asked.needs.tool.name, asked.needs.ask, self._start.principal)
 
     async def _ruled(self, gate: Gate, rule: ApprovalRule, *, editable: bool = False) -> _Card:
-        """The prompt under that rule, with its copies for other places."""
+        """Return the card of a gate under that rule, with its copies for other addresses."""
         gate = replace(gate, rule=rule.vote, escalate_at=rule.escalates_at(gate.created_at))
         place = rule.place(self._start.principal.user_id)
         copies = await self._services.elsewhere.cards(gate, place, self._thread, editable=editable)
         return _Card(gate, copies, editable)
 
     async def put(self, call: CallRow, puts: PutsQuestion) -> None:
-        """The call is a question. Only who the turn is run for may answer."""
+        """Open the question that the call asks. Only the person for whom the turn runs may answer."""
         text = puts.question.text
         if puts.question.replies.secret in [kept.name for kept in await self._kept(puts)]:
             text = f"{text}\nIt takes the place of what is kept under that name now."
@@ -113,11 +115,11 @@ class ApprovalRequests:
         self._tell(Step(call.call_id, puts.tool.name, StepState.WAITING))
 
     async def _kept(self, puts: PutsQuestion) -> Sequence[SealedSecret]:
-        """What is in the vault, where that is of interest."""
+        """Return the secrets in the vault if the question asks for one, else nothing."""
         return () if puts.question.replies.secret is None else await self._services.store.secrets()
 
     async def what_happened(self, call: CallRow) -> None:
-        """The call was started and its outcome never recorded: the journal could not be written."""
+        """Ask about a call that started but whose outcome was never recorded."""
         services = self._services
         requester_id, now = self._start.principal.user_id, services.clock.now()
         detail = services.pipeline.shown(call)
@@ -129,7 +131,7 @@ class ApprovalRequests:
         await committed(patiently(ask, services.clock), services.outbox.outbox_ready)
 
     async def whether_to_go_on(self, reason: str) -> None:
-        """The budget is used up; `reason` is a sentence."""
+        """Ask whether to continue after the budget is used up. `reason` is a sentence."""
         offer = Options((Option.CONTINUE, Option.STOP))
         await self._open(_Card(self._gate(GateKind.CONTINUE, card_texts.continue_title(reason), offer)))
 
@@ -154,7 +156,7 @@ class ApprovalRequests:
         )
 
     async def _open(self, first: _Card, *others: _Card) -> None:
-        """All at once."""
+        """Open all cards in one transaction."""
         services, cards = self._services, (first, *others)
 
         async def ask() -> tuple[OutboxRow, ...]:

@@ -1,4 +1,4 @@
-"""How much a chat turn may do before a person is asked whether to go on."""
+"""Limits on a chat turn. When one is used up, a person is asked whether to continue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from core.events import AutoLoop, LoopPhase
 
 
 class Limit(StrEnum):
-    """What a turn can use up."""
+    """A limit on a turn."""
 
     ROUNDS = "max_rounds"
     TOOLS = "max_tools"
@@ -20,7 +20,7 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """A limit is used up. `said`: a sentence for people and the model."""
+    """A limit that is used up. `said`: a sentence for people and the model."""
 
     limit: Limit
     said: str
@@ -28,9 +28,10 @@ class Exhausted:
 
 @dataclass(slots=True)
 class LoopBudget:
-    """What a turn has used. `started_s` is monotonic; `spent_us` was used before this start.
+    """The budget that a turn has used. `started_s` is monotonic; `spent_us` was used before this start.
 
-    `counted` False: rounds and calls are counted and limit nothing (preset `auto`); time always does.
+    If `counted` is False, rounds and calls are counted but not limited (preset `auto`). Time is
+    always limited.
     """
 
     limits: LoopLimits
@@ -41,13 +42,13 @@ class LoopBudget:
     counted: bool = True
 
     def exhausted(self, now_s: float) -> Exhausted | None:
-        """What is used up, before another round of the model."""
+        """Return the limit that is used up before another round of the model, or None."""
         if self.counted and self.rounds >= self.limits.max_rounds:
             return Exhausted(Limit.ROUNDS, card_texts.budget_rounds(self.rounds))
         return self.no_more_tools(now_s)
 
     def no_more_tools(self, now_s: float) -> Exhausted | None:
-        """What is used up, before another call of a round that was begun."""
+        """Return the limit that is used up before another call in the current round, or None."""
         limits = self.limits
         if self.counted and self.tools_run >= limits.max_tools:
             return Exhausted(Limit.TOOLS, card_texts.budget_tools(self.tools_run))
@@ -56,23 +57,24 @@ class LoopBudget:
         return None
 
     def calls_left(self) -> int | None:
-        """How many more calls may run; None: any number."""
+        """Return the number of calls that may still run, or None if it is unlimited."""
         return max(0, self.limits.max_tools - self.tools_run) if self.counted else None
 
     def remaining_s(self, now_s: float) -> float:
-        """Seconds the turn may still take."""
+        """Return the seconds that the turn may still take."""
         return self.limits.loop_timeout_s - self.spent_us / SECOND_US - (now_s - self.started_s)
 
 
-# What people are told of a turn that runs tools by itself.
+# The events that people see of a turn that runs tools by itself.
 
 STOPPED = "stopped"
 FAILED = "failed"
 
 
 class LoopEvents:
-    """Tells of one start of a turn: what begins, each call that ended, and how it ends. Nothing is told of
-    turns that run no tools, and nothing after the end."""
+    """Events of one start of a turn: its beginning, each call that ended, and its end.
+
+    A turn that runs no tools causes no events. No events follow the end."""
 
     def __init__(self, budget: LoopBudget, tell: Callable[[AutoLoop], None]) -> None:
         self._budget = budget
@@ -80,25 +82,25 @@ class LoopEvents:
         self._tool: str | None = None
 
     def begins(self, tool: str) -> None:
-        """A call is about to run; the first since a person had a say begins the loop."""
+        """Report that a call is about to run. The first call since a person last decided begins the loop."""
         if self._tool is None:
             self._tool = tool
             phase = LoopPhase.PROGRESS if self._budget.tools_run else LoopPhase.STARTED
             self._tell(self._event(phase))
 
     def goes_on(self, tool: str) -> None:
-        """A call has run."""
+        """Report that a call has run."""
         self._tool = tool
         self._tell(self._event(LoopPhase.PROGRESS))
 
     def finished(self) -> None:
-        """The model answered in words."""
+        """Report that the model gave its final answer."""
         if self._tool is not None:
             self._tell(self._event(LoopPhase.FINISHED))
             self._tool = None
 
     def cancelled(self, reason: str) -> None:
-        """It ends otherwise."""
+        """Report any other end."""
         if self._tool is not None:
             self._tell(self._event(LoopPhase.CANCELLED, reason))
             self._tool = None

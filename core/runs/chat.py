@@ -1,4 +1,4 @@
-"""A chat turn as the agentic loop's delegate: every step journalled, people asked where they are."""
+"""A chat turn as the agentic loop's delegate: it journals every step and asks people in their chat."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ from core.transcript import (
 )
 from core.users import Principal
 
-# The system prompt, assembled once per turn.
+# The system prompt, built for each model call.
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant that people talk to from chat platforms. Answer briefly and to the point, "
@@ -47,8 +47,11 @@ DEFAULT_SYSTEM_PROMPT = (
 
 @dataclass(frozen=True, slots=True)
 class PromptFacts:
-    """What a turn's system prompt says about its situation. `now`: microseconds UTC; `timezone`: an IANA
-    name; `tools`: the names of those on offer."""
+    """The facts in a turn's system prompt.
+
+    `now`: microseconds UTC.
+    `timezone`: an IANA name.
+    `tools`: the names of the available tools."""
 
     configured: str
     speaker: Principal
@@ -59,7 +62,7 @@ class PromptFacts:
 
 
 def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
-    """The system text; `with_tools=False` is the variant for final words."""
+    """Return the system text. `with_tools=False` selects the variant for a final answer."""
     speaker = f"{quoted(facts.speaker.name)} ({facts.speaker.role.value})"
     here, now = folded(facts.channel), _local_time(facts.now, facts.timezone)
     lines = [
@@ -74,7 +77,7 @@ def system_prompt(facts: PromptFacts, *, with_tools: bool = True) -> str:
     return "\n\n".join(lines)
 
 
-@lru_cache(32)  # the same few offers stand in every prompt
+@lru_cache(32)  # the same few tool lists occur in every prompt
 def _on_offer(names: tuple[str, ...]) -> str:
     return f"Tools on offer: {', '.join(map(folded, names))}. A call may need a person's consent."
 
@@ -84,7 +87,7 @@ def _local_time(now_us: int, timezone: str) -> str:
     return f"{moment:%A, %Y-%m-%d %H:%M} ({folded(timezone)})"
 
 
-# What the model sees of a conversation: a pure function of its live entries.
+# The model's view of a conversation: a pure function of its live entries.
 
 DROPPED_NOTE = "Earlier parts of this conversation were left out because they are too long."
 _OVERHEAD_TOKENS = 4
@@ -92,9 +95,9 @@ _CHARS_PER_TOKEN = 4
 
 
 def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said]:
-    """The newest turns that fit, whole, oldest first; the newest turn is always kept.
+    """Return the newest whole turns that fit, oldest first. The newest turn is always kept.
 
-    A call and its result are never separated, since a turn is kept or left out as one.
+    A call and its result are never separated, because a turn is kept or left out as a whole.
     """
     if _surely_fits(entries, limit_tokens):
         return [entry.said for entry in entries]
@@ -114,12 +117,12 @@ def build_conversation(entries: Sequence[Entry], limit_tokens: int) -> list[Said
 
 
 def _surely_fits(entries: Sequence[Entry], limit_tokens: int) -> bool:
-    """Whether nothing has to be left out even if each character is a token: true for nearly every turn."""
+    """Return whether all entries fit even at one token per character, as nearly every turn does."""
     return total_chars(entries) + (_OVERHEAD_TOKENS + 1) * len(entries) <= limit_tokens
 
 
 def estimate_tokens(said: Said) -> int:
-    """A cautious guess: four characters a token, one where the script is written without spaces."""
+    """Return a cautious estimate: four characters per token, or one in scripts written without spaces."""
     match said:
         case UserSaid() | AssistantSaid() | Summary() | Note() | ToolResult() | OperatorSaid():
             text = said.text
@@ -135,7 +138,7 @@ _SIZE = attrgetter("size_chars")
 
 
 class ChatDelegate:
-    """One start of one turn. What it holds beside the journal is a copy of it."""
+    """One start of one turn. Its state other than the journal is only a copy."""
 
     def __init__(self, services: ChatServices, settings: ChatSettings, loaded: LoadedTurn) -> None:
         self._services = services
@@ -172,7 +175,8 @@ class ChatDelegate:
         return await self._calls.settle()
 
     def _in_private(self) -> bool:
-        """Whether nobody reads along: who speaks is written down only where several people may."""
+        """Return whether no one else reads the conversation. Senders are recorded only where several people
+        may write."""
         said = (entry.said for entry in self._entries if entry.turn_id == self._start.turn_id)
         return not any(isinstance(one, UserSaid) and one.sender for one in said)
 
@@ -283,7 +287,7 @@ class ChatDelegate:
         """See LoopDelegate."""
         return self._entries
 
-    # --- what is kept ----------------------------------------------------------------------------------
+    # --- transcript and events ------------------------------------------------------------------------
 
     def _append(self, said: Said) -> None:
         seq = self._entries[-1].seq + 1 if self._entries else 1
@@ -294,10 +298,10 @@ class ChatDelegate:
 
 
 def _untold(event: TurnEvent) -> None:
-    """Hooks have not seen it: what people see of it meanwhile are its steps."""
+    """Ignore text that hooks have not checked. Until they have, people see only the turn's steps."""
     del event
 
 
 def _tool_tokens(tools: Sequence[ToolSpec]) -> int:
-    """What the tools' descriptions take of the context, estimated."""
+    """Estimate the context tokens that the tools' descriptions take."""
     return sum(map(_SIZE, tools)) // 4

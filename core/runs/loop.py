@@ -1,7 +1,7 @@
 """The agentic loop: model and tools in turn, until there is an answer or a person is needed.
 
-The loop holds no state that matters: its delegate journals every step, so a loop started on a half-done
-turn goes on at the first unfinished step.
+The loop keeps no essential state. Its delegate journals every step, so a loop started on an
+unfinished turn resumes at the first unfinished step.
 """
 
 import asyncio
@@ -16,80 +16,81 @@ from core.runs.budget import Exhausted
 from core.transcript import Entry
 
 TRUNCATED_LIMIT = 3
-"""So many calls cut off at the output limit in a row: the model must answer in words."""
+"""The number of consecutive replies with calls cut off at the output limit. Then the model must answer
+without tools."""
 REPEATS_WARNED = 3
 REPEATS_LIMIT = 5
-"""The same failing calls again and again: a warning, then words only."""
+"""The number of times the same calls may fail in a row. After a warning, tools are withheld."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The model's final words."""
+    """The model's final answer."""
 
     reply: ModelReply
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A person was asked; the turn goes on when they answered."""
+    """A wait for a person. The turn resumes when they answer."""
 
 
 LoopOutcome = Answered | Paused
 
 
 class LoopDelegate(Protocol):
-    """What a kind of run (a chat turn, later a job) does at each step; every effect is journalled by it."""
+    """The steps of one kind of run, such as a chat turn. The delegate journals every effect."""
 
     async def settle_calls(self) -> Paused | None:
-        """Bring every call without an outcome to one, in order; Paused if a person must answer first."""
+        """Settle every call without an outcome, in order. Returns Paused if a person must answer first."""
         ...
 
     def last_batch_failed(self) -> bool:
-        """Whether calls were settled by `settle_calls` just now and every one of them failed."""
+        """Return whether the last `settle_calls` settled calls and every one of them failed."""
         ...
 
     def limit_reached(self) -> Exhausted | None:
-        """The budget that is used up; None: go on."""
+        """Return the limit that is used up, or None to continue."""
         ...
 
     async def at_limit(self, limit: Exhausted) -> Paused | None:
-        """Ask whether to go on; None: the model may still say final words, without tools."""
+        """Ask whether to continue. Returns None if the model may only give a final answer without tools."""
         ...
 
     async def call_model(self, *, with_tools: bool) -> ModelReply:
-        """One metered model call on the journal as it stands."""
+        """Make one metered model call on the current journal."""
         ...
 
     async def record_calls(self, reply: ModelReply) -> None:
-        """Journal a reply and the calls it asks for."""
+        """Journal a reply and the calls it requests."""
         ...
 
     async def record_note(self, reply: ModelReply | None, note: str) -> None:
-        """Journal a reply's text, if any, and something to tell the model."""
+        """Journal a reply's text, if any, and a note for the model."""
         ...
 
     def ended(self, outcome: LoopOutcome | None) -> None:
-        """This run is over; None: it was cut short, by a person or by the hub's end."""
+        """Report the end of this run. None: a person or the hub's shutdown cut it short."""
         ...
 
     def failed(self) -> None:
-        """This run is over by a failure, which is reported elsewhere."""
+        """Report that this run failed. The failure itself is reported elsewhere."""
         ...
 
     def transcript(self) -> Sequence[Entry]:
-        """The journal as this run knows it: what was there before it, and what it has added."""
+        """Return the journal as known to this run: earlier entries and those it has added."""
         ...
 
 
 async def run_agentic_loop(delegate: LoopDelegate) -> LoopOutcome:
-    """Run or go on with one turn. Raises what the model or the store raises."""
+    """Start or continue one turn. Raises the errors of the model and the store."""
     try:
         outcome = await _steps(delegate)
     except (asyncio.CancelledError, StaleTurn):
         delegate.ended(None)
         raise
     except StoreUnavailable:
-        raise  # whoever runs the turn goes on with it
+        raise  # the caller resumes the turn
     except Exception:
         delegate.failed()
         raise
@@ -123,7 +124,7 @@ async def _steps(delegate: LoopDelegate) -> LoopOutcome:
 
 
 class _Guard:
-    """Notices a model that runs in circles. In memory only: a restart forgives."""
+    """A guard against a model that repeats itself. It is in memory only, so a restart resets it."""
 
     def __init__(self) -> None:
         self.words_only = False
@@ -160,7 +161,7 @@ class _Guard:
 
 
 def _canonical(arguments: str) -> str:
-    """Arguments with their keys sorted, so that order makes no difference."""
+    """Return the arguments with sorted keys, so that their order makes no difference."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):

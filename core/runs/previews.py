@@ -1,4 +1,4 @@
-"""Lets people see that a turn is being worked on, once it has taken a while, and what it says so far."""
+"""Previews of turns that have run for a while: that they are running, and their text so far."""
 
 import asyncio
 from collections.abc import Collection
@@ -9,13 +9,14 @@ from core.messages import Address, Markdown, Message
 from core.ports import Preview, Previews
 
 PREVIEW_AFTER_S = 1.0
-"""A turn that is done sooner is not announced."""
+"""The time before a turn is shown. Turns that end sooner are not announced."""
 PREVIEW_LIMIT_CHARS = 8_000
-"""More is not shown of a text before it is whole: it would not fit into one message anywhere."""
+"""The limit on text shown before it is complete. Longer text would not fit into one message on any
+platform."""
 
 
 class _Running:
-    """One turn: when it began, and the reply being written, as far as it is shown."""
+    """One turn: its start time, and the part of the current reply that may be shown."""
 
     __slots__ = ("address", "began_s", "channel", "chars", "pieces", "preview")
 
@@ -40,10 +41,10 @@ class _Running:
 
 
 class TurnPreviews:
-    """The TurnListener that shows turns through `Previews`; with `texts` also what they say. Nothing is
-    shown on channels whose people see turns as they run (`seen_live`).
+    """A TurnListener that shows turns through `Previews`, with `texts` including their text.
 
-    A turn that ends in time costs an entry in a dictionary.
+    Channels whose people see turns live (`seen_live`) get no previews. A turn that ends soon costs
+    only an entry in a dictionary.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class TurnPreviews:
                 pass
 
     async def run(self) -> None:
-        """Show turns when they have run long enough, until cancelled."""
+        """Show turns once they have run long enough, until cancelled."""
         while True:
             await self._some_young.wait()
             oldest = next(iter(self._young), None)

@@ -1,4 +1,4 @@
-"""Runs that a dead hub left unfinished, taken up at boot, and prompts whose time is over."""
+"""Recovery of runs left unfinished by a stopped hub, and expiry of gates."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -24,24 +24,26 @@ from core.tool import ProcessInfo
 logger = logging.getLogger(__name__)
 
 CRASH_LIMIT = 3
-"""Starts without progress after which work is set aside (P12)."""
+"""The number of starts without progress after which work is set aside (P12)."""
 SUSPECT_FROM = 2
-"""From this many on, turns are started one after the other, so that a bad one can't take others along."""
+"""The number of starts from which turns are started one after the other, so that a bad one cannot
+affect others."""
 SUSPECT_WAIT_S = 60.0
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
-"""Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
+"""Ends a call's surviving child process (the second argument is the call id). Returns whether there
+was one to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Turns that must be started one at a time, once the hub runs."""
+    """Turns that must be started one at a time once the hub runs."""
 
     suspects: tuple[UnfinishedTurn, ...]
 
 
 class BootRecovery:
-    """Runs once, before any channel delivers."""
+    """The recovery that runs once, before any channel delivers."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class BootRecovery:
         gathering: AlbumCollector,
         shown: Callable[[CallRow], str],
     ) -> None:
-        """`shown`: a call's arguments as people see them."""
+        """Take the parts for recovery. `shown` returns a call's arguments as people see them."""
         self._store = store
         self._actors = actors
         self._listener = listener
@@ -65,7 +67,7 @@ class BootRecovery:
         self._shown = shown
 
     async def recover(self) -> Recovered:
-        """Settle interrupted effects as unknown, then start unfinished and waiting turns."""
+        """Mark interrupted effects as unknown, then start unfinished and waiting turns."""
         found = await self._store.recover()
         for running in found.running_calls:
             await self._ask_about(running)
@@ -82,7 +84,7 @@ class BootRecovery:
         return Recovered(tuple(suspects))
 
     async def start_suspects(self, recovered: Recovered) -> None:
-        """Start the turns that may have crashed the hub, each only when the one before came to rest."""
+        """Start turns that may have crashed the hub one at a time, with a limited wait for each."""
         for turn in recovered.suspects:
             logger.warning("turn %s was running at %d crashes: started alone", turn.turn_id, turn.attempts)
             start = await patiently(
@@ -92,7 +94,8 @@ class BootRecovery:
             await self._actors.join(turn.thread_id, SUSPECT_WAIT_S)
 
     async def _ask_about(self, running: RunningCall) -> None:
-        """A surviving child is ended first: it must not act after the person has looked."""
+        """Ask about an interrupted call. A surviving child process is ended first: it must not act after the
+        person has checked."""
         call = running.call
         if call.process is not None and await self._end_process(call.process, call.call_id):
             logger.warning("ended what was left of call %s", call.call_id)
@@ -135,19 +138,20 @@ class BootRecovery:
         started = await self._store.start_waiting(thread_id, self._ids.row_id())
         if started is not None:
             self._actors.start(started)
-        else:  # parts of an album, of which more may be delivered now
+        else:  # parts of an album, which more parts may still join
             self._gathering.expect(thread_id, self._clock.now() + REJOIN_US)
 
 
-# Prompts do not wait for ever: others are asked, too, people are reminded once, and past their time they
-# count as not approved. All of it is in the store, so a restart changes nothing.
+# Gates do not wait forever: others are asked as well, people are reminded once, and an expired gate
+# counts as not approved. All of this is stored, so a restart changes nothing.
 
 CHECK_EVERY_S = 5.0
 
 
 class GateExpiry:
-    """Looks after prompts that nobody answers; closes expired ones and lets their turns go on. `editable`:
-    whether a prompt's call can be changed on its card."""
+    """A watcher of unanswered gates: it reminds people, asks others, and closes expired gates.
+
+    Turns of expired gates resume. `editable`: whether a gate's call can be edited on its card."""
 
     def __init__(
         self,
@@ -168,21 +172,21 @@ class GateExpiry:
         self._editable = editable
 
     async def run(self) -> None:
-        """Check until cancelled."""
+        """Check gates until cancelled."""
         while True:
             try:
                 await self.expire()
                 await self.remind()
                 await self.escalate()
             except StoreUnavailable:
-                pass  # said by the store already; the next look finds the same prompts
+                pass  # the store has reported it; the next check finds the same gates
             except Exception:
-                # A defect met by one look must not end the hub: the prompts wait for the next.
+                # A defect met by one check must not stop the hub: the gates wait for the next check.
                 logger.exception("looking for expired prompts failed")
             await self._clock.sleep(CHECK_EVERY_S)
 
     async def expire(self) -> None:
-        """Close what has expired by now."""
+        """Close the gates that have expired."""
         expired = await self._store.expire_gates(
             self._clock.now(), expired_text, lambda gate: settled_card(gate, expired_text(gate))
         )
@@ -191,12 +195,12 @@ class GateExpiry:
             self._actors.start(start)
 
     async def remind(self) -> None:
-        """Remind people of what is about to expire."""
+        """Remind people of gates that are about to expire."""
         now = self._clock.now()
         self._send(await self._store.remind_gates(now, lambda gate: reminder(gate, now)))
 
     async def escalate(self) -> None:
-        """Ask others, too, about what nobody decided for a while."""
+        """Ask others as well about gates that stay undecided for a while."""
         for view in await self._store.gates_to_escalate(self._clock.now()):
             gate, thread = view.gate, view.thread
             asked = replace(gate, rule=replace(gate.rule, escalated=True))

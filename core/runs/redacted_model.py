@@ -1,4 +1,4 @@
-"""A model's reply as it comes, told to whoever looks on, without credentials."""
+"""Model replies without credentials, streamed to listeners or delivered whole."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -16,9 +16,9 @@ from core.transcript import UserSaid
 async def stream_reply(
     model: Model, request: ModelRequest, leaks: LeakDetector, tell: Callable[[TextDelta], None]
 ) -> ModelReply:
-    """The reply, whose text is what was told: a credential that the model wrote is in neither.
+    """Pass on the model's text as it arrives, and return the reply. Credentials are redacted in both.
 
-    Raises what the model raises, and ModelReplyInvalid if it ends without a reply.
+    Raises the model's errors, and ModelReplyInvalid if the stream ends without a reply.
     """
     stream = RedactedStream(leaks)
 
@@ -38,12 +38,13 @@ async def stream_reply(
     raise ModelReplyInvalid("the model adapter ended without a reply")
 
 
-# A model whose replies nobody sees as they are written: each is told whole, without credentials, and once
-# hooks have spoken. Nor is it told any: files and what fired a run may hold some.
+# A model whose replies are not shown while they are written. Each is delivered whole, without
+# credentials, and after hooks have changed it. Credentials are also removed from its input, because
+# files and trigger data may contain some.
 
 
 class RedactingModel:
-    """Implements core.model.base.Model over another one, for runs without a person."""
+    """A Model that wraps another one, for runs without a person."""
 
     def __init__(self, model: Model, leaks: LeakDetector, hook: ReplyHook | None = None) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""Runs one turn to its end: the loop, its failures in words, and the one transaction that ends it."""
+"""The runner of one turn: the loop, messages for its failures, and the one transaction that ends it."""
 
 import asyncio
 import logging
@@ -27,18 +27,20 @@ from core.store.rows import Draft, LoadedTurn, TurnFinished, TurnStart, TurnStat
 from core.store.units import committed, patiently
 from core.transcript import AssistantSaid, Entry, total_chars
 
-# The transcripts of lately active threads, kept in memory so that a new turn needs no reading of history.
+# The transcripts of recently active threads, cached so that a new turn need not read history.
 #
-# The journal in the store is the truth. A transcript is used only if the turn's inputs follow right on it:
-# positions are never reused, so anything journalled behind its back leaves a gap, and then it is read anew.
+# The journal in the store is authoritative. A cached transcript is used only if the turn's inputs
+# directly follow it. Positions are never reused, so entries added elsewhere leave a gap; then the
+# journal is read again.
 
 THREAD_LIMIT_CHARS = 250_000
-"""Longer ones are read for each turn: beside their model calls that is nothing."""
+"""The limit on a cached transcript. Longer ones are read for each turn, which costs little compared
+with their model calls."""
 TOTAL_LIMIT_CHARS = 4_000_000
 
 
 class Journals:
-    """Transcripts by thread; the ones used longest ago are dropped first."""
+    """Transcripts by thread. The least recently used are dropped first."""
 
     def __init__(self, total_limit_chars: int = TOTAL_LIMIT_CHARS) -> None:
         self._total_limit_chars = total_limit_chars
@@ -46,9 +48,9 @@ class Journals:
         self._size_chars = 0
 
     def take(self, start: TurnStart) -> LoadedTurn | None:
-        """The new turn on the transcript kept for its thread; None if the store must be asked.
+        """Return the new turn on the thread's cached transcript, or None if it must be loaded from the store.
 
-        What is taken is no longer kept: the turn hands it back when it ended with an answer.
+        A taken transcript leaves the cache. The turn returns it after it ends with an answer.
         """
         size_chars, entries = self._kept.pop(start.thread.id, (0, ()))
         self._size_chars -= size_chars
@@ -60,7 +62,7 @@ class Journals:
         )
 
     def keep(self, thread_id: str, entries: Sequence[Entry]) -> None:
-        """Keep a thread's whole transcript as it is in the store: since its newest summary, or its start."""
+        """Cache a thread's whole transcript as stored: since its newest summary, or its start."""
         size_chars = total_chars(entries)
         if not entries or size_chars > THREAD_LIMIT_CHARS:
             return
@@ -76,15 +78,15 @@ logger = logging.getLogger(__name__)
 
 
 class DelegateFactory(Protocol):
-    """Makes the delegate of a turn."""
+    """A factory for the delegate of a turn."""
 
     def __call__(self, loaded: LoadedTurn) -> LoopDelegate:
-        """A delegate that goes on where the journal ends."""
+        """Return a delegate that resumes at the end of the journal."""
         ...
 
 
 class ChatTurnRunner:
-    """Implements core.runs.actors.TurnRunner for chat turns."""
+    """The TurnRunner of core.runs.actors for chat turns."""
 
     def __init__(
         self,
@@ -131,7 +133,7 @@ class ChatTurnRunner:
         return await self._end(start, outcome, transcript)
 
     async def _go_on(self, start: TurnStart) -> tuple[LoopOutcome, Sequence[Entry]]:
-        """From the journal's end; again from there if the database fails on the way."""
+        """Resume from the end of the journal. The caller repeats this if the database fails on the way."""
         loaded = self._journals.take(start) or await self._store.load_turn(start)
         delegate = self._delegates(loaded)
         return await run_agentic_loop(delegate), delegate.transcript()
@@ -232,7 +234,8 @@ def _model_failure(error: ModelError) -> str:
 
 
 def _was_cancelled(error: BaseException) -> bool:
-    """Whether the turn's own task was cancelled; any other cancellation is a defect of what raised it."""
+    """Return whether the turn's own task was cancelled. Any other cancellation is a defect of the code
+    that raised it."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 

@@ -1,4 +1,4 @@
-"""What chat turns are made with: the hub's parts, and what the configuration says about turns."""
+"""The services and settings that chat turns use."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,13 +20,13 @@ from core.store.units import patiently
 from core.tools.pipeline import CallPipeline
 from core.users import Principal, Role
 
-# How much of the model those may use whom nobody knows.
+# The daily limit on guests' use of the model.
 
 
 class GuestAllowance:
-    """Model calls of guests: `most` a day for each (0: any number), days being those of `timezone`.
+    """The daily limit on each guest's model calls: `most` a day in `timezone`, or unlimited if 0.
 
-    Counted before the call is made, so that a hub that is killed over and over gives away no more of them.
+    A call is counted before it is made, so repeated kills of the hub cannot raise the limit.
     """
 
     def __init__(self, store: Store, clock: Clock, timezone: str, most: int) -> None:
@@ -36,7 +36,7 @@ class GuestAllowance:
         self._most = most
 
     async def take(self, principal: Principal) -> None:
-        """Count one call for this person. Raises AllowanceUsedUp."""
+        """Count one call for this person. Raises AllowanceUsedUp if they have none left."""
         if principal.role is not Role.GUEST or not self._most:
             return
         now = datetime.fromtimestamp(self._clock.now() / SECOND_US, UTC)
@@ -48,7 +48,7 @@ class GuestAllowance:
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """What the configuration says about chat turns."""
+    """The configuration of chat turns."""
 
     system_prompt: str
     timezone: str
@@ -60,25 +60,27 @@ class ChatSettings:
 
 
 class ReplyHook(Protocol):
-    """Whatever has a say in what models say."""
+    """A hook that may change model replies."""
 
     async def transformed(self, text: str, user_id: str | None, thread_id: str | None) -> str:
-        """The text as it is kept and told."""
+        """Return the text as it is stored and shown."""
         ...
 
 
 class AnswerHook(Protocol):
-    """Whatever has a say in what people write."""
+    """A hook that may change or refuse people's answers."""
 
     async def heard(self, text: str, user_id: str, thread_id: str, channel: str) -> Wrote | str:
-        """Words that answer a question, as models may have them; or, as text, why they may not."""
+        """Return an answer as the model may see it, or, as a string, the reason for refusing it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChatServices:
-    """What every chat turn works with. `tells_text`: whether replies are told while they are written, which
-    nobody may see before hooks did."""
+    """The services of every chat turn.
+
+    `tells_text`: whether text is streamed as it is written. It must be False if hooks need to see the
+    text first."""
 
     store: Store
     model: Model

@@ -1,4 +1,4 @@
-"""The calls a model asked for, brought to their outcomes: prepared, put to people, run, recorded."""
+"""The calls a model requested, brought to their outcomes: prepared, approved, run, recorded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,23 +19,22 @@ from core.tools.pipeline import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import ResultStatus, ToolResult
 from core.users import Role
 
-# What people's words make of a call's result: the answer to a question, or that there is none; and
-# arguments that were changed.
+# Results made from people's words: an answer to a question, no answer in time, or edited arguments.
 #
-# A person's own words are no output of a tool: the model reads them as it reads their messages, unfenced.
+# A person's own words are not tool output: the model reads them as it reads messages, unfenced.
 
 HELD_BACK = "Not answered: what was written is held back ({reason}). Do not assume any answer."
 NOT_ANSWERED = "Not answered: nobody replied to the question in time. Do not assume any answer."
 
 
 def told_of_edit(call: CallRow, result: str) -> str:
-    """What a call came to whose arguments a person had changed: the model knows only its own."""
+    """Return a result with a note on the edited arguments, since the model knows only its own version."""
     by = quoted(call.edited_by or "")
     return f"[{by} changed the arguments before agreeing; it was run with: {call.arguments}]\n{result}"
 
 
 def reply_result(call: CallRow) -> ToolResult | None:
-    """The result of an answered or expired question; None for any other call, and one still to be asked."""
+    """Return the result of an answered or expired question. None for other calls and open questions."""
     match call.state, call.answer:
         case CallState.APPROVED, Chose(_, label):
             return _replied(call, f"{_who(call)} chose: {label}")
@@ -48,17 +47,17 @@ def reply_result(call: CallRow) -> ToolResult | None:
 
 
 def held_back(call: CallRow, reason: str) -> ToolResult:
-    """The result of a question whose answer a hook stands against."""
+    """Return the result of a question whose answer a hook refused."""
     return ToolResult(call.call_id, ResultStatus.CANCELLED, HELD_BACK.format(reason=reason))
 
 
 def denied(call: CallRow) -> ToolResult:
-    """Return the result of a call that a person refused."""
+    """Return the result of a call that a person denied."""
     return ToolResult(call.call_id, ResultStatus.DENIED, f"Not run: denied by {_who(call, 'nobody')}.")
 
 
 def unknown(call: CallRow) -> ToolResult:
-    """Return what is known of an interrupted call, and what a person said about it."""
+    """Return the result of an interrupted call, with a person's statement about it if there is one."""
     interrupted = f"The hub was interrupted while {call.tool} ran; whether it took effect was not recorded."
     match call.answer:
         case Option.HAPPENED:
@@ -80,8 +79,11 @@ def _who(call: CallRow, otherwise: str = "The person") -> str:
 
 
 class ToolCallRunner:
-    """The calls of one start of a turn; `waiting`: those without an outcome, in order. `journalled` is told
-    each result once it is recorded; `in_private`: whether nobody else reads along."""
+    """The calls of one start of a turn.
+
+    `waiting`: the calls without an outcome, in order.
+    `journalled`: called with each result once it is recorded.
+    `in_private`: returns whether no one else reads the conversation."""
 
     def __init__(
         self,
@@ -109,24 +111,24 @@ class ToolCallRunner:
         self._ran_since: int | None = None
 
     def add(self, call: CallRow) -> None:
-        """One more, after the others."""
+        """Add a call after the others."""
         self._waiting.append(call)
 
     def refused(self, result: ToolResult) -> None:
-        """A call that was recorded with its outcome."""
+        """Add the result of a call that was recorded together with its outcome."""
         self._journalled(result)
         self._refused.append(result.status)
 
     @property
     def all_failed(self) -> bool:
-        """Whether calls were settled by the last `settle` and every one of them failed."""
+        """True if the last `settle` settled calls and every one of them failed."""
         return bool(self._statuses) and all(status is not ResultStatus.OK for status in self._statuses)
 
     async def settle(self) -> Paused | None:
-        """In the order the model gave, each to its recorded outcome; Paused if a person must answer first."""
+        """Settle and record the calls in the model's order. Returns Paused if a person must answer first."""
         self._statuses, self._refused = self._refused, []
         if self._budget.rounds:
-            await self._said()  # who goes on does so within limits that hold now
+            await self._said()  # a resumed turn uses the limits in force now
         while self._waiting:
             settled = await self._settle(self._waiting[0])
             if isinstance(settled, Paused):
@@ -173,7 +175,7 @@ class ToolCallRunner:
                 return Paused()
             case NeedsPerson() | Ready():
                 limit = self._budget.no_more_tools(self._services.clock.monotonic_s())
-                if limit is not None:  # nobody is asked about what will not run
+                if limit is not None:  # people are not asked about calls that will not run
                     return _result(call, ResultStatus.SKIPPED, limit.said)
                 if isinstance(prepared, Ready):
                     return await self._run(call, prepared)
@@ -183,7 +185,7 @@ class ToolCallRunner:
                 assert_never(prepared)
 
     async def _others(self) -> Sequence[Asked]:
-        """The calls behind the first that need a person, too, of those that may still run."""
+        """Return the later calls that also need a person, within the number that may still run."""
         said, principal = await self._said(), self._start.principal
         found: list[Asked] = []
         for call in self._waiting[1 : self._budget.calls_left()]:
@@ -195,7 +197,7 @@ class ToolCallRunner:
         return found
 
     def _unfit_for_secrets(self) -> str | None:
-        """Why no credential is asked for here; None if it may be."""
+        """Return the reason for not asking for a credential here, or None if it may be asked for."""
         if self._start.principal.role is not Role.OWNER:
             return "Not asked: only the owner has a vault."
         if not self._in_private():
@@ -203,7 +205,7 @@ class ToolCallRunner:
         return None
 
     async def _said(self) -> ConsentSettings:
-        """What the person had allowed, or not, before this turn went on; asked for by its first call."""
+        """Return the person's consent settings, loaded once per start of the turn."""
         if self._standing is None:
             services, principal = self._services, self._start.principal
             self._standing = await services.store.standing(principal.user_id, self._thread_id)

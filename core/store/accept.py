@@ -1,8 +1,10 @@
-"""What `Store.accept_event` lets the hub see and do inside its one transaction.
+"""Values with which `Store.accept_event` judges an event and applies the result in one
+transaction.
 
-The rules of who may speak and what a text means live in a judge: a pure object that is asked twice
-(who is this? what follows?) and answers with values. The store applies them in order, in the same
-transaction, so rules are written once for every database.
+The rules on who may speak and what a text means live in a judge. It is a pure object that the
+store calls twice: once to admit the sender, once to decide on the event. It answers with
+values, which the store applies in order in the same transaction. The rules are therefore
+written once for every database.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,19 +24,19 @@ if TYPE_CHECKING:
 
 
 WITHHELD = "[not kept]"
-"""What a message says that was withheld."""
+"""The text stored in place of a withheld message."""
 ASKED_FOR = "credential: "
-"""Outcomes of messages that were withheld begin so."""
+"""The prefix of the outcomes of withheld messages."""
 WAITING = "waiting"
-"""The outcome of input until a turn takes it."""
+"""The outcome of an input that no turn has taken yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The sender may speak. A user or identity that does not exist yet is created as given.
+    """A sender who may speak. A user or identity that does not exist yet is created as given.
 
-    `limited`: what they write is counted, see AcceptView.recent; `claims`: the channel whose requests to be
-    let in the event is about, see AcceptView.claims.
+    `limited`: their messages count against a limit, see AcceptView.recent.
+    `claims`: the channel whose pairing requests the event is about, see AcceptView.claims.
     """
 
     principal: Principal
@@ -46,12 +48,13 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class TurnedAway:
-    """The sender is refused: recorded under `outcome`, answered with `answer` only the first time, or again
-    once `again_after_us` have passed since they were last told.
+    """A refused sender, recorded under `outcome`.
 
-    `word`: what a refused press is answered with, each time (Acceptance.answer).
+    `answer`: sent only the first time, or again once `again_after_us` have passed since the last
+    time.
+    `word`: the answer to each refused button press (Acceptance.answer).
     `noise`: only counted per chat, sender and reason, never stored or answered.
-    `wrong_code`: the sender brought a code that is none; it is counted.
+    `wrong_code`: the sender brought an invalid code; it is counted.
     """
 
     outcome: str
@@ -64,7 +67,8 @@ class TurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class PairingOffered:
-    """The sender is refused for now, recorded under `outcome`, and gets a code: `request` is kept."""
+    """A sender who is refused for now under `outcome` and receives a pairing code. `request` is
+    stored."""
 
     outcome: str
     request: PairingRequest
@@ -73,9 +77,9 @@ class PairingOffered:
 
 @dataclass(frozen=True, slots=True)
 class AccountLinked:
-    """The sender's account belongs to the offer's user from now on; the offer is used up.
+    """A sender whose account joins the offer's user from now on. The offer is used up.
 
-    `answer` goes to the sender, `notice` to where the offer was made.
+    `answer` is sent to the sender, `notice` to the place where the offer was made.
     """
 
     outcome: str
@@ -89,7 +93,9 @@ StrangerOutcome = TurnedAway | PairingOffered | AccountLinked
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """Nobody who was let in; what becomes of them depends on who else asks. `redeems`: they bring a code."""
+    """A sender who is not allowed yet. The outcome depends on other pending requests.
+
+    `redeems`: they bring a code."""
 
     meet: Callable[[StrangerView], StrangerOutcome]
     redeems: bool = False
@@ -100,9 +106,10 @@ Admission = Admitted | TurnedAway | Stranger
 
 @dataclass(frozen=True, slots=True)
 class ThreadCandidate:
-    """Loaded only when no key matches and the external id is a UUID: what is known of that id.
+    """A thread id that may be new, loaded only if no key matches and the external id is a UUID.
 
-    `own`: the sender's user owns a thread with this id; `taken`: a thread of anybody has it;
+    `own`: the sender's user owns a thread with this id.
+    `taken`: a thread with this id exists, of any user.
     `mapped`: some key leads to it.
     """
 
@@ -114,7 +121,7 @@ class ThreadCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ShownCard:
-    """A prompt's card as it stands in the event's own conversation."""
+    """A gate's card as it appears in the event's own conversation."""
 
     gate_id: str
     refs: tuple[MessageRef, ...]
@@ -123,12 +130,12 @@ class ShownCard:
 
 @dataclass(frozen=True, slots=True)
 class AskedCredentials:
-    """Requests for a credential that a text may answer, by its person and channel.
+    """Credential requests that a text may answer, found by its person and channel.
 
-    `requests`: those whose promise holds, oldest first, in whichever thread; one that ended without an answer
-    is among them until the person was told.
+    `requests`: the requests still awaited, oldest first, in any thread. A request that ended
+    without an answer stays here until the person has been notified.
     `replied`: the request, open or not, whose card the text replies to.
-    `cards`: where `requests` are shown, each in its own conversation.
+    `cards`: the cards of `requests`, each in its own conversation.
     `joins_withheld`: another part of the text's album was withheld.
     """
 
@@ -140,8 +147,11 @@ class AskedCredentials:
 
 @dataclass(frozen=True, slots=True)
 class StatusSnapshot:
-    """How things stand for a person and in their conversation. `grants`: all of theirs that hold; `used`: by
-    the turn that is active there; `paused`: no tool of anybody runs."""
+    """The current status of a person and of their conversation.
+
+    `grants`: all of their grants that are in force.
+    `used`: the budget used by the turn that is active in the conversation.
+    `paused`: all tools are paused, for everyone."""
 
     standing: ConsentSettings = field(default_factory=ConsentSettings)
     grants: tuple[Grant, ...] = ()
@@ -153,17 +163,21 @@ class StatusSnapshot:
 class AcceptView:
     """The state an admitted event is judged on.
 
-    `thread` is the one the event's key leads to, None where it does not exist yet; `waiting`: inputs
-    queued there; `open_gates`: the open ones of that thread; `prompt`: the one the event names by id
-    (None: unknown id); `cards`: the cards of `open_gates` that went out to the event's address;
-    `replied`: the open one whose card the event replies to; `candidate`: see ThreadCandidate;
-    `running_since`: when the running turn was started (microseconds UTC), None if none runs;
-    `now`: the hub's time in the transaction (microseconds UTC), by which prompts expire;
-    `asked`: see AskedCredentials, None where there are none;
-    `recent`: messages of a limited sender, and presses that decided nothing, that counted within
-    RATE_WINDOW_US;
-    `claims`: requests to be let in, and `survey`: how things stand, where the admission asked for them;
-    `routines`: those the judge asked about; `menu`: of the routine's notice on which the event is a press.
+    `thread`: the thread the event's key leads to, None if it does not exist yet.
+    `waiting`: the number of inputs queued there.
+    `open_gates`: the open gates of that thread.
+    `prompt`: the gate the event names by id (None: unknown id).
+    `cards`: the cards of `open_gates` that were sent to the event's address.
+    `replied`: the open gate whose card the event replies to.
+    `candidate`: see ThreadCandidate.
+    `running_since`: when the running turn was started (microseconds UTC), None if none runs.
+    `now`: the hub's time in the transaction (microseconds UTC), by which gates expire.
+    `asked`: see AskedCredentials, None if there are none.
+    `recent`: a limited sender's counted messages, and button presses that decided nothing, within
+    RATE_WINDOW_US.
+    `claims`: pairing requests, and `survey`: the current status, if the admission asked for them.
+    `routines`: the routines the judge asked about.
+    `menu`: the menu of the routine notice on which the event is a press.
     """
 
     principal: Principal
@@ -186,12 +200,13 @@ class AcceptView:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from an admitted event. `outcome` is its recorded reason; `answer` and `plain` see
-    Acceptance.
+    """The judge's decision on an admitted event. `outcome` is its recorded reason.
 
-    `counts`: against the sender's limit, if there is one; `noise`: the event is only counted per chat, sender
-    and reason, and nothing follows from it; `form`: see Acceptance; `withheld`: nothing of
-    what the message says is kept with it; `kept_as`: what is kept in the place of what it says.
+    `answer`, `plain`, `form`: see Acceptance.
+    `counts`: the event counts against the sender's limit, if there is one.
+    `noise`: the event is only counted per chat, sender and reason, and has no effects.
+    `withheld`: nothing of the message's content is stored.
+    `kept_as`: the text stored in place of the message's own.
     """
 
     outcome: str
@@ -206,35 +221,40 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Pure rules, called inside the transaction; must not block and never fails on valid input."""
+    """A set of pure rules, called inside the transaction. It must not block and never fails on valid
+    input."""
 
     @property
     def gate_id(self) -> str | None:
-        """The prompt the event names, so that the store can load it."""
+        """The id of the gate the event names, so that the store can load it."""
         ...
 
     @property
     def routine_ids(self) -> Sequence[str]:
-        """The routines whose patterns the event matches."""
+        """The ids of the routines whose patterns the event matches."""
         ...
 
     def admit(self, event: InboundEvent, identity: Identity | None) -> Admission:
-        """Who is speaking, and may they?"""
+        """Identify the sender and decide whether they may speak."""
         ...
 
     def decide(self, event: InboundEvent, view: AcceptView) -> Verdict:
-        """What follows from the event?"""
+        """Decide on an admitted event."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What the transaction did.
+    """The result of the transaction.
 
-    `started`: a turn that now runs and needs its actor; `stopped_turn_id`: a running turn to be cancelled;
-    `halted`: tools were stopped (True) or let go on; `outbox`: new rows, in order; `thread_id`: where the
-    event belongs, if anywhere; `wait_until`: when what waits there for the rest of an album is to be started
-    (microseconds UTC); `routines`: those that were fired or paused; `plain`: see Acceptance.
+    `started`: a turn that now runs and needs its actor.
+    `stopped_turn_id`: a running turn to be cancelled.
+    `paused`: tools were paused (True) or unpaused (False).
+    `outbox`: new rows, in order.
+    `thread_id`: the event's thread, if any.
+    `wait_until`: when to start the input that waits for the rest of an album (microseconds UTC).
+    `routines`: routines that were fired or paused.
+    `plain`: see Acceptance.
     """
 
     outcome: str
@@ -247,13 +267,13 @@ class Accepted:
     wait_until: int | None = None
     form: EditForm | None = None
     routines: tuple[str, ...] = ()
-    halted: bool | None = None
+    paused: bool | None = None
     plain: bool = False
 
 
-# What becomes of an event, where several rules say the same.
+# Outcomes shared by several rules.
 
 
 def refused(reason: str, word: str, *effects: Effect) -> Verdict:
-    """The event is answered with `word`, and nothing else comes of it but `effects`."""
+    """Return a refusal that answers with `word` and has no effects other than `effects`."""
     return Verdict(f"refused: {reason}", (*effects, Say(plain(word))))

@@ -1,7 +1,8 @@
-"""Values as databases keep them: short JSON for what is read as a whole, columns for what is searched.
+"""Values as databases store them: short JSON for values read as a whole, columns for values
+searched.
 
-The stored form is a format of its own: it is read by later versions of the hub, so field names here change
-only together with a migration.
+Later versions of the hub read this format, so field names here change only together with a
+migration.
 """
 
 import json
@@ -37,11 +38,12 @@ from core.transcript import (
 )
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""JSON as it is stored: short, and as readable as what it says."""
+"""An encoder for stored JSON: compact, with non-ASCII characters kept readable."""
 
 
 def storable(text: str) -> str:
-    """The text with lone surrogates replaced: no database takes them, and platforms do deliver them."""
+    """Return the text with lone surrogates replaced. Platforms deliver them, but no database accepts
+    them."""
     if text.isascii():
         return text
     try:
@@ -55,7 +57,7 @@ def storable(text: str) -> str:
 
 
 def message_to_json(message: Message) -> str:
-    """A message for the outbox; what is empty is left out."""
+    """Return a message as JSON for the outbox, without its empty fields."""
     stored: dict[str, Any] = {"blocks": [_block_to_json(block) for block in message.blocks]}
     if message.choices:
         stored["choices"] = [choice.label for choice in message.choices]
@@ -75,7 +77,7 @@ def message_to_json(message: Message) -> str:
 
 
 def message_from_json(text: str) -> Message:
-    """The message that `message_to_json` stored."""
+    """Return the message stored by `message_to_json`."""
     stored = cast("dict[str, Any]", json.loads(text))
     return Message(
         blocks=tuple(_block_from_json(block) for block in stored["blocks"]),
@@ -117,30 +119,30 @@ def _block_from_json(stored: list[str]) -> Block:
 
 
 def refs_to_json(refs: tuple[MessageRef, ...]) -> str:
-    """The messages a row became."""
+    """Return the messages a row became, as JSON."""
     return encode(refs) if refs else "[]"
 
 
 def refs_from_json(text: str) -> tuple[MessageRef, ...]:
-    """The messages a row became."""
+    """Return the messages stored by `refs_to_json`."""
     return () if text == "[]" else tuple(MessageRef(ref) for ref in json.loads(text))
 
 
 def strings_to_json(strings: tuple[str, ...]) -> str:
-    """A list of plain strings."""
+    """Return plain strings as a JSON list."""
     return encode(strings) if strings else "[]"
 
 
 def strings_from_json(text: str) -> tuple[str, ...]:
-    """A list of plain strings."""
+    """Return the plain strings stored by `strings_to_json`."""
     return () if text == "[]" else tuple(json.loads(text))
 
 
-# --- prompts --------------------------------------------------------------------------------------------
+# --- gates --------------------------------------------------------------------------------------------
 
 
 def answer_to_text(answer: Answer) -> str:
-    """A person's answer: an option's own word, everything else as a JSON list."""
+    """Return a person's answer as text: an option as its own word, any other answer as a JSON list."""
     match answer:
         case Option():
             return answer.value
@@ -153,7 +155,7 @@ def answer_to_text(answer: Answer) -> str:
 
 
 def answer_from_text(text: str) -> Answer:
-    """The answer that `answer_to_text` stored."""
+    """Return the answer stored by `answer_to_text`."""
     if not text.startswith("["):
         return Option(text)
     match json.loads(text):
@@ -165,11 +167,11 @@ def answer_from_text(text: str) -> Answer:
             raise ValueError("unknown kind of answer")
 
 
-# The calls of a joint prompt as they are stored: JSON, a list of their fields for each.
+# The calls of a joint gate as stored: a JSON list with the fields of each call.
 
 
 def asked_to_json(calls: Sequence[AskedCall]) -> str | None:
-    """None where there are none."""
+    """Return the calls as JSON, or None if there are none."""
     if not calls:
         return None
     listed = [[call.call_id, call.tool, call.reason, call.detail, call.binding] for call in calls]
@@ -177,18 +179,18 @@ def asked_to_json(calls: Sequence[AskedCall]) -> str | None:
 
 
 def asked_from_json(text: str) -> tuple[AskedCall, ...]:
-    """What `asked_to_json` wrote."""
+    """Return the calls stored by `asked_to_json`."""
     return tuple(AskedCall(*fields) for fields in json.loads(text))
 
 
-# What people and the model said, as databases keep it; see core.store.codecs.
+# Transcript entries as databases store them; see core.store.codecs.
 
 SaidColumns = tuple[str, str, str | None, str | None, str | None]
-"""kind, text, call_id, name, extra: the columns of an entry that depend on its kind."""
+"""The columns of an entry that depend on its kind: kind, text, call_id, name, extra."""
 
 
 def event_extra_to_json(event: InboundMessage) -> str | None:
-    """What a message carries beside its text; None for most messages."""
+    """Return a message's content other than its text as JSON. None for most messages."""
     quotable = None if event.direct else event.ref
     if not event.attachments and event.reply_to is None and quotable is None:
         return None
@@ -204,14 +206,14 @@ def event_extra_to_json(event: InboundMessage) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class EventExtra:
-    """What `event_extra_to_json` kept of a message. `ref`: only of those that answers quote."""
+    """The content stored by `event_extra_to_json`. `ref`: stored only for messages that answers quote."""
 
     attachments: tuple[Attachment, ...] = ()
     ref: MessageRef | None = None
 
 
 def event_extra_from_json(text: str | None) -> EventExtra:
-    """What a message carried beside its text."""
+    """Return the content stored by `event_extra_to_json`."""
     if text is None:
         return EventExtra()
     stored = cast("dict[str, Any]", json.loads(text))
@@ -225,7 +227,7 @@ def _attachment_to_json(attachment: Attachment) -> list[str | int | None]:
 
 
 def said_to_columns(said: Said) -> SaidColumns:
-    """An entry's own columns; see `SaidColumns`."""
+    """Return the columns specific to an entry's kind; see `SaidColumns`."""
     match said:
         case UserSaid():
             return said.kind, storable(said.text), None, storable(said.sender) or None, _files_to_json(said)
@@ -247,7 +249,7 @@ def said_to_columns(said: Said) -> SaidColumns:
 
 
 def said_from_columns(kind: str, text: str, call_id: str | None, name: str | None, extra: str | None) -> Said:
-    """What `said_to_columns` stored."""
+    """Return the entry stored by `said_to_columns`."""
     match kind:
         case "user":
             return UserSaid(text, name or "", _files_from_json(extra))
@@ -283,19 +285,19 @@ def _origin_to_json(origin: Origin) -> str:
     return storable(encode([origin.provider, origin.model, origin.opaque]))
 
 
-# Presets and limits as databases keep them; see core.store.codecs.
+# Presets and limits as databases store them; see core.store.codecs.
 
 
 def limits_to_json(settings: ApprovalSettings) -> str | None:
-    """What is set of a person's or conversation's limits; None for nothing. The preset is a column of its
-    own."""
+    """Return the limits set for a person or conversation as JSON, or None if none are set. The preset
+    has its own column."""
     names = ("max_rounds", "max_tools", "loop_timeout_s")
     limits = {name: value for name in names if (value := getattr(settings, name)) is not None}
     return json.dumps(limits, separators=(",", ":")) if limits else None
 
 
 def settings_from_columns(preset: str | None, limits: str | None) -> ApprovalSettings:
-    """The settings of which `limits_to_json` stored a part."""
+    """Return the settings from their two columns: the preset and the JSON of `limits_to_json`."""
     if preset is None and limits is None:
         return UNSAID
     stored = {} if limits is None else cast("dict[str, int]", json.loads(limits))

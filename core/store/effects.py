@@ -1,4 +1,5 @@
-"""What may follow from an event, as values: the store does each in the transaction that accepts the event."""
+"""Effects of an event, as values. The store applies each in the transaction that accepts the
+event."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,17 +10,17 @@ from core.messages import Message
 from core.store.facets import SealedSecret
 from core.store.pairing import LetIn
 
-if TYPE_CHECKING:  # most events have nothing to do with routines
+if TYPE_CHECKING:  # imported for typing only: most events have nothing to do with routines
     from core.store.routines import NewRun
 
 
 @dataclass(frozen=True, slots=True)
 class QueueInput:
-    """The message is input for its thread: it starts a turn, or waits for the next one.
+    """A message that is input for its thread: it starts a turn or waits for the next one.
 
-    Where the event's key leads to no thread yet: `new_thread_id` is made and the key leads there, or, with
-    `adopt`, the sender's existing thread of that id gets the key. `wait_us`: it waits so long for the rest
-    of its album, see Store.start_waiting.
+    If the event's key leads to no thread yet, `new_thread_id` is created for it. With `adopt`, the
+    sender's existing thread of that id gets the key instead.
+    `wait_us`: how long the message waits for the rest of its album, see Store.start_waiting.
     """
 
     new_thread_id: str
@@ -30,16 +31,17 @@ class QueueInput:
 
 @dataclass(frozen=True, slots=True)
 class RebindThread:
-    """`/new`: the event's key leads to a new thread from now on."""
+    """The effect of `/new`: the event's key leads to a new thread from now on."""
 
     new_thread_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopThread:
-    """`/stop`: a running turn is flagged, a waiting one is ended with its prompts, queued inputs dropped.
+    """The effect of `/stop`: a running turn is flagged, a waiting turn ends with its gates, and queued
+    inputs are dropped.
 
-    `outcome_text` is written on the cards of prompts that this cancels.
+    `outcome_text` is written on the cards of the gates that this cancels.
     """
 
     outcome_text: str
@@ -47,7 +49,7 @@ class StopThread:
 
 @dataclass(frozen=True, slots=True)
 class CastVote:
-    """A person's answer to a prompt is recorded; it does not close the prompt yet."""
+    """A person's recorded answer to a gate. It does not close the gate yet."""
 
     gate_id: str
     answer: Answer
@@ -55,9 +57,9 @@ class CastVote:
 
 @dataclass(frozen=True, slots=True)
 class CloseGate:
-    """The prompt gets its one outcome; every shown copy is changed to `card`.
+    """The one outcome of a gate. Every card of it is changed to `card`.
 
-    The prompt's turn goes on once it has no open prompt left.
+    The gate's turn continues once it has no open gate left.
     """
 
     gate_id: str
@@ -68,8 +70,10 @@ class CloseGate:
 
 @dataclass(frozen=True, slots=True)
 class EditedCall:
-    """A prompt's call with other arguments (JSON text): `prompt` asks about that. Made on the call that
-    `based_on` is the binding of."""
+    """A gate's call with other arguments (JSON text).
+
+    `prompt`: the gate about the edited call.
+    `based_on`: the binding of the call the edit was made on."""
 
     gate: Gate
     based_on: str
@@ -78,8 +82,10 @@ class EditedCall:
 
 @dataclass(frozen=True, slots=True)
 class EditRefused:
-    """The arguments are none for the call; `field`: the one it is about, if it is one. `outdated`: whoever
-    wrote them saw the call as it was before somebody changed it."""
+    """A refused edit: the arguments are not valid for the call.
+
+    `field`: the argument the refusal is about, if it is about one.
+    `outdated`: the writer saw the call as it was before somebody else changed it."""
 
     reason: str
     field: str | None = None
@@ -88,8 +94,9 @@ class EditRefused:
 
 @dataclass(frozen=True, slots=True)
 class EditCall:
-    """A person changes what is asked: answers so far are void. `card`: what every shown copy says then; None
-    where the prompt is closed by the same answer."""
+    """A person's change to the call a gate asks about. Earlier answers no longer count.
+
+    `card`: the new content of every card, None if the same answer closes the gate."""
 
     edited: EditedCall
     card: Message | None
@@ -97,49 +104,51 @@ class EditCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordGrant:
-    """An "always" is kept."""
+    """A new "always allow" grant to store."""
 
     grant: Grant
 
 
 @dataclass(frozen=True, slots=True)
 class KeepSecrets:
-    """Secrets that came with the event are kept in the vault."""
+    """Secrets that came with the event, to be stored in the vault."""
 
     sealed: tuple[SealedSecret, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TakeAwayMessage:
-    """The message itself is taken away on its platform, where that lets us; elsewhere `hint` is said."""
+    """The removal of the message itself from its platform. If the platform refuses, `hint` is sent
+    instead."""
 
     hint: str
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetCredentials:
-    """The person is told that these requests for a credential are over: what they write is ordinary again."""
+    """The end of these credential requests, of which the person is notified. Their texts are ordinary
+    again."""
 
     gate_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class HaltTools:
-    """No tool may run from now on, or all may again."""
+class PauseTools:
+    """The kill switch: all tools are paused or unpaused."""
 
-    halted: bool
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeGrant:
-    """A grant is taken back."""
+    """A grant to revoke."""
 
     grant_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetApprovals:
-    """How a person wants to be asked from now on, in that thread or (None) in all of theirs."""
+    """A person's approval settings from now on, for that thread or (None) for all of their threads."""
 
     thread_id: str | None
     settings: ApprovalSettings
@@ -147,14 +156,14 @@ class SetApprovals:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A message for the event's own conversation goes to the outbox."""
+    """A message to the event's own conversation, put into the outbox."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class SayAtTimes:
-    """Like Say, but only if the sender was not told for this `reason` within `again_after_us`."""
+    """A message like Say, sent only if the sender got none for this `reason` within `again_after_us`."""
 
     message: Message
     reason: str
@@ -163,7 +172,7 @@ class SayAtTimes:
 
 @dataclass(frozen=True, slots=True)
 class OfferLink:
-    """A code by which another account of the sender may join them; it takes the place of their last one."""
+    """A code with which another account of the sender may join them. It replaces their previous code."""
 
     code: str
     expires_at: int
@@ -171,19 +180,19 @@ class OfferLink:
 
 @dataclass(frozen=True, slots=True)
 class NoteWrongCode:
-    """The sender brought a code that is none; it is counted."""
+    """An invalid code brought by the sender, to be counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FireRoutine:
-    """A run is claimed, unless its guardrails stand against it."""
+    """A routine run to claim, unless the routine's guardrails forbid it."""
 
     run: "NewRun"
 
 
 @dataclass(frozen=True, slots=True)
 class PauseRoutine:
-    """A routine fires no more until a person lets it go on."""
+    """A routine to pause until a person unpauses it."""
 
     routine_id: str
     because: str
@@ -191,8 +200,10 @@ class PauseRoutine:
 
 @dataclass(frozen=True, slots=True)
 class GrantToRoutine:
-    """A routine's definition is replaced by one with more grants. `grants`: those it did not have, each a
-    tool's name, a space and a pattern; `before`, `after`: the definition as JSON text."""
+    """A routine definition to replace by one with more grants.
+
+    `grants`: the added grants, each a tool's name, a space and a pattern.
+    `before`, `after`: the definition as JSON text."""
 
     routine_id: str
     grants: tuple[str, ...]
@@ -213,7 +224,7 @@ Effect = (
     | KeepSecrets
     | TakeAwayMessage
     | ForgetCredentials
-    | HaltTools
+    | PauseTools
     | Say
     | SayAtTimes
     | OfferLink

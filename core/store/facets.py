@@ -1,4 +1,4 @@
-"""A part of Store: what people have said once and for all, and what was executed."""
+"""The parts of Store for consent, hooks, stored data, notices and gate timers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from core.users import Identity
 
 @dataclass(frozen=True, slots=True)
 class ToolSettingRow:
-    """A person's own word on one tool."""
+    """A person's setting for one tool."""
 
     user_id: str
     tool: str
@@ -26,51 +26,51 @@ class Consents(Protocol):
     """See Store for what holds of every method. `by`: a user's id, for the audit; None: the hub itself."""
 
     async def grants(self, user_id: str | None) -> Sequence[Grant]:
-        """Grants that have not expired, of a person or (None) of everybody."""
+        """Return the unexpired grants of a person, or (None) of everyone."""
         ...
 
     async def standing(self, user_id: str, thread_id: str) -> ConsentSettings:
-        """What a person has said once and for all that holds in a thread now."""
+        """Return a person's grants and settings that are in force in a thread."""
         ...
 
     async def set_thread_approvals(
         self, thread_id: str, settings: ApprovalSettings, *, by: str | None = None
     ) -> bool:
-        """Write down how people want to be asked in a thread; False if there is none of that id."""
+        """Set the approval settings of a thread. Return False if there is no such thread."""
         ...
 
     async def set_person_approvals(self, user_id: str, settings: ApprovalSettings) -> bool:
-        """The same for all of a person's threads that say nothing themselves."""
+        """Set the approval settings for all of a person's threads that have none of their own."""
         ...
 
     async def revoke_grant(self, grant_id: str, *, by: str | None = None) -> bool:
-        """Drop a grant; False if there is none."""
+        """Revoke a grant. Return False if there is none."""
         ...
 
     async def tool_settings(self, user_id: str | None) -> Sequence[ToolSettingRow]:
-        """A person's own settings, or (None) everybody's, in order of user and tool."""
+        """Return a person's tool settings, or (None) everyone's, ordered by user and tool."""
         ...
 
     async def set_tool_setting(
         self, user_id: str, tool: str, setting: ToolSetting | None, *, by: str | None = None
     ) -> bool:
-        """Write down a person's word on a tool, None: take it back; False if there is no such user."""
+        """Set a person's setting for a tool; None removes it. Return False if there is no such user."""
         ...
 
     async def executions(self, thread_id: str, before: int | None, limit: int) -> Sequence[Execution]:
-        """The newest calls of a thread, newest first, of those at a position before that."""
+        """Return the newest calls of a thread before that position, newest first."""
         ...
 
 
-# The store's side of hooks: what waits to be asked about, and what came of it.
+# The store's side of hooks: messages and sessions to judge, and the verdicts.
 
 HELD = 1 << 62
-"""Until when a message waits about which hooks are still to be asked; microseconds, and never."""
+"""The time until which a message waits for hooks: microseconds UTC, in effect never."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldInput:
-    """A message that was taken, and that no turn takes before hooks have spoken."""
+    """An accepted message that no turn may take until hooks have judged it."""
 
     id: int
     text: str
@@ -81,50 +81,51 @@ class HeldInput:
 
 @dataclass(frozen=True, slots=True)
 class SessionChange:
-    """Somebody's session began, or ended."""
+    """The beginning or end of a person's session."""
 
     user_id: str
     began: bool
 
 
 class HookedInputs(Protocol):
-    """One method = one transaction, as in Store."""
+    """The store's units for hooks. One method is one transaction, as in Store."""
 
     async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
-        """Messages that hooks are to be asked about, the oldest first."""
+        """Return the messages that wait for hooks, oldest first."""
         ...
 
     async def release_input(self, held: HeldInput, text: str, *, album_wait_us: int) -> int | None:
-        """Let it go on, saying `text`; when its thread is to be looked at (microseconds UTC). None: it says
-        something else by now, or waits no more; nothing is changed."""
+        """Release the message with the text `text`. Return when to check its thread for waiting input
+        (microseconds UTC).
+
+        Return None and change nothing if the message was edited since, or no longer waits."""
         ...
 
     async def refuse_input(self, held: HeldInput, outcome: str, told: Message) -> tuple[OutboxRow, ...]:
-        """It goes no further, and its writer is told; () where that is so already, or it says something
-        else by now."""
+        """Refuse the message and notify its writer. Return () if it was refused already, or edited since."""
         ...
 
     async def outbound_judged(self, row_id: int) -> Message | None:
-        """What became of a message on its way out; None: nobody was asked yet."""
+        """Return the hooks' verdict on an outgoing message, or None if no hook was asked yet."""
         ...
 
     async def judge_outbound(self, row_id: int, message: Message) -> None:
-        """Keep what it says from now on, and that hooks were asked."""
+        """Store the message as it is to be sent, and that hooks were asked."""
         ...
 
     async def session_changes(self, idle_us: int) -> Sequence[SessionChange]:
-        """Whose session began or ended since this was asked last; each is told once. A session ends when
-        its person has said nothing for `idle_us`."""
+        """Return the sessions that began or ended since the last call. Each change is returned once.
+
+        A session ends when its person has said nothing for `idle_us`."""
         ...
 
 
-# The store's side of what lasts beyond a conversation: secrets, what people want remembered, and whether
-# tools may run.
+# The store's side of data that outlives a conversation: secrets, memory and the kill switch.
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNote:
-    """Something a person asked the hub to remember. `path`: of a document, which can be changed."""
+    """A note a person asked the hub to remember. `path`: the path of a document, which can be changed."""
 
     id: str
     text: str
@@ -134,7 +135,7 @@ class MemoryNote:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that a person keeps under a path, such as `projects/garden`."""
+    """A text a person stores under a path, such as `projects/garden`."""
 
     path: str
     size_chars: int
@@ -143,7 +144,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """A secret as it is kept: `sealed` can be opened with the key that `key_id` names, and only as `name`."""
+    """A stored secret. `sealed` can be opened only with the key named by `key_id`, and only as `name`."""
 
     name: str
     key_id: str
@@ -152,69 +153,74 @@ class SealedSecret:
 
 
 class Kept(Protocol):
-    """One method = one transaction, as in Store."""
+    """The store's units for secrets, memory and the kill switch. One method is one transaction, as in
+    Store."""
 
-    async def halt_tools(self, by: str, *, halted: bool) -> bool:
-        """Record that no tool may run, or that they may again; False if it was so already. `by`: a user's
-        id."""
+    async def pause_tools(self, by: str, *, paused: bool) -> bool:
+        """Pause or unpause all tools. Return False if nothing changed. `by`: a user's id."""
         ...
 
-    async def tools_halted(self) -> bool:
-        """Whether no tool may run."""
+    async def tools_paused(self) -> bool:
+        """Return True if all tools are paused."""
         ...
 
     async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
-        """Count a call of a model for a person, before it is made; False, and nothing is counted, where
-        `most` were made for them on that day. `day`: any name that differs from that of the day before."""
+        """Count a person's model call before it is made.
+
+        Return False and count nothing if `most` were made for them on that day.
+        `day`: any name that differs from that of the day before."""
         ...
 
     # --- secrets ---------------------------------------------------------------------------------------
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
-        """All secrets as they are kept, in order of name; `own`: those that the hub keeps for itself, too."""
+        """Return all secrets as stored, ordered by name. `own`: include the hub's own secrets."""
         ...
 
     async def keep_secrets(self, sealed: Sequence[SealedSecret], *, by: str | None = None) -> None:
-        """Keep secrets, each in the place of what had its name. `by`: a user's id, for the audit."""
+        """Store secrets, each replacing any secret of the same name. `by`: a user's id, for the audit."""
         ...
 
     async def drop_secret(self, name: str, *, by: str | None = None) -> bool:
-        """Forget a secret; False if there is none of that name. `by`: as above."""
+        """Delete a secret. Return False if there is none of that name. `by`: as above."""
         ...
 
-    # --- what tools keep -------------------------------------------------------------------------------
+    # --- memory and documents --------------------------------------------------------------------------
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
-        """Keep a note; the same `key` (an idempotency key) is kept once."""
+        """Store a note. The same `key` (an idempotency key) is stored only once."""
         ...
 
     async def write_document(
         self, user_id: str, key: str, path: str, text: str, *, append: bool, most: int
     ) -> Document | None:
-        """Keep a text under a path, in the place of what was there or behind it; with the `key` of the last
-        write nothing changes. None where that person has `most` of them and this would be one more."""
+        """Store a text under a path, replacing or extending the text there. Return None if the person has
+        `most` documents already and this would be one more.
+
+        Repeating the `key` of the last write changes nothing."""
         ...
 
     async def document(self, user_id: str, path: str) -> MemoryNote | None:
-        """What a person keeps under a path."""
+        """Return a person's document at a path."""
         ...
 
     async def documents(self, user_id: str, folder: str, limit: int) -> Sequence[Document]:
-        """What a person keeps at or below a path (empty: everywhere), in order of path."""
+        """Return a person's documents at or below a path (empty: all), ordered by path."""
         ...
 
     async def search_memory(self, user_id: str, query: str, limit: int) -> Sequence[MemoryNote]:
-        """Notes and documents containing all words of the query, newest first; an empty query finds all."""
+        """Return notes and documents that contain all words of the query, newest first. An empty query
+        matches all."""
         ...
 
 
-# The store's side of notices: where a person can be told something, and telling it once.
+# The store's side of notices: the addresses that reach a person, and sending each notice once.
 
 REACH_THREADS = 200
-"""So many of a person's threads are looked at, the latest active first."""
+"""Maximum number of a person's threads to consider, most recently active first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A person's accounts, and their threads, the latest active first."""
+    """A person's accounts, and their threads, most recently active first."""
 
     identities: tuple[Identity, ...]
     threads: tuple[ThreadRow, ...]
@@ -222,7 +228,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a notice can be shown. `thread_id`: the thread in which it is seen there, too."""
+    """An address that can show a notice. `thread_id`: the thread in which the notice also appears."""
 
     channel: str
     address: Address
@@ -230,54 +236,62 @@ class Place:
 
 
 class NoticeUnits(Protocol):
-    """One method = one transaction, as in Store."""
+    """The store's units for notices. One method is one transaction, as in Store."""
 
     async def reach(self, user_id: str) -> Reach:
-        """Where a person can be told something."""
+        """Return the accounts and threads through which a person can be notified."""
         ...
 
     async def add_notice(self, key: str, message: Message, places: Sequence[Place]) -> tuple[OutboxRow, ...]:
-        """Queue a message for the first of the places, of which there is at least one; a key that was used
-        before changes nothing. What a place refuses for good goes to the next, in the transaction that
-        records the refusal (see Outbox.fail_outbox)."""
+        """Queue a message for the first of the addresses, of which there must be at least one.
+
+        A key that was used before changes nothing. If an address refuses the message for good, it is
+        queued for the next one in the transaction that records the refusal (see Outbox.fail_outbox)."""
         ...
 
 
-# The store as far as prompts are looked after that nobody answers.
+# The store's side of gate timers: expiry, reminders and escalation of unanswered gates.
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Prompts that ran out: turns that go on, and card edits that go out."""
+    """The effects of expired gates: turns that continue, and card edits to send."""
 
     started: tuple[TurnStart, ...]
     outbox: tuple[OutboxRow, ...]
 
 
 class GateTimers(Protocol):
-    """Units and views as in core.store.port; times are microseconds UTC."""
+    """The store's units and views for gate timers, as in core.store.port. Times are microseconds UTC."""
 
     async def gate_shown_as(self, channel: str, ref: MessageRef) -> tuple[str, int] | None:
-        """The id of the open prompt that a message on a channel is a card of, and the position of the first
-        choice it had when it was sent: another one than the prompt's if that was changed since."""
+        """Return the id of the open gate whose card a message is, and the position of the card's first
+        choice when it was sent.
+
+        The position differs from the gate's own if the gate was changed since."""
         ...
 
     async def expire_gates(
         self, now: int, outcome_text: Callable[[Gate], str], card: Callable[[Gate], Message]
     ) -> Expired:
-        """Close every open prompt past its time: an approval counts as denied (by nobody), a question as
-        skipped, a continue or budget prompt as stop; an unknown outcome stays unknown, with no answer."""
+        """Close every open gate past its time.
+
+        An approval counts as denied (with no decider), a question as skipped, a continue or budget gate
+        as stopped. An unknown outcome stays unknown, with no answer."""
         ...
 
     async def remind_gates(self, now: int, reminder: Callable[[Gate], Message]) -> tuple[OutboxRow, ...]:
-        """Say `reminder`, once, wherever a card of an open prompt stands whose `remind_at` has come."""
+        """Send `reminder`, once, to every address with a card of an open gate whose `remind_at` has
+        passed."""
         ...
 
     async def gates_to_escalate(self, now: int) -> Sequence[GateView]:
-        """Open prompts whose `escalate_at` has come."""
+        """Return the open gates whose `escalate_at` has passed."""
         ...
 
     async def escalate_gate(self, gate_id: str, cards: Sequence[Draft], told: Draft) -> tuple[OutboxRow, ...]:
-        """Let those named in its rule decide an open prompt, too: `cards` go out to them, and `told` to the
-        prompt's thread. Does nothing if that was done before."""
+        """Let the people named in a gate's rule decide it too. `cards` are sent to them, and `told` to the
+        gate's thread.
+
+        Does nothing if the gate was escalated before."""
         ...

@@ -1,7 +1,7 @@
-"""A thread as people see it: the transcript, what the hub said itself, and cards, in one order.
+"""A thread's feed: the transcript, the hub's own messages and cards, in one order.
 
-Every line has a position of its own, the thread's `seq`, which never changes: whoever has seen everything up
-to a position goes on from there and neither misses nor repeats anything.
+Each line has its own position, the thread's `seq`, which never changes. A reader who has seen
+everything up to a position continues from there without missing or repeating anything.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from core.users import Principal, Role
 
 @dataclass(frozen=True, slots=True)
 class PersonSaid:
-    """A message, a command or an answer in words. `channel`: where it was written."""
+    """A message, a command or an answer in words. `channel`: the channel it was written on."""
 
     text: str
     name: str
@@ -28,8 +28,9 @@ class PersonSaid:
 
 @dataclass(frozen=True, slots=True)
 class CallShown:
-    """A call the model asked for, its arguments as a person may have changed them, and how far it is now.
-    `asked`: the arguments as the model gave them, where a person changed them."""
+    """A call the model asked for, and its state now. Its arguments include a person's edits.
+
+    `asked`: the arguments as the model gave them, if a person changed them."""
 
     call: ToolCalled
     state: CallState
@@ -38,21 +39,22 @@ class CallShown:
 
 @dataclass(frozen=True, slots=True)
 class HubSaid:
-    """What the hub says itself: answers to commands, refusals, why there is no answer."""
+    """A message of the hub itself: an answer to a command, a refusal, or the reason there is no
+    answer."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class CardShown:
-    """A prompt where it was asked, as it stands now."""
+    """A gate at the position where it was opened, in its current state."""
 
     gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
 class CardSettled:
-    """A prompt got its outcome here. `by`: who gave it, None for nobody."""
+    """The position where a gate got its outcome. `by`: the person who decided, or None."""
 
     gate: Gate
     by: str | None
@@ -83,8 +85,12 @@ class FeedItem:
 
 @dataclass(frozen=True, slots=True)
 class ThreadGlance:
-    """A thread in a list. `preview`: the beginning of what was said last; `waiting`: its open prompts;
-    `group`: several people speak in it; `stopping`: its running turn was asked to stop."""
+    """A thread in a list.
+
+    `preview`: the beginning of its last message.
+    `waiting`: its open gates.
+    `group`: several people speak in it.
+    `stopping`: its running turn was asked to stop."""
 
     thread: ThreadRow
     owner: Principal
@@ -97,8 +103,10 @@ class ThreadGlance:
 
 @dataclass(frozen=True, slots=True)
 class GateGlance:
-    """A prompt in a list, with all that was said about it. `arguments`: of its call, as they would run, as
-    JSON text; `closed_by`: a name, None while open and where nobody closed it."""
+    """A gate in a list, with all answers to it.
+
+    `arguments`: its call's arguments as they would run, as JSON text.
+    `closed_by`: a name, None while it is open or if it closed without a person."""
 
     gate: Gate
     votes: tuple[Vote, ...]
@@ -111,10 +119,12 @@ class GateGlance:
 
 @dataclass(frozen=True, slots=True)
 class ThreadsWanted:
-    """A page of threads, the latest active first.
+    """A page of threads, most recently active first.
 
-    `before`: what `cursor_of` made of the last one seen; `owner_id`: of one person only; `text`: is part of
-    the title, of the owner's name, or of anything said; `channel`: on that channel only.
+    `before`: the cursor (see `cursor_of`) of the last thread seen.
+    `owner_id`: threads of one person only.
+    `text`: matches part of the title, of the owner's name, or of any message.
+    `channel`: threads on that channel only.
     """
 
     limit: int
@@ -126,9 +136,9 @@ class ThreadsWanted:
 
 @dataclass(frozen=True, slots=True)
 class GatesWanted:
-    """A page of prompts: open ones, the oldest first; or closed ones, the latest closed first.
+    """A page of gates: open ones, oldest first, or closed ones, latest closed first.
 
-    `concerning`: only those that this user was the requester of, or is named to decide.
+    `concerning`: only gates that this user requested or is named to decide.
     """
 
     limit: int
@@ -138,23 +148,24 @@ class GatesWanted:
 
 
 class Feeds(Protocol):
-    """The store as far as people look at it through the console."""
+    """The store as the console reads it."""
 
     async def feed_after(self, thread_id: str, after: int, limit: int) -> Sequence[FeedItem]:
-        """The first items behind a position, in order."""
+        """Return the first items after a position, in order."""
         ...
 
     async def feed_before(self, thread_id: str, before: int | None, limit: int) -> Sequence[FeedItem]:
-        """The newest items before a position (None: of all), in order."""
+        """Return the newest items before a position (None: of all), in order."""
         ...
 
     async def waiting_in(self, thread_id: str, limit: int) -> Sequence[PersonSaid]:
-        """What was accepted for a thread and no turn has taken yet, in order. Asked for after the thread's
-        newest items, it holds nothing that is in them."""
+        """Return the messages accepted for a thread that no turn has taken yet, in order.
+
+        If read after the thread's newest items, the result contains none of them."""
         ...
 
     async def thread_glance(self, thread_id: str) -> ThreadGlance | None:
-        """A thread by id."""
+        """Return a thread by id."""
         ...
 
     async def thread_glances(self, wanted: ThreadsWanted) -> Sequence[ThreadGlance]:
@@ -162,7 +173,7 @@ class Feeds(Protocol):
         ...
 
     async def gate_glance(self, gate_id: str) -> GateGlance | None:
-        """A prompt by id, open or closed."""
+        """Return a gate by id, open or closed."""
         ...
 
     async def gate_glances(self, wanted: GatesWanted) -> Sequence[GateGlance]:
@@ -170,33 +181,36 @@ class Feeds(Protocol):
         ...
 
     async def open_gates_of(self, thread_id: str) -> Sequence[GateGlance]:
-        """The open prompts of a thread, oldest first."""
+        """Return the open gates of a thread, oldest first."""
         ...
 
     async def said_to(self, event_key: str) -> Sequence[Message]:
-        """What an event was answered with at once."""
+        """Return the immediate answers to an event."""
         ...
 
     async def explain_matching(self, text: str, limit: int) -> Sequence[Explanation]:
-        """The newest events whose key, sender or text holds this."""
+        """Return the newest events whose key, sender or text contains the text."""
         ...
 
     async def active_thread(self, user_id: str) -> ThreadRow | None:
-        """The thread that a person's session is on."""
+        """Return the thread that a person's session is on."""
         ...
 
 
-# What units changed, for those who look on: told after the commit, so that nobody needs to ask again.
+# Changes made by units, for listeners: reported after the commit, so that they need not poll.
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one commit may have changed, and perhaps a little more.
+    """The possible changes of one commit. It may name slightly more than actually changed.
 
-    `threads`: ids of threads in which something new is seen; `prompts`: ids of prompts opened, changed or
-    closed, each with its thread's; `people`: requests to be let in; `routines`: ids of routines that were
-    made, changed or deleted; `runs`: ids of routines whose runs were queued, began or ended; `audit`: a
-    record was written; `tools`: all tools were paused or let go on.
+    `threads`: ids of threads with something new to show.
+    `prompts`: ids of gates opened, changed or closed, each with its thread's.
+    `people`: pairing requests changed.
+    `routines`: ids of routines that were created, changed or deleted.
+    `runs`: ids of routines whose runs were queued, began or ended.
+    `audit`: a record was written.
+    `tools`: all tools were paused or unpaused.
     """
 
     threads: frozenset[str]
@@ -209,16 +223,16 @@ class Changes:
 
 
 class ChangeListener(Protocol):
-    """Told of every commit that changed something to be seen."""
+    """A listener for every commit that changed something visible."""
 
     def changed(self, changes: Changes) -> None:
-        """Called in the event loop, after the commit. Never blocks and never fails."""
+        """Handle a commit. Called in the event loop, after the commit. Never blocks and never fails."""
         ...
 
 
 @dataclass(slots=True)
 class ChangeLog:
-    """Collects what the units of one commit change."""
+    """A collector of the changes made by the units of one commit."""
 
     threads: set[str] = field(default_factory=set[str])
     gates: dict[str, str] = field(default_factory=dict[str, str])
@@ -229,7 +243,7 @@ class ChangeLog:
     tools: bool = False
 
     def take(self) -> Changes | None:
-        """What was collected, forgetting it; None for nothing."""
+        """Return the collected changes and clear them. None if there are none."""
         lists = self.threads or self.gates or self.routines or self.runs
         if not (lists or self.people or self.audit or self.tools):
             return None

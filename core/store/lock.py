@@ -1,4 +1,4 @@
-"""One hub per data directory."""
+"""A lock that allows one hub per data directory."""
 
 import fcntl
 import os
@@ -12,7 +12,8 @@ LOCK_NAME = "hub.lock"
 
 
 class DataDirectoryLock:
-    """Holds a data directory for this process; the kernel lets go of it when the process ends, however.
+    """A data directory held for this process. The kernel releases it when the process ends, for any
+    reason.
 
     Raises StoreLocked if another process holds it.
     """
@@ -22,7 +23,7 @@ class DataDirectoryLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock at once or raise StoreLocked; makes the directory if it is missing."""
+        """Take the lock at once or raise StoreLocked. Creates the directory if it is missing."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -39,7 +40,8 @@ class DataDirectoryLock:
         self._fd = fd
 
     def release(self) -> None:
-        """Let go. The file stays: removing it would let two processes lock two files of one name."""
+        """Release the lock. The file stays: removing it would let two processes lock two files of one
+        name."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

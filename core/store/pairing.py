@@ -1,7 +1,8 @@
-"""What the store shows and keeps about people who ask to be let in, and about accounts that are joined.
+"""The store's view of pairing requests and linked accounts.
 
-Codes are kept as they are: they live for a quarter of an hour, work once, and are shown to the owner. What
-protects them is that guesses are few (WrongCodes); who can read the database needs none of them.
+Codes are stored in plain text: they are valid for a quarter of an hour, work once, and are
+shown to the owner. Limiting the number of guesses protects them (WrongCodes). Anyone who can
+read the database needs no code.
 """
 
 from collections.abc import Mapping
@@ -14,13 +15,13 @@ from core.ports import OutboxRow
 from core.users import Account, Identity, Principal
 
 RATE_WINDOW_US = 60 * SECOND_US
-"""Over which a sender's events are counted."""
+"""The window over which a sender's events are counted."""
 CODE_LIFE_US = 15 * 60 * SECOND_US
-"""How long a code is good; wrong codes, and people told why they are refused, are counted over it too."""
+"""The validity of a code; also the window for counting wrong codes and notified strangers."""
 
 
 class RequestState(StrEnum):
-    """A wish to be let in; a request past its time may still read `open`."""
+    """The state of a pairing request. A request past its time may still read `open`."""
 
     OPEN = "open"
     APPROVED = "approved"
@@ -30,8 +31,10 @@ class RequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PairingRequest:
-    """A stranger who was given a code. `address`: where they wrote, and hear of the decision; `closed_at`:
-    when it was approved or rejected, or when it lapsed."""
+    """A stranger's pairing request, with its code.
+
+    `address`: where they wrote, and where they learn of the decision.
+    `closed_at`: when it was approved, rejected or lapsed."""
 
     id: str
     code: str
@@ -44,16 +47,16 @@ class PairingRequest:
     closed_at: int | None = None
 
     def is_open(self, now: int) -> bool:
-        """Whether its code is good."""
+        """Return True if the request's code is still valid."""
         return self.state is RequestState.OPEN and now < self.expires_at
 
 
 @dataclass(frozen=True, slots=True)
 class LinkOffer:
-    """A code by which another account joins a user.
+    """A code with which another account joins a user.
 
-    `root`: the account that vouches for whoever brings it, None where that one belongs to somebody else by
-    now; word of its use goes to `channel`, `address`.
+    `root`: the account that vouches for the new one, None if it belongs to somebody else by now.
+    `channel`, `address`: where to report its use.
     """
 
     code: str
@@ -67,7 +70,7 @@ class LinkOffer:
 
 @dataclass(frozen=True, slots=True)
 class WrongCodes:
-    """Wrong codes of the last CODE_LIFE_US: of one guesser, and of all."""
+    """The wrong codes of the last CODE_LIFE_US: of one guesser, and of everyone."""
 
     by_guesser: int
     by_all: int
@@ -77,10 +80,12 @@ class WrongCodes:
 class StrangerView:
     """The state a stranger is judged on.
 
-    `recent`: events of theirs that were recorded within RATE_WINDOW_US; `own`: their newest request;
-    `open_here`: requests of their channel whose codes are good; `told_at`: by outcome, when they were last
-    told why they are refused; `told_here`: people of the channel told so within CODE_LIFE_US; `offers`:
-    linking codes of late, loaded only for those who bring a code.
+    `recent`: their events recorded within RATE_WINDOW_US.
+    `own`: their newest request.
+    `open_here`: requests on their channel whose codes are valid.
+    `told_at`: by outcome, when they were last informed of the refusal.
+    `told_here`: the people on the channel informed within CODE_LIFE_US.
+    `offers`: recent linking codes, loaded only if the stranger brings a code.
     """
 
     now: int
@@ -95,9 +100,11 @@ class StrangerView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """The state a decision about a request is judged on. `requests`: those of late in any state, newest
-    first; `identities`: by request id, whom the account was bound to before; `owner_paired`: an account was
-    paired with an owner."""
+    """The state a pairing decision is judged on.
+
+    `requests`: recent ones in any state, newest first.
+    `identities`: by request id, the user the account was bound to before.
+    `owner_paired`: an account was paired with an owner."""
 
     now: int
     requests: tuple[PairingRequest, ...]
@@ -108,7 +115,7 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class LetIn:
-    """The request is granted: the account belongs to `principal`, made if missing, and is told."""
+    """An approved request. The account belongs to `principal`, created if missing, and is notified."""
 
     request: PairingRequest
     principal: Principal
@@ -118,7 +125,7 @@ class LetIn:
 
 @dataclass(frozen=True, slots=True)
 class TurnDown:
-    """The request is rejected, and its sender told."""
+    """A rejected request. Its sender is notified."""
 
     request: PairingRequest
     by: str
@@ -127,7 +134,9 @@ class TurnDown:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRefused:
-    """Nothing is decided. `reason` is for the record, `word` for the person; a `wrong_code` is counted."""
+    """A decision that was not made. `reason` is for the record, `word` for the person.
+
+    A `wrong_code` is counted."""
 
     reason: str
     word: str
@@ -139,7 +148,7 @@ Decision = LetIn | TurnDown | ClaimRefused
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a request, and the rows that now go out."""
+    """A pairing decision and the rows to send."""
 
     decision: Decision
     outbox: tuple[OutboxRow, ...]
@@ -147,7 +156,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class NoiseRow:
-    """Events that were counted, not stored: of one sender, in one conversation, for one reason."""
+    """Events that were counted instead of stored: of one sender, in one conversation, for one reason."""
 
     channel: str
     address: Address

@@ -1,8 +1,9 @@
-"""The port to the database: intention-named units, one method = one transaction, durable when it returns.
+"""The port to the database: units named by intention. One method is one transaction, durable on
+return.
 
-Cancelling a caller does not cancel its unit. Units that write to a turn raise StaleTurn when the turn no
-longer runs. All raise StoreUnavailable when the database takes no writes; nothing of the unit is kept then.
-Times are integer microseconds UTC.
+Cancelling a caller does not cancel its unit. Units that write to a turn raise StaleTurn if the
+turn no longer runs. All raise StoreUnavailable if the database cannot be written; nothing of
+the unit is kept then. Times are integer microseconds UTC.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,100 +39,107 @@ if TYPE_CHECKING:
     from core.store.rows import AuditRow
 
 
-# A part of Store: the audit's chain.
+# The part of Store for the audit chain.
 
 
 class Audit(Protocol):
     """See Store for what holds of every method. Records are written by the units they tell of."""
 
     async def link_audit(self, limit: int) -> tuple[str | None, bool]:
-        """Chain the oldest records that are not yet, at most so many; the chain's head after that (None:
+        """Chain the oldest unchained records, at most `limit`. Return the chain's head after that (None:
         there is no chain), and whether there are more."""
         ...
 
     async def record_policy(self, detail: dict[str, Any]) -> bool:
-        """Record what the operator laid down, unless it is what was recorded last; whether it was news."""
+        """Record the admin policy, unless it equals the last one recorded. Return whether it was new."""
         ...
 
     async def prune_audit(self, before: int, limit: int) -> int:
-        """Drop the oldest chained records from before that time, at most so many, and leave a checkpoint from
-        which the rest is verified; how many."""
+        """Drop the oldest chained records from before that time, at most `limit`. Return how many.
+
+        Leaves a checkpoint from which the rest can be verified."""
         ...
 
     async def audit_of(self, subjects: Sequence[str]) -> "Sequence[AuditRow]":
-        """Records about these subjects, in order."""
+        """Return the records about these subjects, in order."""
         ...
 
 
-# Keys to the API, as the store knows them: hashes, and whom each belongs to.
+# API keys as the store knows them: their hashes and the user each belongs to.
 
 
 class KeyKind(StrEnum):
-    """A browser's session, or a token for programs."""
+    """The kind of a key: a browser session, or a token for programs."""
 
     SESSION = "session"
     TOKEN = "token"  # noqa: S105 - the kind of a key, not a key
 
 
 class Keys(Protocol):
-    """The store as far as it knows who holds a key. `hash`: of the key, which itself is kept nowhere."""
+    """The store's record of API key holders. `hash`: the key's hash; the key itself is never stored."""
 
     async def keep_key(self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
-        """Let whoever holds the key be this user until then (microseconds UTC; None: for good)."""
+        """Store a key for a user, valid until then (microseconds UTC; None: no expiry)."""
         ...
 
     async def key_holder(self, hash_: str, kind: KeyKind) -> Principal | None:
-        """Whose key this is, as they are now; None if it is nobody's or past its time."""
+        """Return the key's user, as they are now. None if the key is unknown or expired."""
         ...
 
     async def drop_key(self, hash_: str) -> None:
-        """Let the key be nobody's."""
+        """Delete a key."""
         ...
 
     async def drop_keys_of(self, user_id: str, kind: KeyKind) -> int:
-        """Let all keys of a kind that a user has be nobody's; how many there were."""
+        """Delete all of a user's keys of a kind. Return how many there were."""
         ...
 
 
-# A part of Store: who people are, with which accounts, and who asks to be let in.
+# The part of Store for people: their users, accounts and pairing requests.
 
 
 class People(Protocol):
     """See Store for what holds of every method. `by`: a user's id, for the audit."""
 
     async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
-        """The user as it is now; made if missing. The role given is written."""
+        """Return the user as it is now, created if missing. The given role is written."""
         ...
 
     async def user(self, user_id: str) -> Principal | None:
-        """A user by id."""
+        """Return a user by id."""
         ...
 
     async def people(self) -> Sequence[Person]:
-        """All users with their accounts, in order of name."""
+        """Return all users with their accounts, ordered by name."""
         ...
 
     async def pairing_requests(self) -> Sequence[PairingRequest]:
-        """Requests to be let in whose codes are good, oldest first."""
+        """Return the pairing requests whose codes are valid, oldest first."""
         ...
 
     async def settle_pairing(
         self, channel: str | None, guesser: str, judge: Callable[[ClaimView], Decision]
     ) -> Settled:
-        """Have a request decided, in one transaction with what it is decided on: of several decisions at once
-        one wins and the others see it. `channel`: None for requests of any; `guesser`: under which name a
-        wrong code is counted."""
+        """Decide a pairing request in the transaction that reads its state. Of several simultaneous
+        decisions, one wins and the others see it.
+
+        `channel`: None for requests of any channel.
+        `guesser`: the name under which a wrong code is counted."""
         ...
 
     async def revoke_account(self, channel: str, platform_user_id: str, *, by: str | None = None) -> bool:
-        """A paired or linked account is let in no more, from its next event on; False if it is neither.
+        """Remove a paired or linked account's access from its next event on. Return False if it is
+        neither.
+
         `by`: a user's id, for the audit."""
         ...
 
     async def link_account(
         self, user_id: str, channel: str, platform_user_id: str, name: str, *, by: str | None = None
     ) -> Principal | None:
-        """Bind an account to a user as if paired, whomever it was bound to; None if there is no such user.
+        """Bind an account to a user as if paired, even if it was bound to another. Return None if there is
+        no such user.
+
         `by`: a user's id, for the audit."""
         ...
 
@@ -151,15 +159,15 @@ class Store(
     Audit,
     Protocol,
 ):
-    """The hub's memory."""
+    """The hub's persistent storage."""
 
     def watch(self, listener: ChangeListener) -> None:
-        """Tell of every commit from now on that changed something to be seen, in the event loop."""
+        """Report every later commit that changed something visible, in the event loop."""
         ...
 
-    # --- coming in -------------------------------------------------------------------------------------
+    # --- inbound events --------------------------------------------------------------------------------
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
-        """Deduplicate, judge and apply an inbound event (see store.accept); all or nothing.
+        """Deduplicate, judge and apply an inbound event (see store.accept), all or nothing.
 
         `send_now`: a message this puts into the outbox may be committed as `sending` if it is the only
         one waiting for its address.
@@ -169,27 +177,30 @@ class Store(
     async def answer_as_operator(
         self, event: InboundMessage, by: Principal, thread_id: str, message: Message
     ) -> tuple[OutboxRow, ...]:
-        """Let a person speak in the assistant's place: journalled in the thread, and `message` goes out to
-        where that thread's answers go. An event that was taken before changes nothing. Raises LookupError if
-        there is no such thread."""
+        """Let a person speak in the assistant's place. The text is journalled in the thread, and `message`
+        is sent to the thread's address.
+
+        An event that was accepted before changes nothing. Raises LookupError if there is no such
+        thread."""
         ...
 
     async def stop_thread(
         self, event: InboundMessage, by: Principal, thread_id: str, told: Callable[[int], str]
     ) -> Accepted:
-        """Stop what runs or waits in a thread, as StopThread does; its people are told with `told`'s words,
-        which are given how many waiting messages are dropped. Raises LookupError if there is no such
-        thread."""
+        """Stop running and waiting work in a thread, as StopThread does.
+
+        `told`: makes the notice to the thread's people from the number of dropped waiting messages.
+        Raises LookupError if there is no such thread."""
         ...
 
     async def take_up_thread(self, user_id: str, channel: str, external_id: str, thread_id: str) -> bool:
-        """Let this key of the person's lead to that thread, and their session be on it; False if they own no
-        such thread on the channel."""
+        """Bind this key of the person, and their session, to that thread. Return False if they own no such
+        thread on the channel."""
         ...
 
     # --- turns -----------------------------------------------------------------------------------------
     async def load_turn(self, start: TurnStart) -> LoadedTurn:
-        """Everything an actor needs to run or go on with the turn."""
+        """Load everything an actor needs to run or continue the turn."""
         ...
 
     async def record_reply_and_intents(
@@ -200,45 +211,48 @@ class Store(
         *,
         refused: Sequence[ToolResult] = (),
     ) -> None:
-        """Journal a model reply with the calls it asks for; counts a round if there are any. `refused`: the
-        outcome of those that go no further."""
+        """Journal a model reply with the calls it asks for. Counts a round if there are any.
+
+        `refused`: the outcomes of calls that are not run."""
         ...
 
     async def record_notes(self, turn_id: str, notes: Sequence[Note]) -> None:
-        """Journal something the hub tells the model."""
+        """Journal notes from the hub to the model."""
         ...
 
     async def ask_person(
         self, gate: Gate, cards: Sequence[Draft], *, beside: Sequence[Gate] = ()
     ) -> tuple[OutboxRow, ...]:
-        """Open a prompt for its turn (and the calls it is about), and those `beside` it: the turn waits until
-        all are closed and is no longer ours to write; its preview is taken away.
+        """Open a gate for its turn (and the calls it is about), together with any further gates given.
 
-        Raises StaleTurn also where a person asked the turn to stop.
+        The turn waits until all are closed and can no longer be written to; its preview is removed.
+        Raises StaleTurn also if a person asked the turn to stop.
         """
         ...
 
     async def mark_running(
         self, turn_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
-        """Write-ahead mark of an effect (P5). Returns that all tools are paused, the check's refusal, or that
-        one of the `limits` of the tool's use by this person is reached, and then writes nothing.
+        """Mark a call as running, ahead of its effect (P5). Return a refusal and write nothing if the call
+        may not run.
 
-        Raises StaleTurn also where a person asked the turn to stop, or the call is not one to be run:
-        denied, running, ended, or of unknown outcome without a person's "retry".
+        The reason is that all tools are paused, that the check refuses, or that one of the `limits` of
+        the tool's use by this person is reached. Raises StaleTurn also if a person asked the turn to
+        stop, or if the call is not to be run: denied, running, ended, or of unknown outcome without a
+        person's "retry".
         """
         ...
 
     async def record_process(self, call_id: str, process: ProcessInfo) -> None:
-        """Remember the child of a running call, so that a later hub can end it."""
+        """Record the child process of a running call, so that a later hub can end it."""
         ...
 
     async def finish_calls(
         self, turn_id: str, results: Sequence[ToolResult], *, started_at: int | None = None
     ) -> None:
-        """Journal outcomes of calls; each call gets exactly one, a second one raises StaleTurn.
+        """Journal the outcomes of calls. Each call gets exactly one; a second one raises StaleTurn.
 
-        `started_at`: when they were begun, if they ran (those marked as running have that already).
+        `started_at`: when the calls began, if they ran (calls marked as running have it already).
         """
         ...
 
@@ -254,84 +268,85 @@ class Store(
         send_now: bool = False,
         meanwhile: Callable[[], None] | None = None,
     ) -> TurnFinished:
-        """End a turn with its answer and messages; calls without outcome are recorded as cancelled.
+        """End a turn with its answer and messages. Calls without an outcome are recorded as cancelled.
 
-        The first message takes the place of the turn's preview; without any the preview is taken away.
-        Inputs waiting in the thread become the next turn: the oldest and up to nine following it of the
-        same person (`one_by_one` configured: just the oldest).
+        The first message replaces the turn's preview; without messages the preview is removed. Waiting
+        inputs of the thread become the next turn: the oldest and up to nine following it of the same
+        person (just the oldest if `one_by_one` is configured).
 
-        `meanwhile` may be called while the commit is on its way, which can still fail.
+        The callback may run while the commit is in progress; the commit can still fail.
         """
         ...
 
-    # --- starting again --------------------------------------------------------------------------------
+    # --- recovery --------------------------------------------------------------------------------------
     async def recover(self) -> Recovery:
-        """What a starting hub finds unfinished; called before anything else runs.
+        """Return the work a starting hub finds unfinished. Call it before anything else runs.
 
-        Changes: outbox rows that were `sending` become `ambiguous`, for good if their repeat was used up
-        (changes of shown messages are queued again); running calls without an effect of their own can be run
-        again; turns that were being stopped end, unless an effect was cut short in them. Turns with such a
-        call are found by `running_calls`, not by `turns`.
+        Changes: outbox rows that were `sending` become `ambiguous`, finally so if their repeat was used
+        up (changes of shown messages are queued again). Running calls without an effect can be run
+        again. Turns that were being stopped end, unless a call with an effect was interrupted in them;
+        such turns are found by `running_calls`, not by `turns`.
         """
         ...
 
     async def resume_turn(self, turn_id: str) -> TurnStart:
-        """Count one more start of an unfinished turn, before anything of it is done."""
+        """Count one more start of an unfinished turn, before any of its work is done."""
         ...
 
     async def release_turns(self, turn_ids: Sequence[str]) -> None:
-        """The hub stops in good order: these unfinished starts do not count as crashes."""
+        """Release unfinished turns at an orderly shutdown, so that their starts do not count as crashes."""
         ...
 
     async def start_waiting(self, thread_id: str, next_turn_id: str) -> TurnStart | None:
-        """Start a turn on waiting inputs of a thread without an active turn."""
+        """Start a turn on the waiting inputs of a thread that has no active turn."""
         ...
 
     async def mark_unknown(self, call_id: str, gate: Gate, cards: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-        """A running call of a dead hub has an unknown outcome: its turn waits for a person's word.
+        """Mark a crashed hub's running call as of unknown outcome. Its turn waits for a person's decision.
 
-        A stop that was asked for is overtaken by the question.
+        The new gate overrides an earlier request to stop.
         """
         ...
 
-    # --- looking ---------------------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------------------
     async def open_gates(self) -> Sequence[GateView]:
-        """All open prompts, oldest first."""
+        """Return all open gates, oldest first."""
         ...
 
     async def thread(self, thread_id: str) -> ThreadRow | None:
-        """A thread by id."""
+        """Return a thread by id."""
         ...
 
     async def threads(self, limit: int) -> Sequence[ThreadRow]:
-        """The most recently active threads."""
+        """Return the most recently active threads."""
         ...
 
     async def entries(self, thread_id: str, limit: int) -> Sequence[Entry]:
-        """The newest entries of a thread, in order."""
+        """Return the newest entries of a thread, in order."""
         ...
 
     async def explain(self, event_key: str) -> Explanation | None:
-        """What happened to an inbound event."""
+        """Return everything recorded about an inbound event."""
         ...
 
     async def explain_recent(self, limit: int) -> Sequence[Explanation]:
-        """The newest inbound events, newest first."""
+        """Return explanations of the newest inbound events, newest first."""
         ...
 
     async def last_seen(self, channel: str, since: int) -> Sequence[Seen]:
-        """The newest message of each address of a channel, of those received since then."""
+        """Return the newest message of each of a channel's addresses, of those received since then."""
         ...
 
     async def noise(self, limit: int) -> Sequence[NoiseRow]:
-        """What was counted instead of stored, the latest first."""
+        """Return the events that were counted instead of stored, latest first."""
         ...
 
     async def healthy(self) -> bool:
-        """Whether the last commit went through; False stops accepting (see /readyz). After a failure it tries
-        one, so that asking finds out when writing works again."""
+        """Return True if the last commit succeeded. False stops accepting events (see /readyz).
+
+        After a failure it tries a commit, so that calling it detects when writing works again."""
         ...
 
     async def close(self) -> None:
-        """Finish what was handed in, then let the database go."""
+        """Finish all units already submitted, then close the database."""
         ...

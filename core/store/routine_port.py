@@ -1,4 +1,4 @@
-"""The store's side for routines: part of core.store.port.Store, with the same promises."""
+"""The store's units for routines: part of core.store.port.Store, with the same promises."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -26,76 +26,83 @@ if TYPE_CHECKING:
 
 
 class Routines(Protocol):
-    """What is kept of routines, and how their runs are claimed: each slot, event and delivery once."""
+    """The store's units for routines and for claiming their runs: each slot, event and delivery once."""
 
-    # --- what they are ---------------------------------------------------------------------------------
+    # --- definitions -----------------------------------------------------------------------------------
     async def save_routine(
         self, routine_id: str, owner_id: str, text: "RoutineText", thread_id: str | None
     ) -> "RoutineRow | None":
-        """Keep a new routine, enabled. None: the owner has one of that name, or the path is taken."""
+        """Store a new routine, enabled. Return None if the owner has one of that name, or the path is
+        taken."""
         ...
 
     async def rewrite_routine(
         self, routine_id: str, text: "RoutineText", *, version: int
     ) -> "RoutineRow | None":
-        """Change what a routine says and nothing of what its runs did. None: it was changed since that
-        version, or deleted; or the name or path is taken."""
+        """Change a routine's definition, and nothing that its runs recorded.
+
+        Return None if it was changed since that version or deleted, or the name or path is taken."""
         ...
 
     async def switch_routine(
         self, routine_id: str, *, enabled: bool, next_slot_at: int | None, because: str | None = None
     ) -> "RoutineRow | None":
-        """Pause it or let it go on; None if there is none. What waits of a paused one is skipped; failures
-        are forgotten when it goes on."""
+        """Pause or unpause a routine. Return None if there is none.
+
+        Pausing skips its waiting runs. Unpausing clears its failures."""
         ...
 
     async def delete_routine(self, routine_id: str) -> bool:
-        """Forget it and its runs; False if there is none."""
+        """Delete a routine and its runs. Return False if there is none."""
         ...
 
     async def has_routines(self) -> bool:
-        """Whether there is any."""
+        """Return True if there are any routines."""
         ...
 
     async def routine(self, routine_id: str) -> "RoutineRow | None":
-        """One by id."""
+        """Return a routine by id."""
         ...
 
     async def routines(
         self, owner_id: str | None = None, *, after: str = "", limit: int | None = None, containing: str = ""
     ) -> "Sequence[RoutineRow]":
-        """Of one owner, or (None) of all, in order of name: those behind the name `after` whose names contain
-        a text, without regard to the case of ASCII letters; at most `limit`."""
+        """Return routines of one owner, or (None) of all, ordered by name.
+
+        `after`: only names after this one.
+        `containing`: only names that contain this text, ignoring the case of ASCII letters.
+        `limit`: at most this many."""
         ...
 
     async def routine_named(self, owner_id: str, named: str) -> "RoutineRow | None":
-        """One of an owner's by its name, or by its id."""
+        """Return an owner's routine by its name or id."""
         ...
 
     async def count_routines(self, owner_id: str) -> int:
-        """How many an owner has."""
+        """Return the number of an owner's routines."""
         ...
 
     async def routines_due_first(self, owner_id: str, limit: int) -> "Sequence[RoutineRow]":
-        """An owner's enabled cron routines, the one with the next slot first."""
+        """Return an owner's enabled cron routines, earliest next slot first."""
         ...
 
     async def listening_routines(self, after: str, limit: int) -> "Sequence[RoutineRow]":
-        """What waits for something from outside: enabled event routines and all webhooks, of all owners, in
-        order of id, those behind the id `after`."""
+        """Return all owners' routines with external triggers: enabled event routines and all webhooks.
+
+        They are ordered by id and start after the id `after`."""
         ...
 
     async def event_routines(self, owner_id: str) -> "Sequence[RoutineRow]":
-        """The owner's enabled routines that system events fire, in order of name."""
+        """Return the owner's enabled routines that system events fire, ordered by name."""
         ...
 
-    # --- firing ----------------------------------------------------------------------------------------
+    # --- claiming and running --------------------------------------------------------------------------
     async def claim_run(self, new: "NewRun") -> "Claim":
-        """Queue a run, unless its key was claimed before or the routine's guardrails stand against it."""
+        """Queue a run, unless its key was claimed before or the routine's guardrails forbid it."""
         ...
 
     async def due_routines(self, now: int) -> "Sequence[RoutineRow]":
-        """Enabled ones whose next slot has come, the longest due first."""
+        """Return the enabled routines whose next slot is due, longest due first."""
         ...
 
     async def claim_slots(
@@ -107,79 +114,87 @@ class Routines(Protocol):
         next_slot_at: int | None,
         skipped: int = 0,
     ) -> "Sequence[Claim]":
-        """Queue runs for the slots that have come and go on to `next_slot_at`, in one transaction; nothing if
-        the routine no longer waits for `slot_at`. Of slots that would wait together only the newest does,
-        the others are recorded as skipped; `skipped` more are counted."""
+        """Queue runs for the slots that are due and advance to `next_slot_at`, in one transaction. Do
+        nothing if the routine no longer waits for `slot_at`.
+
+        If several slots would wait, only the newest does; the others are recorded as skipped.
+        `skipped`: the number of further slots to count as skipped."""
         ...
 
     async def begin_runs(self, *, most: int, lease_until: int, day: "BudgetDay") -> "Sequence[StartedRun]":
-        """Start queued runs whose time has come, the longest due first: never more than `most` run at once,
-        nor more of one routine than it allows. One beyond its routine's budget of the day is skipped."""
+        """Start queued runs that are due, longest due first. Never more than `most` run at once, nor more
+        of one routine than it allows.
+
+        A run beyond its routine's budget of the day is skipped."""
         ...
 
     async def extend_leases(self, run_ids: Sequence[str], until: int) -> None:
-        """These runs are still carried out."""
+        """Extend the leases of runs that are still being executed."""
         ...
 
     async def finish_run(self, run_id: str, end: "RunEnd") -> bool:
-        """End a run and count it, in one transaction with the notice; False if it no longer ran."""
+        """End a run and count it, in one transaction with the notice. Return False if it was no longer
+        running."""
         ...
 
     async def lapsed_runs(self, before: int | None) -> "Sequence[StartedRun]":
-        """Runs whose leases lapsed before then; None: all, for a starting hub has none of its own."""
+        """Return the runs whose leases lapsed before then. None returns all: a starting hub has no runs
+        itself."""
         ...
 
     async def requeue_run(self, run_id: str) -> bool:
-        """A run that was cut off goes on after its last step; False if it does not run. The outcome of a call
-        that was running is unknown, and stays so."""
+        """Requeue an interrupted run so that it continues after its last step. Return False if it is not
+        running.
+
+        The outcome of a call that was running becomes unknown and stays so."""
         ...
 
     async def next_due(self) -> "NextDue":
-        """When there is something to do next."""
+        """Return the times of the next slot, run and notice."""
         ...
 
-    # --- telling ---------------------------------------------------------------------------------------
+    # --- notices ---------------------------------------------------------------------------------------
     async def due_notices(self, now: int) -> "Sequence[DueNotice]":
-        """What owners are to be told now."""
+        """Return the notices due now."""
         ...
 
     async def keep_own_place(self, routine_id: str, place: str) -> None:
-        """Remember a routine's own thread: JSON of a channel, the address it was opened at, and its own one
-        (null: there are no threads there)."""
+        """Record a routine's own thread: JSON of a channel, the address it was opened at, and its own
+        address (null: the channel has no threads there)."""
         ...
 
     async def settle_notice(self, run_id: str, *, sent: bool) -> None:
-        """It was handed over, or nobody is told: at this time."""
+        """Mark a run's due notice as sent or dropped, at the current time."""
         ...
 
     async def notices_sent(self, routine_id: str, since: int) -> int:
-        """How many notices of its runs were handed over after that time."""
+        """Return the number of notices of its runs sent after that time."""
         ...
 
     async def routine_runs(self, routine_id: str, limit: int) -> "Sequence[RoutineRunRow]":
-        """The newest runs, newest first."""
+        """Return the newest runs, newest first."""
         ...
 
 
-# The store's side of runs that use tools: every step is kept before the next, as in a turn.
+# The store's side of runs that use tools: every step is recorded before the next, as in a turn.
 #
-# Part of core.store.port.Store, with the same promises. Units that write to a run raise StaleTurn when it
-# no longer runs.
+# Part of core.store.port.Store, with the same promises. Units that write to a run raise StaleTurn
+# if it no longer runs.
 
 
 class RunJournal(Protocol):
-    """The journal of such runs."""
+    """The journal of runs that use tools."""
 
     async def run_steps(self, run_id: str) -> "RunSteps":
-        """Everything kept of a run's steps."""
+        """Return all stored steps of a run."""
         ...
 
     async def run_standing(self, owner_id: str, thread_id: str | None) -> ConsentSettings:
-        """What a routine's owner has said once and for all that holds for its runs now."""
+        """Return the owner's grants and settings that are in force for the run."""
         ...
 
     async def open_run_journal(self, run_id: str, scope: str, asked: Said) -> None:
-        """What the run may do, fixed from here on, and what it is asked."""
+        """Record the run's scope, which is fixed from here on, and its question."""
         ...
 
     async def record_run_reply(
@@ -191,25 +206,28 @@ class RunJournal(Protocol):
         *,
         refused: Sequence[ToolResult] = (),
     ) -> None:
-        """Keep a reply with the calls it asks for, and what the run has used up to now. `refused`: the
-        outcome of those that go no further."""
+        """Record a reply with the calls it asks for, and the run's usage up to now.
+
+        `refused`: the outcomes of calls that are not run."""
         ...
 
     async def record_run_note(self, run_id: str, note: Note) -> None:
-        """Keep something the hub tells the model."""
+        """Record a note from the hub to the model."""
         ...
 
     async def mark_run_call(
         self, run_id: str, call_id: str, check: RunCheck, *, limits: Sequence[UseLimit] = ()
     ) -> str | None:
-        """As Store.mark_running: before an effect of a run, judged once more on what holds now, also that
-        tools are not paused. Returns the refusal, and then writes nothing."""
+        """Mark a run's call as running before its effect, as Store.mark_running does. Return the refusal
+        and write nothing if it may not run.
+
+        The call is judged again on the current state, including whether tools are paused."""
         ...
 
     async def record_run_process(self, call_id: str, process: ProcessInfo) -> None:
-        """Remember the child of a running call, so that a later hub can end it."""
+        """Record the child process of a running call, so that a later hub can end it."""
         ...
 
     async def finish_run_call(self, run_id: str, result: ToolResult) -> None:
-        """Keep the outcome of a call; each gets exactly one, a second one raises StaleTurn."""
+        """Record the outcome of a call. Each gets exactly one; a second one raises StaleTurn."""
         ...

@@ -1,5 +1,7 @@
-"""Routines and their runs as the store keeps them. What a routine says is JSON text (core.routine_json); the
-store decides by the other columns alone. Times are integer microseconds UTC."""
+"""Routines and their runs as the store keeps them.
+
+The definition is JSON text (core.routine_json); the store decides by the other columns alone.
+Times are integer microseconds UTC."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +14,12 @@ from core.transcript import Said
 
 @dataclass(frozen=True, slots=True)
 class RoutineText:
-    """What a routine says: its definition, as JSON text of core.routine_json. The rest is what the store
-    heeds of it; `kind`: of its trigger.
+    """A routine's definition, as JSON text of core.routine_json, and the fields the store reads.
 
-    `next_slot_at`: of a cron routine; `reruns`: a run that a crash cut off goes on; `daily_…`: what its runs
-    of a day may come to together, None: as much as they like."""
+    `kind`: the kind of its trigger.
+    `next_slot_at`: the next slot of a cron routine.
+    `reruns`: a run interrupted by a crash continues.
+    `daily_…`: the daily budget of all its runs together, None: unlimited."""
 
     name: str
     kind: str
@@ -34,9 +37,12 @@ class RoutineText:
 
 @dataclass(frozen=True, slots=True)
 class RoutineRow:
-    """A routine. `failures`: runs that failed one after the other, up to now; `state`: its own document;
-    `version` grows with each change by a person, and with none by a run; `own_place`:
-    see Routines.keep_own_place."""
+    """A routine.
+
+    `failures`: the current number of consecutive failed runs.
+    `state`: the routine's own document.
+    `version`: incremented by each change by a person, never by a run.
+    `own_place`: see Routines.keep_own_place."""
 
     id: str
     owner_id: str
@@ -66,7 +72,7 @@ class RoutineRow:
 
 
 class ClaimRefusal(StrEnum):
-    """Why nothing was claimed."""
+    """The reason no run was claimed."""
 
     GONE = "there is no such routine"
     PAUSED = "the routine is paused"
@@ -77,8 +83,11 @@ class ClaimRefusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to be claimed. `key` names what fired it, once for all; `heeds_guardrails`: cooldown, repetition
-    and pauses are no concern of a person who asks for a run."""
+    """A run to be claimed.
+
+    `key`: a name for its trigger, unique within the routine.
+    `heeds_guardrails`: False to skip the cooldown and repetition checks, as for a run a person
+    asked for."""
 
     id: str
     routine_id: str
@@ -92,8 +101,11 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What became of it. `run_id` None: `refusal` says why; `repeated`: it had been claimed before;
-    `rests_us`: of a routine that cools down, how long it does yet."""
+    """The result of claiming a run.
+
+    `refusal`: the reason, if `run_id` is None.
+    `repeated`: the run was claimed before.
+    `rests_us`: the cooldown still remaining."""
 
     run_id: str | None
     refusal: ClaimRefusal | None = None
@@ -103,7 +115,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class RoutineRunRow:
-    """One run. `key`: what fired it; `input`: JSON; `error`: why it failed, or was not run."""
+    """One run of a routine. `key`: its trigger; `input`: JSON; `error`: why it failed or was not run."""
 
     id: str
     routine_id: str
@@ -127,14 +139,16 @@ class RoutineRunRow:
 
     @property
     def spent(self) -> Spent:
-        """What it used so far, as far as that was kept."""
+        """The run's usage so far, as far as it was recorded."""
         return Spent(self.input_tokens, self.output_tokens, self.cost_micro_usd)
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetDay:
-    """The day whose budgets hold, from `since` on. `told`: the notice of a routine of that definition about
-    what is used up, and when it is told."""
+    """The day whose budgets apply, starting at `since`.
+
+    `told`: makes the notice about a used-up budget from the routine's definition and the reason,
+    with the time to send it."""
 
     since: int
     told: Callable[[str, str], tuple[str, int]]
@@ -142,7 +156,7 @@ class BudgetDay:
 
 @dataclass(frozen=True, slots=True)
 class DayLeft:
-    """What a routine's runs may still use today; None: as much as they like."""
+    """The remaining budget of a routine's runs today. None: unlimited."""
 
     tokens: int | None = None
     micro_usd: int | None = None
@@ -150,7 +164,8 @@ class DayLeft:
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run that is now ours to carry out. `left`: when it was started, what it used before not counted."""
+    """A run to be executed by this hub. `left`: the remaining budget at its start, not counting this
+    run's earlier use."""
 
     run: RoutineRunRow
     routine: RoutineRow
@@ -159,9 +174,11 @@ class StartedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunSteps:
-    """What a run has done so far. `scope`: what it was given when it began, as JSON text, None if nothing was
-    kept yet; `said`: its question, replies, calls and results in order; `calls`: its calls in order, whose
-    `turn_id` is the run's id."""
+    """The steps of a run so far.
+
+    `scope`: its scope when it began, as JSON text, None if nothing was stored yet.
+    `said`: its question, replies, calls and results in order.
+    `calls`: its calls in order, whose `turn_id` is the run's id."""
 
     scope: str | None = None
     said: tuple[Said, ...] = ()
@@ -170,14 +187,17 @@ class RunSteps:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended. `document`: the routine's new state document, None: as it was; `notice`: what its
-    owner is to be told at `notice_at`, and `menu_id` what its buttons are known by; `missing_grants`:
-    what calls were refused for want of, see core.routine.Lightweight; `tested_as`: the fingerprint of what
-    ended well.
+    """The end of a run.
 
-    `budget_since`: the budget of the day that began then ended it; its owner is told once a day, and it
-    counts as no failure. A failure waits `backoff_us` before the next try; the `pause_after`th in a row
-    pauses the routine for `pause_reason`, and then the owner is told `pause_notice` instead."""
+    `document`: the routine's new state document, None: unchanged.
+    `notice`: the notice to its owner at `notice_at`; `menu_id`: the id of its buttons.
+    `missing_grants`: the grants that refused calls lacked, see core.routine.Lightweight.
+    `tested_as`: the fingerprint of the definition that ended well.
+    `budget_since`: set if the budget of the day that began then ended the run. The owner is
+    notified once a day, and the run does not count as a failure.
+    `backoff_us`: the wait after a failure before the next try.
+    `pause_after`: the number of consecutive failures that pauses the routine, for `pause_reason`.
+    The owner then gets `pause_notice` instead."""
 
     state: RunStatus
     result: str | None = None
@@ -200,7 +220,7 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class DueNotice:
-    """What an owner is to be told of a run."""
+    """A notice about a run that is due to its owner."""
 
     run_id: str
     routine_id: str
@@ -216,7 +236,7 @@ class DueNotice:
 
 @dataclass(frozen=True, slots=True)
 class NextDue:
-    """When there is something to do; None: nothing of that kind waits."""
+    """The times of the next work. None: nothing of that kind waits."""
 
     slot_at: int | None
     run_at: int | None
@@ -225,7 +245,9 @@ class NextDue:
 
 @dataclass(frozen=True, slots=True)
 class RoutineStanding:
-    """What an event is judged on of a routine whose pattern it matches; `ready`: it would fire now;
+    """The state a matching event is judged on, for one routine.
+
+    `ready`: the routine would fire now.
     `owner_reads_groups`: its owner owns the hub."""
 
     id: str
@@ -237,7 +259,7 @@ class RoutineStanding:
 
 @dataclass(frozen=True, slots=True)
 class MenuView:
-    """The run whose notice has buttons of this id. `definition`: the routine's, as JSON text."""
+    """A run whose notice has buttons with this id. `definition`: the routine's, as JSON text."""
 
     run_id: str
     routine_id: str

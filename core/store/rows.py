@@ -14,11 +14,11 @@ from core.transcript import Entry
 from core.users import Principal
 
 REJOIN_US = 2_000_000
-"""After a start, so long for the rest of an album that was cut in two by the end of the hub before."""
+"""The time after a start to wait for the rest of an album that the previous shutdown interrupted."""
 
 
 class TurnState(StrEnum):
-    """A turn runs, waits for a person, or has ended in one of four ways."""
+    """The state of a turn: it runs, waits for a person, or has ended in one of four ways."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -29,7 +29,7 @@ class TurnState(StrEnum):
 
 
 class CallState(StrEnum):
-    """A tool call from the model's intent to its recorded outcome."""
+    """The state of a tool call, from the model's intent to its recorded outcome."""
 
     INTENT = "intent"
     WAITING = "waiting"
@@ -42,9 +42,10 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """One conversation of one owner on one channel; answers go to `address`.
+    """One conversation of one owner on one channel. Answers are sent to `address`.
 
-    `active_turn_id`: the turn that runs or waits for a person, and `active_turn_state` which of the two.
+    `active_turn_id`: the turn that runs or waits for a person, and `active_turn_state` which of the
+    two.
     """
 
     id: str
@@ -62,10 +63,14 @@ class ThreadRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """A turn whose start is committed. `first_seq`..`last_seq` are its inputs' entries in the transcript;
-    on a resumed turn they are the whole range so far. `attempt` counts starts without progress, from 1.
-    `inputs`: those entries themselves, so that a new turn need not read them; none on a resumed turn.
-    `disabled`: tools that the person had disabled when it started or went on."""
+    """A turn whose start is committed.
+
+    `first_seq`..`last_seq`: the range of its inputs' entries in the transcript; on a resumed turn,
+    the whole range so far.
+    `attempt`: the number of starts without progress, from 1.
+    `inputs`: those entries themselves, so that a new turn need not read them; none on a resumed
+    turn.
+    `disabled`: tools the person had disabled when it started or continued."""
 
     turn_id: str
     number: int
@@ -81,9 +86,12 @@ class TurnStart:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A tool call of a turn. `answer`: what a person decided about it, or replied if it is a question;
-    `answered_by`: their name; `binding`: what they decided on; `edited_by`: who
-    changed the arguments the model gave."""
+    """A tool call of a turn.
+
+    `answer`: a person's decision on it, or their reply if it is a question.
+    `answered_by`: their name.
+    `binding`: the binding they decided on.
+    `edited_by`: the person who changed the model's arguments."""
 
     call_id: str
     turn_id: str
@@ -101,13 +109,16 @@ class CallRow:
 
 
 RunCheck = Callable[[CallRow, Principal, ConsentSettings], str | None]
-"""Judges a call in the transaction that marks it running, on the live role, grants and settings; None: go."""
+"""A check in the transaction that marks a call running, on the current role, grants and settings.
+None allows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """An intent to be journalled with the reply that asked for it. Effect is what the tool declares; `round`:
-    the model's, counted since a person last had a say."""
+    """An intent to be journalled with the reply that asked for it.
+
+    `effect`: the effect the tool declares.
+    `round`: the model's round, counted since the last human input."""
 
     call_id: str
     tool: str
@@ -118,8 +129,8 @@ class NewCall:
 
 @dataclass(frozen=True, slots=True)
 class LoopUsed:
-    """What a turn has used of its budget: model rounds and executed calls since the last human input, and
-    running time until it last paused."""
+    """A turn's use of its budget: model rounds and executed calls since the last human input, and
+    running time until it last waited."""
 
     rounds: int
     tools_run: int
@@ -128,9 +139,12 @@ class LoopUsed:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A call as the history of what was executed tells it. `status`: how it ended, None while it has not;
-    `round` see NewCall; `principal_id`: whom it was made for. Times are microseconds UTC; `started_at` is
-    None for calls that did not run."""
+    """A call in the execution history.
+
+    `status`: how it ended, None until then.
+    `round`: see NewCall.
+    `principal_id`: the user it was made for.
+    `started_at`: None for calls that did not run. Times are microseconds UTC."""
 
     seq: int
     call_id: str
@@ -147,12 +161,14 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class LoadedTurn:
-    """What an actor needs to go on with a turn.
+    """The data an actor needs to continue a turn.
 
-    `entries`: the thread's live entries in order, back to the newest usable summary; `calls`: the turn's
-    calls in order; `spent_us`: running time before this start, waiting for people not counted;
-    `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, a reply to
-    a question, or "continue" on a continue prompt). `continued`: how the turn's newest continue prompt ended.
+    `entries`: the thread's live entries in order, back to the newest usable summary.
+    `calls`: the turn's calls in order.
+    `spent_us`: running time before this start, without the time spent waiting for people.
+    `rounds`/`tools_run`: model rounds and executed calls since the last human input (a message, a
+    reply to a question, or "continue" on a continue gate).
+    `continued`: how the turn's newest continue gate ended.
     """
 
     start: TurnStart
@@ -166,7 +182,7 @@ class LoadedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """A call that was marked running when the hub died."""
+    """A call that was marked running when the hub crashed."""
 
     call: CallRow
     thread: ThreadRow
@@ -175,7 +191,7 @@ class RunningCall:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedTurn:
-    """A turn that was running when the hub died; `attempts` starts brought no progress."""
+    """A turn that was running when the hub crashed. `attempts`: its starts without progress."""
 
     turn_id: str
     thread_id: str
@@ -184,7 +200,7 @@ class UnfinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What a starting hub has to pick up."""
+    """The unfinished work of a starting hub."""
 
     running_calls: tuple[RunningCall, ...]
     turns: tuple[UnfinishedTurn, ...]
@@ -193,7 +209,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to be put into the outbox. `gate_id`: it is a copy of that prompt's card."""
+    """A message to put into the outbox. `gate_id`: the gate it is a card of."""
 
     channel: str
     address: Address
@@ -204,7 +220,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The rows that now go out, and the thread's next turn if inputs were waiting."""
+    """The rows to send now, and the thread's next turn if inputs were waiting."""
 
     outbox: tuple[OutboxRow, ...]
     next: TurnStart | None
@@ -212,7 +228,7 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How one message of an answer went out, for `why`."""
+    """The delivery of one message of an answer, for `why`."""
 
     outbox_id: int
     state: str
@@ -223,7 +239,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything recorded about one inbound event (P11). `text`: what was said, if anything of it is kept."""
+    """Everything recorded about one inbound event (P11). `text`: the message, if any of it is stored."""
 
     key: str
     channel: str
@@ -240,19 +256,19 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class GateView:
-    """A prompt with its votes so far, and the prompt's thread."""
+    """A gate with its votes so far and its thread."""
 
     gate: Gate
     votes: tuple[Vote, ...]
     thread: ThreadRow
 
 
-# Records of the audit as they are kept.
+# Audit records as stored.
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One record as it is kept. `link`: None until it is chained; `detail`: JSON."""
+    """One audit record as stored. `link`: None until it is chained; `detail`: JSON."""
 
     id: int
     at: int
@@ -268,7 +284,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The last record that was dropped: the chain goes on from its link."""
+    """The last dropped record. The chain continues from its link."""
 
     last_id: int
     link: str
@@ -279,8 +295,8 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class InboundRow:
-    """What is kept of an inbound event, which no record seals. `outbox`: the rows sent in reply, cards left
-    out."""
+    """The stored fields of an inbound event, which no record seals. `outbox`: the rows sent in reply,
+    without cards."""
 
     key: str
     channel: str
@@ -292,9 +308,9 @@ class InboundRow:
     outbox: tuple[int, ...]
 
 
-# How notes are made searchable: words, and for scripts written without spaces pairs of characters.
+# Search terms of notes: words, and pairs of characters for scripts written without spaces.
 #
-# The same terms are made from a note and from a query, so every database finds the same notes.
+# A note and a query are split into the same terms, so every database finds the same notes.
 
 _CJK = (
     "\u1100-\u11ff"  # Hangul jamo
@@ -313,7 +329,7 @@ _RUNS = re.compile(f"([{_CJK}]+)|((?:(?![{_CJK}])[^\\W_])+)")
 
 
 def note_terms(text: str) -> list[str]:
-    """What a note is found by, in order: words in lower case; 部署器 as 部署, 署器, 器."""
+    """Return the search terms of a note, in order: words in lower case, and 部署器 as 部署, 署器, 器."""
     terms: list[str] = []
     for run, word in _runs(text):
         if word:
@@ -324,10 +340,10 @@ def note_terms(text: str) -> list[str]:
 
 
 def query_phrases(query: str) -> list[tuple[str, ...]]:
-    """What all must be found: each phrase is a sequence of neighbouring terms.
+    """Return the phrases a note must contain. Each phrase is a sequence of neighboring terms.
 
-    A single character of a script without spaces comes as a phrase of that one character; it is meant as
-    the beginning of a term.
+    A single character of a script without spaces becomes a phrase of that one character, which
+    matches the beginning of a term.
     """
     phrases: list[tuple[str, ...]] = []
     for run, word in _runs(query):
@@ -341,7 +357,7 @@ def query_phrases(query: str) -> list[tuple[str, ...]]:
 
 
 def is_prefix(phrase: tuple[str, ...]) -> bool:
-    """Whether a phrase is a single character that stands for the beginning of a term."""
+    """Return True if a phrase is a single character that matches the beginning of a term."""
     return len(phrase) == 1 and _CHARACTER.fullmatch(phrase[0]) is not None
 
 

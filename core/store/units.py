@@ -1,4 +1,5 @@
-"""How services call the store's units: to the end, and again when the database takes no writes."""
+"""Calls of store units by services: completed despite cancellation, or retried while the database
+cannot be written."""
 
 import asyncio
 import logging
@@ -17,10 +18,10 @@ LONGEST_WAIT_S = 10.0
 
 
 async def committed(unit: Coroutine[Any, Any, T], follow: Callable[[T], None]) -> T:
-    """Await a unit and what follows from it, also when the caller is cancelled meanwhile.
+    """Await a unit and its follow-up, even if the caller is cancelled in between.
 
-    The unit commits in any case, so its consequences must happen in any case; a cancellation is raised
-    only after them.
+    The unit commits in any case, so its follow-up must run in any case. A cancellation is raised
+    only after both.
     """
 
     async def unit_and_follow() -> T:
@@ -39,8 +40,10 @@ async def committed(unit: Coroutine[Any, Any, T], follow: Callable[[T], None]) -
 
 
 async def patiently(unit: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Run a unit; while the database takes no writes, wait and run it again. Nothing of a failed one was
-    kept, so repeating is safe, and what the caller holds in memory (a tool's result) is not lost."""
+    """Run a unit, and retry it while the database cannot be written. A failed unit leaves nothing
+    behind, so repeating is safe.
+
+    Values the caller holds in memory (a tool's result) are not lost."""
     wait_s = FIRST_WAIT_S
     while True:
         try:

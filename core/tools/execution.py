@@ -30,22 +30,22 @@ from core.users import Principal
 REASON = TOOLS_PAUSED
 
 
-class ToolHalt:
-    """Whether tools may run, and those that do. `halted`: as it was recorded when the hub started."""
+class ToolPause:
+    """Whether tools may run, and those that do. `paused`: as it was recorded when the hub started."""
 
-    def __init__(self, *, halted: bool = False) -> None:
-        self._halted = halted
+    def __init__(self, *, paused: bool = False) -> None:
+        self._tools_paused = paused
         self._running: set[Callable[[], None]] = set()
 
     @property
-    def halted(self) -> bool:
+    def paused(self) -> bool:
         """Whether no tool may run."""
-        return self._halted
+        return self._tools_paused
 
-    def set(self, *, halted: bool) -> None:
+    def set(self, *, paused: bool) -> None:
         """Stop everything, or let it go on. Whoever calls has recorded it."""
-        self._halted = halted
-        if halted:
+        self._tools_paused = paused
+        if paused:
             for end in tuple(self._running):
                 end()
 
@@ -126,7 +126,7 @@ async def run_apart(
     name: str,
     tool: Callable[[], Coroutine[Any, Any, str]],
     deadline_s: float,
-    halt: ToolHalt,
+    pause: ToolPause,
     cleans_up_s: float = CLEANS_UP_WITHIN_S,
 ) -> Run:
     """Run a tool until it returns, its deadline is over, or all tools are paused; it cleans up first.
@@ -134,10 +134,10 @@ async def run_apart(
     Raises only CancelledError, where the caller was cancelled; LeftRunning where the tool could not be ended.
     """
     apart = _Apart(name, tool, cleans_up_s)
-    paused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    pausing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     try:
-        with halt.ends(lambda: None if paused.done() else paused.set_result(None)):
-            await asyncio.wait({apart.task, paused}, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        with pause.ends(lambda: None if pausing.done() else pausing.set_result(None)):
+            await asyncio.wait({apart.task, pausing}, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
         if await apart.end():
             raise
@@ -145,7 +145,7 @@ async def run_apart(
     if apart.task.done():
         return Run(apart.came())
     gone = await apart.end()
-    return Run(apart.came(), Ended.PAUSED if halt.halted else Ended.DEADLINE, runs_on=not gone)
+    return Run(apart.came(), Ended.PAUSED if pause.paused else Ended.DEADLINE, runs_on=not gone)
 
 
 class _Apart:
@@ -235,7 +235,7 @@ async def run_call(
     context: CallContext,
     clock: Clock,
     limits: ResultLimits,
-    halt: ToolHalt | None = None,
+    pause: ToolPause | None = None,
     plan: CallPlan | None = None,
     cleans_up_s: float = CLEANS_UP_WITHIN_S,
 ) -> ToolResult:
@@ -248,7 +248,7 @@ async def run_call(
     stay open. Whatever else the tool raises, a cancellation or an exit of its own too, is the call's error.
     """
     started_s = clock.monotonic_s()
-    ran = await _outcome(call_id, tool, arguments, context, halt or ToolHalt(), plan, cleans_up_s)
+    ran = await _outcome(call_id, tool, arguments, context, pause or ToolPause(), plan, cleans_up_s)
     status, said, output = ran
     logger.debug("call %s: %s %s in %.3f s", call_id, tool.name, status, clock.monotonic_s() - started_s)
     if output is None:
@@ -262,19 +262,19 @@ async def _outcome(
     tool: Tool,
     arguments: Mapping[str, Any],
     context: CallContext,
-    halt: ToolHalt,
+    pause: ToolPause,
     plan: CallPlan | None,
     cleans_up_s: float,
 ) -> tuple[ResultStatus, str, str | None]:
     """Status, the hub's own sentence (may be empty), and what the tool said (None: nothing)."""
-    if halt.halted:
+    if pause.paused:
         return ResultStatus.DENIED, f"Not run: {REASON}.", None
 
     async def runs() -> str:
         given = tool.validate(arguments)
         return await (tool.run(context, given) if plan is None else plan.run(context))
 
-    run = await run_apart(tool.name, runs, context.deadline_s, halt, cleans_up_s)
+    run = await run_apart(tool.name, runs, context.deadline_s, pause, cleans_up_s)
     if run.runs_on:
         said = f"{tool.name} was told to end and could not be ended; whether it takes effect is not known."
         return ResultStatus.UNKNOWN, said, None

@@ -24,7 +24,7 @@ from core.store.effects import EditRefused
 from core.store.port import RunCheck
 from core.store.rows import CallRow, CallState, NewCall
 from core.tool import Arguments, CallPlan, Effect, ProcessInfo, Risk, Tool
-from core.tools.execution import REASON, RunningCall, ToolHalt, run_call
+from core.tools.execution import REASON, RunningCall, ToolPause, run_call
 from core.tools.prepared import (
     NeedsPerson,
     Prepared,
@@ -142,7 +142,7 @@ class CallPipeline:
         registry: ToolRegistry,
         settings: PipelineSettings,
         clock: Clock,
-        halt: ToolHalt | None = None,
+        pause: ToolPause | None = None,
         hook: CallHook | None = None,
     ) -> None:
         self._registry = registry
@@ -150,7 +150,7 @@ class CallPipeline:
         self._settings = settings
         self._clock = clock
         self.laws = settings.laws
-        self.halt = halt or ToolHalt()
+        self.pause = pause or ToolPause()
 
     def offered(
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
@@ -204,7 +204,7 @@ class CallPipeline:
         mode: Mode = INTERACTIVE,
     ) -> Prepared:
         """What is to be done with a call now, on what a person may already have said about it."""
-        if self.halt.halted:
+        if self.pause.paused:
             return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
         try:
             return self._prepared(call, principal, thread_id, standing, mode)
@@ -308,7 +308,7 @@ class CallPipeline:
             context,
             self._clock,
             settings.result_limits,
-            self.halt,
+            self.pause,
             ready.plan,
         )
 

@@ -34,6 +34,6 @@ async def test_every_page_tells_that_tools_are_paused_and_ends_it(
     await expect(banner).to_be_visible()
     await console.reload()
     await expect(banner).to_be_visible()
-    await hub.api("POST", "/tools/resume", {})
+    await hub.api("POST", "/tools/unpause", {})
     await expect(banner).to_be_hidden()
     assert complaints.lines == []

@@ -65,7 +65,7 @@ async def fill(world: World) -> None:
     await world.rule(CloseGate(unknown.id, Option.HAPPENED, "It happened.", plain("settled")))
     await world.store.write_memory("ada", "note-1", "部署服务器在周五 deploy on Friday")
     await world.store.write_document("ada", "doc-1", "plans/garden", "beans", append=False, most=9)
-    await world.store.halt_tools("ada", halted=True)
+    await world.store.pause_tools("ada", paused=True)
     await world.store.count_model_call("ada", "2026-01-02", 50)
     await world.store.link_audit(100)
     await world.store.set_tool_setting("ada", "shell", ToolSetting.DISABLED)

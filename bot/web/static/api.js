@@ -150,7 +150,7 @@ export const fileLink = (url) => change(url.slice("/api".length));
 /** Whether all tools are paused. @returns {Promise<{paused: boolean}>} */
 export const tools = () => ask("/tools");
 /** @param {boolean} paused */
-export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/resume");
+export const pauseTools = (paused) => change(paused ? "/tools/pause" : "/tools/unpause");
 
 /** Where events come from. @param {{thread?: string, after?: number}} query */
 export const eventsUrl = (query) => withQuery("/api/events", query);

@@ -47,7 +47,7 @@ export class ToolsSwitch {
   async #set(paused) {
     try {
       await this.context.api.pauseTools(paused);
-      announce(paused ? "All tools are paused." : "Tools run again.");
+      announce(paused ? "All tools are paused." : "Tools can run again.");
     } catch (error) {
       announce(error.message);
     }

@@ -1,1 +1,1 @@
-"""The store on one SQLite file: `store` for the hub, `queries` for those who only look."""
+"""The store on one SQLite file: `store` for the hub, `queries` for read-only clients."""

@@ -1,4 +1,4 @@
-"""Accepting an inbound event: everything that follows from it, in the one transaction that keeps it."""
+"""Acceptance of an inbound event with all its effects, in the one transaction that records it."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -56,11 +56,11 @@ else:
 
 
 def accept_view(tx: Transaction, event: Person, judge: Judge, admitted: Admitted) -> AcceptView:
-    """What `judge` asked for about the event, and nothing that it has no use for."""
+    """Return the state that `judge` needs for the event, and nothing more."""
     principal = admitted.principal
     named = gates.view(tx, judge.gate_id) if judge.gate_id is not None else None
     if isinstance(event, ChoiceAnswer):
-        # A press says nothing of a conversation's key: it belongs to the prompt's thread.
+        # A press does not name a conversation's key: it belongs to the gate's thread.
         thread, running_since, waiting = (
             (None, None, 0) if named is None else _thread_by_id(tx, named.gate.thread_id)
         )
@@ -105,7 +105,7 @@ def _survey(tx: Transaction, principal: Principal, thread: ThreadRow | None) -> 
     said = grants.in_thread(tx, principal.user_id, "" if thread is None else thread.id)
     active = None if thread is None else thread.active_turn_id
     used = None if active is None else used_of(tx, active)
-    return StatusSnapshot(said, grants.grants_of(tx, principal.user_id), used, kill_switch.tools_halted(tx))
+    return StatusSnapshot(said, grants.grants_of(tx, principal.user_id), used, kill_switch.tools_paused(tx))
 
 
 def _claims(tx: Transaction, event: Person, channel: str) -> ClaimView:
@@ -145,7 +145,7 @@ def _candidate(tx: Transaction, scope: str | None, principal: Principal) -> Thre
 
 
 def _thread_id_in(scope: str | None) -> str | None:
-    """The thread id that an external id may stand for: a UUID, dashed or plain, in its dashed form."""
+    """Return the thread id that an external id may stand for: a UUID, dashed or plain, in dashed form."""
     if scope is None or len(scope) not in {32, 36}:
         return None
     try:
@@ -174,15 +174,17 @@ def _cards(tx: Transaction, event: Person, open_gates: tuple[GateView, ...]) -> 
     return tuple(shown)
 
 
-# A conversation goes on under another address: its threads, and what is still to be sent, go along.
+# A conversation that moved to another address: its threads and unsent messages move with it.
 
 BEFORE_ALL_OTHERS = "-"
-"""Put before an order key, it sorts before every key of the new place: those begin anew."""
+"""A prefix for old order keys, which makes them sort before every key of the new conversation."""
 
 
 def move(tx: Transaction, event: Moved) -> Accepted:
-    """Lead the keys of the old place to the same threads at the new one, unless they lead somewhere there
-    already; answers and waiting input move too. Done twice it does no more."""
+    """Move the old conversation's keys, answers and waiting input to the new one. Repeating it has no
+    further effect.
+
+    A key that already leads to a thread at the new conversation stays as it is."""
     old, new = scope_of(event.old_scope), scope_of(event.scope)
     keys = tx.run(
         "INSERT INTO thread_keys (owner_id, channel, scope, thread_id)"
@@ -202,7 +204,7 @@ def move(tx: Transaction, event: Moved) -> Accepted:
         event.channel,
         event.old_address,
     )
-    # What was shown stays where it is; what was never requested goes out at the new place.
+    # Shown messages stay at the old address; messages never attempted are sent to the new one.
     tx.run(
         "UPDATE outbox SET address = ? WHERE settled = 0 AND state = 'queued' AND edit_of IS NULL"
         " AND refs = '[]' AND channel = ? AND address = ?",
@@ -249,8 +251,9 @@ def accept_event(tx: Transaction, event: InboundEvent, judge: Judge, *, send_now
 
 
 def _edited(tx: Transaction, event: InboundMessage, identity: Identity | None) -> Accepted | None:
-    """Take an edit of what was recorded; None: it is judged like a message. An edit by somebody who was asked
-    for a credential may be just that."""
+    """Apply an edit to a recorded message. None: judge it like a message.
+
+    An edit by somebody who was asked for a credential may be that credential."""
     return None if credentials.is_awaited(tx, identity, event.channel) else edit(tx, event)
 
 
@@ -282,7 +285,7 @@ def _decide(tx: Transaction, event: Person, judge: Judge, admitted: Admitted, *,
 
 
 def _position(tx: Transaction, event: Person, verdict: Verdict, thread: ThreadRow | None) -> int | None:
-    """Where in its thread a command or an answer in words is seen: before all that follows from it."""
+    """Return a command's or written answer's position in its thread, before all its effects."""
     if thread is None or not isinstance(event, InboundMessage):
         return None
     elsewhere = any(isinstance(effect, QueueInput | RebindThread) for effect in verdict.effects)
@@ -308,7 +311,7 @@ def _keep(
     event_id = record(tx, new)
     if thread_id is not None and isinstance(event, InboundMessage) and effects.outcome is None:
         feed.put_event(tx, thread_id, seen_at or feed.position(tx, thread_id), event_id)
-    if effects.said and not verdict.withheld:  # what is taken away is not shown once more
+    if effects.said and not verdict.withheld:  # a message that is removed is not quoted
         effects.said = in_reply(event, effects.said)
     said = _say(tx, effects, event_id, send_now=send_now) if effects.said or effects.elsewhere else ()
     return Accepted(
@@ -321,14 +324,15 @@ def _keep(
         outbox=(*effects.card_changes, *said),
         wait_until=waits,
         routines=tuple(effects.routines),
-        halted=effects.halted,
+        paused=effects.paused,
         plain=verdict.plain,
         form=verdict.form,
     )
 
 
 def _is_effort(event: Person, outcome: str) -> bool:
-    """Whether it counts against its sender's limit: a press that decided something doesn't."""
+    """Return True if the event counts against its sender's limit. A press that decided something
+    doesn't."""
     return isinstance(event, InboundMessage) or outcome.startswith("refused")
 
 
@@ -337,11 +341,11 @@ def _say(tx: Transaction, effects: Effects, event_id: int, *, send_now: bool) ->
     here = enqueue(tx, effects.said, cause, send_now=send_now)
     if effects.thread_id is not None:
         feed.put_messages(tx, effects.thread_id, here)
-    # Whether a row could go out at once is only known of the event's own conversation.
+    # The outbox can send at once only to the event's own conversation.
     return (*here, *enqueue(tx, effects.elsewhere, cause))
 
 
-# A person in the assistant's place, and a thread that is taken up again.
+# Messages by a person in the assistant's place, and threads that are reopened.
 
 ANSWERED = "answered as operator"
 STOPPED = "command: /stop"

@@ -1,4 +1,4 @@
-"""The audit's records: written by the units they tell of, chained by a unit of their own."""
+"""Audit records, written by the units they describe and chained by a separate unit."""
 
 # ruff: noqa: S608 - column lists are constants of this module, values are always bound
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -38,9 +38,9 @@ def record(
     thread_id: str | None = None,
     **detail: Any,
 ) -> None:
-    """Write down what the transaction does. `detail`: plain JSON values, nothing that may be secret.
+    """Record an action of the transaction. `detail`: plain JSON values, nothing that may be secret.
 
-    The record names the inbound event the transaction accepts, if it does."""
+    The record names the inbound event the transaction accepts, if any."""
     if tx.event is not None:
         detail["event"] = tx.event
     key, now = _key(tx), tx.clock.now()
@@ -74,7 +74,7 @@ def record_end(
     arguments: str,
     **detail: Any,
 ) -> None:
-    """Write down what a call came to; of a refusal the beginning of why."""
+    """Record the end of a call; for a refusal, also the beginning of its reason."""
     if result.status is ResultStatus.DENIED:
         detail["said"] = result.text[:REFUSAL_CHARS]
     record(
@@ -91,7 +91,7 @@ def record_end(
 
 
 def hidden(tx: Transaction, text: str) -> str:
-    """The keyed hash of what may be secret."""
+    """Return the keyed hash of a text that may be secret."""
     return _key(tx).hidden(text)
 
 
@@ -156,7 +156,7 @@ def prune(tx: Transaction, before: int, limit: int) -> int:
         key.id,
         key.checkpoint(last_id, last_link),
     )
-    # Written while its predecessors are still there, so that its number is the next one.
+    # Written while its predecessors still exist, so that its number is the next one.
     record(tx, AuditKind.PRUNED, str(last_id), through=last_id, records=len(old))
     tx.run("DELETE FROM audit WHERE id <= ?", last_id)
     return len(old)
@@ -164,7 +164,7 @@ def prune(tx: Transaction, before: int, limit: int) -> int:
 
 def about(tx: Transaction, subjects: Sequence[str]) -> "tuple[AuditRow, ...]":
     """See Audit.audit_of."""
-    from core.store.rows import AuditRow  # a turn writes records, it looks at none
+    from core.store.rows import AuditRow  # a turn writes records but reads none
 
     wanted = json.dumps(list(subjects))
     rows = tx.all(
@@ -173,31 +173,31 @@ def about(tx: Transaction, subjects: Sequence[str]) -> "tuple[AuditRow, ...]":
     return tuple(AuditRow(*row) for row in rows)
 
 
-# The audit as it lies in a database at one moment, for whoever exports or verifies it.
+# The audit as it is in a database at one moment, for exporting and verifying.
 
 MESSAGE_TRIGGER = "message:"
-"""How the key of a run begins that a message fired (see core.routine.claim_key)."""
+"""The prefix of the key of a run fired by a message (see core.routine.claim_key)."""
 _OF_CALLS = "'asked', 'edited', 'vote', 'decided', 'started', 'ended', 'answered'"
 
 
 class AuditSnapshot:
-    """One consistent view, good as long as `audit_in` holds it open."""
+    """One consistent view of the audit, valid while `audit_in` holds it open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def checkpoint(self) -> Checkpoint | None:
-        """Where the chain begins, if its older part was dropped."""
+        """Return the start of the chain, if its older part was dropped."""
         row = self._connection.execute(f"SELECT {CHECKPOINT} FROM audit_checkpoint").fetchone()
         return None if row is None else Checkpoint(*row)
 
     def rows(self, after: int = 0) -> Iterator[AuditRow]:
-        """The records behind that number, in order."""
+        """Return the records after that number, in order."""
         for row in self._connection.execute(f"SELECT {AUDIT} FROM audit WHERE id > ? ORDER BY id", (after,)):
             yield AuditRow(*row)
 
     def of_turn(self, turn_id: str) -> tuple[AuditRow, ...]:
-        """The records about what a turn called and asked, in order."""
+        """Return the records about a turn's calls and gates, in order."""
         rows = self._connection.execute(
             f"SELECT {AUDIT} FROM audit WHERE subject IN (SELECT id FROM calls WHERE turn_id = ?1"
             " UNION ALL SELECT id FROM prompts WHERE turn_id = ?1) ORDER BY id",
@@ -222,7 +222,7 @@ class AuditSnapshot:
         return tuple(found[number] for number in sorted(found))
 
     def event(self, key: str) -> InboundRow | None:
-        """Return what is kept of an inbound event and of what the turn it is part of has sent."""
+        """Return the stored fields of an inbound event, with the messages sent by its turn."""
         row = self._connection.execute(
             "SELECT id, key, channel, sender, received_at, outcome, thread_id, turn_id FROM inbox"
             " WHERE key = ?",
@@ -238,7 +238,7 @@ class AuditSnapshot:
         return InboundRow(*row[1:], outbox=tuple(row[0] for row in sent))
 
     def outbox_states(self, row_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return what became of rows of the outbox; those that are no longer kept are left out."""
+        """Return the states of outbox rows. Rows that no longer exist are left out."""
         rows = self._connection.execute(
             "SELECT id, state FROM outbox WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(row_ids)),),
@@ -246,7 +246,8 @@ class AuditSnapshot:
         return dict(rows.fetchall())
 
     def arguments(self, record: AuditRow) -> str | None:
-        """The arguments of the call a record is about, as they lie in the conversation or run, if at all."""
+        """Return the arguments of the call a record is about, as stored in the conversation or run, if at
+        all."""
         detail = json.loads(record.detail)
         call_id = detail["call"] if record.kind == "edited" else record.subject
         row = self._connection.execute(
@@ -258,7 +259,7 @@ class AuditSnapshot:
         return None if row is None else row[0]
 
     def retired_keys(self) -> tuple[SealedSecret, ...]:
-        """Keys of older records, sealed by the vault."""
+        """Return the keys of older records, sealed by the vault."""
         rows = self._connection.execute(
             f"SELECT {SEALED} FROM secrets WHERE substr(name, 1, ?) = ?", (len(RETIRED), RETIRED)
         ).fetchall()
@@ -266,7 +267,7 @@ class AuditSnapshot:
 
 
 def _names(detail: dict[str, Any], key: str) -> bool:
-    """Return whether a record names the event, or the trigger of a run, as what it follows from."""
+    """Return True if a record names the event, or a run's trigger, as its cause."""
     if key in detail.get("events", ()) or detail.get("event") == key:
         return True
     return detail.get("trigger") in {key, f"{MESSAGE_TRIGGER}{key}"}
@@ -274,7 +275,7 @@ def _names(detail: dict[str, Any], key: str) -> bool:
 
 @contextlib.contextmanager
 def audit_in(path: Path) -> Generator[AuditSnapshot]:
-    """The audit of a database, beside a running hub or without one. Raises StoreUnavailable, SchemaTooNew."""
+    """Open a database's audit, with or without a running hub. Raises StoreUnavailable, SchemaTooNew."""
     try:
         with contextlib.closing(connect_reader(path)) as connection:
             connection.execute("BEGIN")

@@ -1,4 +1,4 @@
-"""How every connection to the database file is set up, and what its errors mean."""
+"""Setup of connections to the database file, and the meaning of their errors."""
 
 import asyncio
 import os
@@ -16,9 +16,9 @@ from core.ids import Ids
 from core.store.feed import ChangeLog
 
 BUSY_TIMEOUT_S = 5.0
-"""How long a writer waits for another process's transaction (a command line beside the hub)."""
+"""The time a writer waits for another process's transaction (a command line while the hub runs)."""
 OLDEST_SQLITE = (3, 37, 0)
-"""STRICT tables; RETURNING is older."""
+"""The oldest supported version, needed for STRICT tables; RETURNING is older."""
 
 _FAILURES_OF_THE_DISK = frozenset(
     {
@@ -49,9 +49,10 @@ _ADVICE = {
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """The one connection that writes. A commit on it is on disk when it returns (synchronous=FULL).
+    """Open the one connection that writes. Its commits are on disk when they return
+    (synchronous=FULL).
 
-    The file is made for its owner alone; the write-ahead log takes its mode from it.
+    The file is created for its owner alone; the write-ahead log inherits its mode.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is too old: 3.37 or newer is needed")
@@ -70,12 +71,12 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; it sees every commit made before its transaction began."""
+    """Open a read-only connection. It sees every commit made before its transaction began."""
     return _connect(database_uri(path, read_only=True))
 
 
 def database_uri(path: Path, *, read_only: bool) -> str:
-    """The file as SQLite is told of it; it is never made by looking at it."""
+    """Return the file's URI for SQLite. Opening it read-only never creates the file."""
     return f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
 
 
@@ -84,21 +85,21 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def what_to_do(error: BaseException | None) -> str:
-    """The advice that fits, after a semicolon, for whoever looks after the file; "" where there is none."""
+    """Return advice on the error for the operator, after a semicolon, or "" if there is none."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     advice = _ADVICE.get(code & 0xFF) if code is not None else None
     return f"; {advice}" if advice else ""
 
 
 def is_failure_of_the_disk(error: BaseException) -> bool:
-    """Whether the database could not write (or read) now, as opposed to a statement being wrong."""
+    """Return True if the database could not be read or written now, as opposed to a wrong statement."""
     if not isinstance(error, sqlite3.Error):
         return False
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is not None and (code & 0xFF) in _FAILURES_OF_THE_DISK
 
 
-# What one unit of work gets: the connection inside a transaction, the time, and new ids.
+# The context of one unit of work: the connection inside a transaction, the time, and new ids.
 
 Row = Sequence[Any]
 """A row as the driver returns it, in the order of the statement's columns."""
@@ -110,11 +111,11 @@ HISTORY_LIMIT_CHARS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the configuration decides about the store's units.
+    """The configuration of the store's units.
 
-    `merge_inputs`: so many waiting messages of one person become one turn. `history_limit_chars`: a turn
-    is loaded with whole turns of its past until they hold more than that. `holds_inputs`: hooks are asked
-    about messages before a turn takes them.
+    `merge_inputs`: how many waiting messages of one person may become one turn.
+    `history_limit_chars`: a turn is loaded with whole past turns until they exceed this.
+    `holds_inputs`: hooks judge messages before a turn takes them.
     """
 
     merge_inputs: int = MERGE_LIMIT
@@ -124,9 +125,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A unit's hands on the database. Never kept beyond the unit. `changes`: what onlookers are told of;
-    `chain`: what seals the audit's records; `event`: the key of the inbound event that is being accepted,
-    which those records name."""
+    """A unit's access to the database. Never kept beyond the unit.
+
+    `changes`: the changes to report to listeners.
+    `chain`: the key that seals audit records.
+    `event`: the key of the inbound event being accepted, which those records name."""
 
     connection: sqlite3.Connection
     clock: Clock
@@ -137,43 +140,43 @@ class Transaction:
     event: str | None = None
 
     def accepting(self, event_key: str) -> "Transaction":
-        """Return the same transaction for what follows from an inbound event."""
+        """Return the same transaction for the effects of an inbound event."""
         return Transaction(
             self.connection, self.clock, self.ids, self.policy, self.changes, self.chain, event_key
         )
 
     def one(self, sql: str, *parameters: Any) -> Row | None:
-        """The statement's first row."""
-        # All rows are fetched: a statement left half-way would hold the transaction open.
+        """Return the statement's first row."""
+        # All rows are fetched: an unfinished statement would hold the transaction open.
         rows = self.connection.execute(sql, parameters).fetchall()
         return rows[0] if rows else None
 
     def all(self, sql: str, *parameters: Any) -> list[Row]:
-        """All rows of the statement."""
+        """Return all rows of the statement."""
         return self.connection.execute(sql, parameters).fetchall()
 
     def run(self, sql: str, *parameters: Any) -> int:
-        """How many rows the statement changed."""
+        """Run the statement and return the number of rows it changed."""
         return self.connection.execute(sql, parameters).rowcount
 
     def insert(self, sql: str, *parameters: Any) -> int:
-        """The number the new row got."""
+        """Insert a row and return its number."""
         return self.connection.execute(sql, parameters).lastrowid or 0
 
 
 T = TypeVar("T")
 Unit = Callable[[Transaction], T]
-"""One unit of work: runs in a thread of the store, inside a transaction, and never waits for anything."""
+"""One unit of work. It runs in a thread of the store, inside a transaction, and never waits."""
 
 
-# Hot reads: whole units in a thread of their own, each on one consistent view of the database.
+# Hot reads: whole units in a separate thread, each on one consistent view of the database.
 
 QUEUE_LIMIT = 256
-"""Reads handed in and not yet answered; further callers wait."""
+"""Maximum number of reads submitted and not yet answered; further callers wait."""
 
 
 class ReaderThread:
-    """Runs reading units one after the other, beside the writer."""
+    """A thread that runs reading units one after the other, in parallel to the writer."""
 
     def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], Transaction]) -> None:
         self._path = path
@@ -183,12 +186,12 @@ class ReaderThread:
         self._transaction: Transaction | None = None
 
     async def run(self, unit: Unit[T]) -> T:
-        """The unit's result. Sees every commit that anyone has heard of."""
+        """Run a unit and return its result. It sees every commit whose caller was answered."""
         async with self._slots:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, unit)
 
     async def close(self) -> None:
-        """Answer what was asked, then close the connection."""
+        """Answer all submitted reads, then close the connection."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
 

@@ -1,4 +1,4 @@
-"""Requests for a credential that concern an event, found by its person and channel, never by its thread."""
+"""Credential requests that concern an event, found by its person and channel, never by its thread."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -14,7 +14,7 @@ _AWAITED = "p.requester_id = ? AND p.secret IS NOT NULL AND p.awaits = 1 AND t.c
 
 
 def asked(tx: Transaction, event: InboundMessage, user_id: str) -> AskedCredentials | None:
-    """What a text of this person on this channel may answer; None for nearly every one: nothing."""
+    """Return the requests a person's text on this channel may answer. None for nearly every text."""
     sql = f"SELECT {PROMPT_VIEW} FROM {PROMPT_VIEW_FROM} WHERE {_AWAITED} ORDER BY p.created_at, p.id, v.at"
     requests = gate_views_of(tx.all(sql, user_id, event.channel))
     replied = None if event.reply_to is None else _shown_as(tx, event.channel, user_id, event.reply_to)
@@ -26,7 +26,7 @@ def asked(tx: Transaction, event: InboundMessage, user_id: str) -> AskedCredenti
 
 
 def is_awaited(tx: Transaction, identity: Identity | None, channel: str) -> bool:
-    """Whether a text of this account may be a credential that its person was asked for."""
+    """Return True if a text of this account may be a credential that its person was asked for."""
     if identity is None:
         return False
     sql = f"SELECT 1 FROM prompts p JOIN threads t ON t.id = p.thread_id WHERE {_AWAITED} LIMIT 1"
@@ -34,13 +34,13 @@ def is_awaited(tx: Transaction, identity: Identity | None, channel: str) -> bool
 
 
 def forget(tx: Transaction, gate_ids: tuple[str, ...]) -> None:
-    """The person was told that these requests are over: their texts are ordinary again."""
+    """Forget requests that the person knows are over. Their texts are ordinary again."""
     for gate_id in gate_ids:
         tx.run("UPDATE prompts SET awaits = 0 WHERE id = ?", gate_id)
 
 
 def _cards(tx: Transaction, request: GateView) -> list[ShownCard]:
-    """Where the request is shown in its own conversation."""
+    """Return the request's cards in its own conversation."""
     rows = tx.all(
         "SELECT refs, order_key FROM outbox WHERE prompt_id = ? AND channel = ? AND address = ?"
         " AND edit_of IS NULL AND order_key IS NOT NULL ORDER BY id",
@@ -52,7 +52,7 @@ def _cards(tx: Transaction, request: GateView) -> list[ShownCard]:
 
 
 def _shown_as(tx: Transaction, channel: str, user_id: str, ref: MessageRef) -> GateView | None:
-    """The request, open or long settled, that a message is a card of."""
+    """Return the request, open or closed, that a message is a card of."""
     rows = tx.all(
         "SELECT p.id, o.refs FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
         " WHERE p.requester_id = ? AND p.secret IS NOT NULL AND o.channel = ? AND o.edit_of IS NULL",
@@ -67,7 +67,7 @@ def _shown_as(tx: Transaction, channel: str, user_id: str, ref: MessageRef) -> G
 
 
 def _album_withheld(tx: Transaction, album: str, channel: str, user_id: str) -> bool:
-    """Whether another part of the album was withheld: one message is one credential."""
+    """Return True if another part of the album was withheld: one message is one credential."""
     return None is not tx.one(
         "SELECT 1 FROM inbox WHERE album = ? AND channel = ? AND user_id = ? AND outcome LIKE ? LIMIT 1",
         album,

@@ -1,4 +1,4 @@
-"""What a verdict asks for, done in order within the transaction that accepts its event."""
+"""Execution of a verdict's effects, in order, in the transaction that accepts its event."""
 
 from typing import TYPE_CHECKING, assert_never
 
@@ -14,11 +14,11 @@ from core.store.effects import (
     FireRoutine,
     ForgetCredentials,
     GrantToRoutine,
-    HaltTools,
     KeepSecrets,
     NoteWrongCode,
     OfferLink,
     PauseRoutine,
+    PauseTools,
     QueueInput,
     RebindThread,
     RecordGrant,
@@ -50,10 +50,11 @@ STOPPED = "stopped"
 
 
 class Effects:
-    """Carries out effects and remembers what the hub has to do once they are committed.
+    """An executor of effects. It records the work left for the hub once they are committed.
 
-    `outcome`: None unless an effect decides it; `said`: messages to the event's own conversation, and
-    `elsewhere`: to others, which go to the outbox when the event itself is recorded.
+    `outcome`: None unless an effect decides it.
+    `said`: messages to the event's own conversation, and `elsewhere`: to others. They are put into
+    the outbox when the event itself is recorded.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Effects:
         self.wait_until: int | None = None
         self.started: TurnStart | None = None
         self.stopped_turn_id: str | None = None
-        self.halted: bool | None = None
+        self.paused: bool | None = None
         self.card_changes: list[OutboxRow] = []
         self.said: list[Draft] = []
         self.elsewhere: list[Draft] = []
@@ -87,7 +88,7 @@ class Effects:
         return None if self._thread is None else self._thread.id
 
     def apply(self, effect: Effect) -> None:
-        """Do one thing."""
+        """Apply one effect."""
         match effect:
             case QueueInput():
                 self._queue_input(effect)
@@ -107,7 +108,7 @@ class Effects:
                 | SetApprovals()
                 | KeepSecrets()
                 | ForgetCredentials()
-                | HaltTools()
+                | PauseTools()
             ):
                 self._keep(effect)
             case Say() | SayAtTimes() | TakeAwayMessage():
@@ -133,7 +134,7 @@ class Effects:
 
     def _keep(
         self,
-        effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | ForgetCredentials | HaltTools,
+        effect: RecordGrant | RevokeGrant | SetApprovals | KeepSecrets | ForgetCredentials | PauseTools,
     ) -> None:
         match effect:
             case RevokeGrant(grant_id):
@@ -149,9 +150,9 @@ class Effects:
                 memory.keep(self._tx, sealed, self._principal.user_id)
             case ForgetCredentials(gate_ids):
                 credentials.forget(self._tx, gate_ids)
-            case HaltTools(halted):
-                kill_switch.halt_tools(self._tx, self._principal.user_id, halted=halted)
-                self.halted = halted
+            case PauseTools(paused):
+                kill_switch.pause_tools(self._tx, self._principal.user_id, paused=paused)
+                self.paused = paused
             case _:
                 assert_never(effect)
 

@@ -1,7 +1,7 @@
-"""Positions of what is seen in a thread beside its transcript, and reading both as one.
+"""Feed positions of items outside a thread's transcript, and reads of both in one order.
 
-Units that put something here take positions from the same counter as the transcript, so a position is
-visible only once all before it are.
+Units that add items here take positions from the same counter as the transcript. A position is
+therefore visible only once all earlier ones are.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -32,26 +32,26 @@ def position(tx: Transaction, thread_id: str) -> int:
 
 
 def put_event(tx: Transaction, thread_id: str, seq: int, event_id: int) -> None:
-    """A command or an answer in words is seen at a position taken before what follows from it."""
+    """Show a command or an answer in words at a position taken before its effects."""
     _put(tx, thread_id, seq, "event", None, event_id=event_id)
 
 
 def put_messages(
     tx: Transaction, thread_id: str, rows: Sequence[OutboxRow], turn_id: str | None = None
 ) -> None:
-    """What the hub says itself; changes of what was said before are left out."""
+    """Show messages of the hub itself. Changes of earlier messages are left out."""
     for row in rows:
         if row.edit_of is None:
             _put(tx, thread_id, position(tx, thread_id), "message", turn_id, outbox_id=row.id)
 
 
 def put_card(tx: Transaction, thread_id: str, turn_id: str, gate_id: str) -> None:
-    """A prompt is asked."""
+    """Show a gate where it was opened."""
     _put(tx, thread_id, position(tx, thread_id), "card", turn_id, gate_id=gate_id)
 
 
 def put_outcome(tx: Transaction, thread_id: str, turn_id: str, gate_id: str) -> None:
-    """A prompt got its outcome."""
+    """Show a gate's outcome."""
     _put(tx, thread_id, position(tx, thread_id), "outcome", turn_id, gate_id=gate_id)
 
 
@@ -137,7 +137,7 @@ def _of_entry(row: Row) -> Shown:
     said: Said = said_from_columns(*row[3:8])
     match said:
         case UserSaid(text, sender, attachments):
-            # The files' lines at its end are for the model.
+            # The file lines at its end are for the model.
             lines = text.split("\n")
             text = "\n".join(lines[: len(lines) - len(attachments)])
             role = None if row[9] is None else Role(row[9])

@@ -1,4 +1,5 @@
-"""The store's side for those who look on: implements core.store.feed.Feeds and core.store.port.Keys."""
+"""The store's read side for the console and API: implements core.store.feed.Feeds and
+core.store.port.Keys."""
 
 from collections.abc import Sequence
 
@@ -14,8 +15,8 @@ from core.users import Principal
 
 
 class FeedQueries:
-    """What a thread's feed consists of is read as one whole, in the reader thread; lists go through
-    aiosqlite."""
+    """Read access for the console. A thread's feed is read as one whole, in the reader thread; lists
+    use aiosqlite."""
 
     def __init__(self, writer: Writer, reader: ReaderThread, queries: SqliteReader) -> None:
         self._writer = writer
@@ -68,7 +69,7 @@ class FeedQueries:
         """See Feeds."""
         return await self._queries.active_thread(user_id)
 
-    # --- keys to the API -------------------------------------------------------------------------------
+    # --- API keys --------------------------------------------------------------------------------------
 
     async def keep_key(self, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:
         """See Keys."""

@@ -1,4 +1,4 @@
-"""Prompts: opening them. Their turn waits from then on."""
+"""Opening of gates. Their turn waits from then on."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -33,7 +33,7 @@ def ask_person(tx: Transaction, gates: Sequence[Gate], cards: Sequence[Draft]) -
 
 
 def _bind(tx: Transaction, gate: Gate, call_id: str, binding: str) -> None:
-    """The call waits for what is said to that prompt."""
+    """Make the call wait for the gate's decision."""
     changed = tx.run(
         "UPDATE calls SET state = iif(state = 'unknown', 'unknown', 'waiting'), binding = ?,"
         " prompt_id = ?, answer = NULL, answered_by = NULL"
@@ -129,7 +129,7 @@ def _insert(tx: Transaction, gate: Gate) -> None:
 
 
 def offer_columns(offer: Offer) -> tuple[str, str | None, int]:
-    """`options`, `labels` and `free_text`."""
+    """Return the columns `options`, `labels` and `free_text`."""
     match offer:
         case Options(options):
             return " ".join(options), None, 0

@@ -1,4 +1,4 @@
-"""Reminders of prompts and notices to people: implements core.store.facets."""
+"""Gate reminders, expiry and notices to people: implements core.store.facets."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -35,7 +35,8 @@ _OUTCOME_AT_EXPIRY = {
     GateKind.BUDGET: Option.STOP,
     GateKind.CONTINUE: Option.STOP,
 }
-"""Silence is no consent. An unknown outcome stays unknown: nobody said anything."""
+"""The outcomes of gates on expiry. Silence is not consent. An unknown outcome stays unknown, since
+no person answered."""
 
 
 class GateTimers:
@@ -110,7 +111,7 @@ def remind(tx: Transaction, now: int, reminder: Callable[[Gate], Message]) -> tu
 
 
 def _places(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageRef | None]:
-    """Where cards of a prompt stand, each with its newest one."""
+    """Return the addresses of a gate's cards, each with its newest card."""
     copies = tx.all(
         "SELECT channel, address, refs FROM outbox"
         " WHERE prompt_id = ? AND edit_of IS NULL AND state <> 'failed' ORDER BY id",
@@ -125,7 +126,8 @@ def _places(tx: Transaction, gate_id: str) -> dict[tuple[str, Address], MessageR
 
 
 def _say(tx: Transaction, thread_id: str, turn_id: str, drafts: Sequence[Draft]) -> tuple[OutboxRow, ...]:
-    """Messages of the hub's own, seen in the thread where they are meant for it."""
+    """Queue messages of the hub itself. Those sent to the thread's own address also appear in the
+    thread."""
     rows = enqueue(tx, drafts, Cause(turn_id=turn_id))
     home = tx.one("SELECT channel, address FROM threads WHERE id = ?", thread_id)
     feed.put_messages(tx, thread_id, [row for row in rows if (row.channel, row.address) == home], turn_id)
@@ -156,11 +158,11 @@ def escalate(tx: Transaction, gate_id: str, cards: Sequence[Draft], told: Draft)
     return (*enqueue(tx, cards, Cause(turn_id=turn_id)), *_say(tx, thread_id, turn_id, [told]))
 
 
-# Notices: one message for each key, at the first place that takes it.
+# Notices: one message for each key, at the first address that takes it.
 
 
 class NoticeUnits(FeedQueries):
-    """Implements core.store.facets.NoticeUnits, and Outbox.fail_outbox."""
+    """The units of core.store.facets.NoticeUnits, and Outbox.fail_outbox."""
 
     async def reach(self, user_id: str) -> Reach:
         """See core.store.facets.NoticeUnits."""
@@ -179,7 +181,7 @@ def reach(tx: Transaction, user_id: str) -> Reach:
     """See core.store.facets.NoticeUnits."""
     accounts = tx.all("SELECT channel, platform_user_id FROM identities WHERE user_id = ?", user_id)
     found = (people.identity(tx, channel, platform_user_id) for channel, platform_user_id in accounts)
-    # Keys are found by their person, threads are not: there may be very many of other people.
+    # Keys are looked up by person. Threads are not: other people may have very many.
     mine = "SELECT k.thread_id FROM thread_keys k WHERE k.owner_id = ?"
     threads = tx.all(
         f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id IN ({mine})"
@@ -240,7 +242,7 @@ def _queue(tx: Transaction, message: Message, place: Place) -> OutboxRow:
 
 
 def _gate_of(tx: Transaction, message: Message) -> str | None:
-    """The prompt that the message is a card of; the buttons of other notices belong to no prompt."""
+    """Return the id of the gate the message is a card of. Buttons of other notices belong to no gate."""
     if message.gate_id is None:
         return None
     known = tx.one("SELECT 1 FROM prompts WHERE id = ?", message.gate_id)

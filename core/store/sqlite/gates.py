@@ -1,4 +1,5 @@
-"""Prompts: looking, answering, changing. A prompt gets exactly one outcome (compare-and-set on `open`)."""
+"""Queries, answers and changes of gates. A gate gets exactly one outcome (compare-and-set on
+`open`)."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -27,15 +28,15 @@ from core.store.sqlite.mapping import PROMPT_VIEW, PROMPT_VIEW_FROM, gate_views_
 from core.store.sqlite.turns import events_of, started
 from core.users import Principal
 
-# The copies of a prompt's card: every one that was shown is changed to its outcome.
+# The cards of a gate: every one that was shown is changed to its outcome.
 
 
 def change_cards(
     tx: Transaction, gate_id: str, card: Message | None, outcome_text: str
 ) -> tuple[OutboxRow, ...]:
-    """Queue a change of every copy of a prompt's card: to `card`, or to itself with its outcome.
+    """Queue a change of every card of a gate: to `card`, or to the same card with its outcome.
 
-    A copy may not have gone out yet; its change waits behind it. Copies that failed are left alone.
+    If a card is still to be sent, its change waits until then. Failed cards are left alone.
     """
     copies = tx.all(
         "SELECT id, channel, address, message FROM outbox"
@@ -76,9 +77,11 @@ def _change_copy(
 def learn_copy(
     tx: Transaction, gate_id: str, channel: str, address: Address, ref: MessageRef, settled: str | None
 ) -> tuple[OutboxRow, ...]:
-    """A card was pressed. If it is a copy whose sending was never answered, it is known from now on, and
-    shown the outcome like the others: at once if the prompt is `settled` (its outcome in words). A row that
-    is still to be found out is found by that."""
+    """Record where a pressed card is shown, if its sending was never answered. From then on it gets
+    the outcome like the others.
+
+    `settled`: the gate's outcome in words, if it is closed; the card is then changed at once. An
+    outbox row whose outcome was ambiguous is settled by this."""
     rows = tx.all(
         "SELECT message, refs FROM outbox WHERE prompt_id = ? AND edit_of IS NULL ORDER BY id", gate_id
     )
@@ -92,7 +95,7 @@ def learn_copy(
         channel,
         address,
     )
-    if lost is not None:  # the buttons stand on the last part
+    if lost is not None:  # the buttons are on the last part
         _show_at(tx, lost[0], (*refs_from_json(lost[1]), ref))
         return ()
     copy_id = tx.insert(
@@ -114,7 +117,8 @@ def learn_copy(
 
 
 def find_pressed(tx: Transaction) -> None:
-    """For a starting hub: a card that was being sent, and is pressed already, is where it was pressed."""
+    """Settle, at startup, cards that were being sent but have been pressed already: they are where
+    they were pressed."""
     found = tx.all(
         "SELECT o.id, o.refs, c.refs FROM outbox o JOIN outbox c ON c.prompt_id = o.prompt_id"
         " WHERE o.settled = 0 AND o.state = 'sending' AND o.edit_of IS NULL AND c.edit_of IS NULL"
@@ -125,7 +129,7 @@ def find_pressed(tx: Transaction) -> None:
 
 
 def _show_at(tx: Transaction, row_id: int, refs: tuple[MessageRef, ...]) -> None:
-    """The row's last part is known to be shown."""
+    """Record that the row's last part is shown."""
     tx.run(
         "UPDATE outbox SET refs = ?, state = 'sent', settled = 1, sent_at = ?, error = NULL"
         " WHERE id = ? AND settled = 0",
@@ -140,34 +144,34 @@ _REFUSING = frozenset({Option.DENY, Option.SKIP, Option.STOP})
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What closing a prompt did: card changes to send, and the turn that goes on."""
+    """The result of closing a gate: card changes to send, and the turn that continues."""
 
     outbox: tuple[OutboxRow, ...]
     started: TurnStart | None
 
 
-# --- looking --------------------------------------------------------------------------------------------
+# --- queries ------------------------------------------------------------------------------------------
 
 
 def open_in_thread(tx: Transaction, thread_id: str) -> tuple[GateView, ...]:
-    """The open prompts of a thread, oldest first."""
+    """Return the open gates of a thread, oldest first."""
     return _views(tx, "p.thread_id = ? AND p.state = 'open' ORDER BY p.created_at, p.id", thread_id)
 
 
 def view(tx: Transaction, gate_id: str) -> GateView | None:
-    """A prompt by id, open or not."""
+    """Return a gate by id, open or not."""
     found = _views(tx, "p.id = ? ORDER BY p.id", gate_id)
     return found[0] if found else None
 
 
 def shown_as(tx: Transaction, channel: str, ref: MessageRef) -> GateView | None:
-    """The open prompt that a message on a channel is a card of."""
+    """Return the open gate that a message on a channel is a card of."""
     found = card_with(tx, channel, ref)
     return None if found is None else view(tx, found[0])
 
 
 def card_with(tx: Transaction, channel: str, ref: MessageRef) -> tuple[str, str] | None:
-    """The id of that prompt, and the card as it was first sent (JSON)."""
+    """Return the id of that gate, and the card as first sent (JSON)."""
     rows = tx.all(
         "SELECT o.prompt_id, o.refs, o.message FROM prompts p JOIN outbox o ON o.prompt_id = p.id"
         " WHERE p.state = 'open' AND o.channel = ? AND o.edit_of IS NULL",
@@ -186,7 +190,7 @@ def _views(tx: Transaction, condition: str, *parameters: str) -> tuple[GateView,
 
 
 def cast_vote(tx: Transaction, gate_id: str, voter: Principal, answer: Answer) -> None:
-    """Record a person's answer to an open prompt; a later answer takes the place of an earlier one."""
+    """Record a person's answer to an open gate. A later answer replaces an earlier one."""
     row = tx.one(
         "INSERT INTO votes (prompt_id, user_id, name, option, at)"
         " SELECT id, ?, ?, ?, ? FROM prompts WHERE id = ? AND state = 'open'"
@@ -198,7 +202,7 @@ def cast_vote(tx: Transaction, gate_id: str, voter: Principal, answer: Answer) -
         tx.clock.now(),
         gate_id,
     )
-    if row is not None:  # others look on who have to agree, too
+    if row is not None:  # others who must approve may be watching
         (thread_id,) = row
         tx.changes.gates[gate_id] = thread_id
         said = _said(answer)
@@ -206,7 +210,8 @@ def cast_vote(tx: Transaction, gate_id: str, voter: Principal, answer: Answer) -
 
 
 def edit(tx: Transaction, change: EditCall, editor: Principal) -> tuple[OutboxRow, ...]:
-    """Ask about other arguments from now on; who agreed before agreed to something else."""
+    """Change the arguments an open gate asks about. Earlier approvals were for other arguments, so
+    they are deleted."""
     gate = change.edited.gate
     tx.run(
         "UPDATE prompts SET title = ?, detail = ?, options = ?, approvers = ?, binding = ?, pattern = ?,"
@@ -251,8 +256,10 @@ def close(
     card: Message | None,
     closed_by: Principal | None,
 ) -> Closed | None:
-    """Give a prompt its one outcome; None if it has one already. A credential is awaited on if nobody
-    answered: who was asked may not have seen that it is over."""
+    """Close a gate with its one outcome. Return None if it has one already.
+
+    A credential stays awaited if no person answered: the person asked may not have seen that the
+    request ended."""
     row = tx.one(
         "UPDATE prompts SET state = 'closed', outcome = ?, outcome_text = ?, closed_by = ?, closed_at = ?,"
         " awaits = iif(?, 0, awaits)"
@@ -289,7 +296,7 @@ def close(
 
 
 def _said(answer: Answer | None) -> str | None:
-    """An answer as the audit names it; what people write themselves stays in the conversation."""
+    """Return an answer as the audit names it. Text written by people stays in the conversation."""
     if answer is None:
         return None
     return answer.value if isinstance(answer, Option) else "answered"
@@ -320,8 +327,8 @@ def _answer_calls(
     outcome: Option,
     answered_by: Principal | None,
 ) -> None:
-    """The calls of a joint prompt. Consent to anything but what was shown is none: they are asked about
-    anew, one by one."""
+    """Record the outcome on a joint gate's calls. If the calls differ from those shown, the approval
+    does not count, and each is asked about separately."""
     asked = tx.all(
         "SELECT id, binding FROM calls WHERE turn_id = ? AND prompt_id = ? AND state = 'waiting'"
         " ORDER BY seq",
@@ -345,8 +352,10 @@ def _answer_calls(
 
 
 def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart | None:
-    """Let a waiting turn run again once it has no open prompt left. "Continue" and what is said to a question
-    are a person's new input, so the loop's budget is counted from here."""
+    """Continue a waiting turn once it has no open gate left.
+
+    "Continue" and answers to a question are new human input, so the turn's budget is counted from
+    here."""
     if tx.one("SELECT 1 FROM prompts WHERE turn_id = ? AND state = 'open' LIMIT 1", turn_id) is not None:
         return None
     fresh = outcome is Option.CONTINUE or isinstance(outcome, Chose | Wrote)
@@ -363,7 +372,7 @@ def _go_on(tx: Transaction, turn_id: str, outcome: Answer | None) -> TurnStart |
 
 
 def cancel_of_turn(tx: Transaction, turn_id: str, outcome_text: str) -> tuple[OutboxRow, ...]:
-    """Close a turn's open prompts without an answer. The turn must have ended before."""
+    """Close a turn's open gates without an answer. The turn must have ended before."""
     rows: list[OutboxRow] = []
     for (gate_id,) in tx.all(
         "SELECT id FROM prompts WHERE turn_id = ? AND state = 'open' ORDER BY created_at", turn_id

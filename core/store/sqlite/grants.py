@@ -1,4 +1,4 @@
-"""What people have said once and for all: grants of calls, and settings of tools."""
+"""Standing consent: grants for calls, and settings of tools."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -23,7 +23,7 @@ def in_thread(tx: Transaction, user_id: str, thread_id: str) -> ConsentSettings:
 def _approvals(
     tx: Transaction, user_id: str, thread_id: str | None
 ) -> tuple[ApprovalSettings, ApprovalSettings]:
-    """How a person wants to be asked, in general and in a thread."""
+    """Return a person's approval settings, in general and in a thread."""
     row = tx.one(
         "SELECT u.preset, u.limits, t.preset, t.limits FROM users u LEFT JOIN threads t ON t.id = ?"
         " WHERE u.id = ?",
@@ -66,13 +66,13 @@ def set_person_approvals(tx: Transaction, user_id: str, settings: ApprovalSettin
 
 
 def disabled_tools(tx: Transaction, user_id: str) -> frozenset[str]:
-    """The tools a person wants no run of."""
+    """Return the tools a person has disabled."""
     rows = tx.all("SELECT tool FROM tool_settings WHERE user_id = ? AND setting = 'disabled'", user_id)
     return frozenset(tool for (tool,) in rows)
 
 
 def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
-    """A person's grants that hold now in a thread."""
+    """Return a person's grants that are in force in a thread."""
     rows = tx.all(
         f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (thread_id IS NULL OR thread_id = ?)"
         " AND (expires_at IS NULL OR expires_at > ?) ORDER BY id",
@@ -84,7 +84,7 @@ def _grants(tx: Transaction, user_id: str, thread_id: str) -> tuple[Grant, ...]:
 
 
 def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
-    """All of a person's grants that hold now, wherever."""
+    """Return all of a person's grants that are in force, in any scope."""
     rows = tx.all(
         f"SELECT {GRANT} FROM grants WHERE user_id = ? AND (expires_at IS NULL OR expires_at > ?)"
         " ORDER BY id",
@@ -95,7 +95,7 @@ def grants_of(tx: Transaction, user_id: str) -> tuple[Grant, ...]:
 
 
 def record_grant(tx: Transaction, grant: Grant) -> None:
-    """Keep a grant; it takes the place of one for the same thing, so that revoking it leaves none."""
+    """Store a grant, replacing one for the same thing, so that revoking it leaves none."""
     tx.run(
         "DELETE FROM grants WHERE user_id = ? AND tool = ? AND pattern IS ? AND scope = ? AND thread_id IS ?",
         grant.user_id,
@@ -131,7 +131,7 @@ def record_grant(tx: Transaction, grant: Grant) -> None:
 
 
 def revoke_grant(tx: Transaction, grant_id: str, by: str | None = None) -> bool:
-    """Drop a grant; False if there is none."""
+    """Revoke a grant. Return False if there is none."""
     row = tx.one("DELETE FROM grants WHERE id = ? RETURNING user_id, tool, pattern", grant_id)
     if row is None:
         return False

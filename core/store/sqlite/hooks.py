@@ -1,4 +1,4 @@
-"""What waits for hooks, and what came of it."""
+"""Messages and sessions for hooks to judge, and the verdicts."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from core.store.sqlite.outbox import Cause, enqueue
 
 
 class HookUnits(FeedQueries):
-    """Implements core.store.facets.Hooking; every method is described there."""
+    """The units of core.store.facets.Hooking."""
 
     async def held_inputs(self, limit: int) -> Sequence[HeldInput]:
         """See Hooking."""
@@ -42,7 +42,7 @@ class HookUnits(FeedQueries):
         return await self._writer.run(lambda tx: session_changes(tx, idle_us))
 
 
-# --- coming in ------------------------------------------------------------------------------------------
+# --- inbound ------------------------------------------------------------------------------------------
 
 
 def held_inputs(tx: Transaction, limit: int) -> tuple[HeldInput, ...]:
@@ -93,11 +93,11 @@ def refuse(tx: Transaction, held: HeldInput, outcome: str, told: Message) -> tup
 
 
 def let_go(tx: Transaction) -> None:
-    """There is no hook left to be asked."""
+    """Release the messages that wait for hooks, since no hook is configured any more."""
     tx.run("UPDATE inbox SET wait_until = 0 WHERE outcome = 'waiting' AND wait_until = ?", HELD)
 
 
-# --- going out ------------------------------------------------------------------------------------------
+# --- outbound -----------------------------------------------------------------------------------------
 
 
 def outbound_judged(tx: Transaction, row_id: int) -> Message | None:

@@ -1,4 +1,4 @@
-"""The record of inbound events: each platform object once, with what became of it (P11)."""
+"""The record of inbound events: each platform object once, with its outcome (P11)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +34,10 @@ _INSERT = (
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event to be recorded. Without `user_id` nobody was let in. `counted`: against its sender's limit;
-    `wait_until`: for the rest of its album."""
+    """An event to record. `user_id`: None if the sender is not allowed.
+
+    `counted`: it counts against its sender's limit.
+    `wait_until`: when to stop waiting for the rest of its album."""
 
     event: InboundEvent
     outcome: str
@@ -48,7 +50,7 @@ class NewEvent:
 
 
 def record(tx: Transaction, new: NewEvent) -> int:
-    """Keep an event under its key; returns its number."""
+    """Record an event under its key. Return its number."""
     event = new.event
     now = tx.clock.now()
     kept = (new.thread_id, new.turn_id, new.outcome, new.answer, event.sent_at, now, int(new.counted))
@@ -58,7 +60,7 @@ def record(tx: Transaction, new: NewEvent) -> int:
 
 
 def _who_and_where(event: InboundEvent, user_id: str | None) -> tuple[str | int | None, ...]:
-    """From `key` to `direct`."""
+    """Return the columns from `key` to `direct`."""
     if isinstance(event, Unreadable):
         return (event.key, "unreadable", event.channel, None, None, None, None, None, None)
     if isinstance(event, Moved):
@@ -79,7 +81,7 @@ def _who_and_where(event: InboundEvent, user_id: str | None) -> tuple[str | int 
 
 
 def _what(new: NewEvent) -> tuple[str, str | None, str | None]:
-    """`order_key`, `text` and `extra`. Nothing of what a refused person said is kept."""
+    """Return `order_key`, `text` and `extra`. The text of a refused person is not stored."""
     event = new.event
     match event:
         case InboundMessage():
@@ -96,7 +98,8 @@ def _what(new: NewEvent) -> tuple[str, str | None, str | None]:
             assert_never(event)
 
 
-# Inputs on their way into a turn: what waits, parts of one album as one, and texts that were edited.
+# Inputs before a turn takes them: waiting messages, albums joined from their parts, and edited
+# texts.
 
 EDITED_IN_TIME = "edited: it was still waiting"
 EDITED_TOO_LATE = "ignored: edited after it was answered"
@@ -106,7 +109,7 @@ _COLUMNS = "id, user_id, text, sender, direct, channel, address, extra, album, w
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Waiting inputs of one person that become a turn; it answers to where the last of them came from."""
+    """Waiting inputs of one person that become a turn. It answers to the address of the last one."""
 
     ids: tuple[int, ...]
     keys: tuple[str, ...]
@@ -120,16 +123,18 @@ class Taken:
 def input_of(
     texts: Sequence[str], attachments: Sequence[Attachment], sender: str, *, direct: bool
 ) -> UserSaid:
-    """An input as the transcript has it; who speaks is said only where several people may."""
+    """Return an input as the transcript has it. The sender is named only in group conversations."""
     return UserSaid(as_told(texts, attachments), "" if direct else sender, tuple(attachments))
 
 
-# --- what waits -----------------------------------------------------------------------------------------
+# --- waiting input ------------------------------------------------------------------------------------
 
 
 def take_waiting(tx: Transaction, thread_id: str) -> Taken | None:
-    """The oldest waiting input of a thread, and those of the same person right after it as far as the policy
-    merges them. Nothing from an album on that still waits for the rest of it."""
+    """Return a thread's oldest waiting input and the following ones of the same person, as far as the
+    policy merges them.
+
+    Stops before an album that still waits for its other parts."""
     messages = _messages(tx, thread_id)
     user_id = messages[0][0][1] if messages else None
     now = tx.clock.now()
@@ -155,7 +160,7 @@ def take_waiting(tx: Transaction, thread_id: str) -> Taken | None:
 
 
 def _messages(tx: Transaction, thread_id: str) -> list[list[Row]]:
-    """Waiting messages in order, each with its parts."""
+    """Return waiting messages in order, each with its parts."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM inbox WHERE thread_id = ? AND outcome = 'waiting'"  # noqa: S608 - a constant
         " ORDER BY order_key, id LIMIT ?",
@@ -188,7 +193,7 @@ def _said(parts: Sequence[Row]) -> UserSaid:
 
 
 def rejoin_albums(tx: Transaction) -> None:
-    """A hub starts: what waits of albums waits for the rest of them, which may be delivered only now."""
+    """Make waiting album parts wait for the rest after a start, since it may be delivered only now."""
     tx.run(
         "UPDATE inbox SET wait_until = ? WHERE outcome = 'waiting' AND album IS NOT NULL AND wait_until < ?",
         tx.clock.now() + REJOIN_US,
@@ -197,7 +202,7 @@ def rejoin_albums(tx: Transaction) -> None:
 
 
 def goes_on(tx: Transaction, event: InboundMessage) -> bool:
-    """Whether a message that does not name the bot belongs to what its sender was heard to say before."""
+    """Return True if a message that does not name the bot continues earlier input of its sender."""
     return _is_part_of_known(tx, event) or (event.continues and _has_spoken_here(tx, event))
 
 
@@ -213,7 +218,7 @@ def _has_spoken_here(tx: Transaction, event: InboundMessage) -> bool:
 
 
 def _is_part_of_known(tx: Transaction, event: InboundMessage) -> bool:
-    """Whether another part of the message's album was taken from the same person."""
+    """Return True if another part of the message's album was accepted from the same person."""
     return event.album is not None and None is not tx.one(
         "SELECT 1 FROM inbox WHERE album = ? AND channel = ? AND platform_user_id = ?"
         " AND user_id IS NOT NULL",
@@ -227,8 +232,8 @@ def _is_part_of_known(tx: Transaction, event: InboundMessage) -> bool:
 
 
 def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
-    """Take an edit of a message that was recorded: while that waits, it says the new text. None: nothing is
-    known of the message."""
+    """Apply an edit to a recorded message: while it waits, its text is replaced. None: the message is
+    unknown."""
     row = tx.one(
         "SELECT id, outcome, user_id, thread_id FROM inbox"
         " WHERE key = ? AND channel = ? AND platform_user_id = ?",
@@ -240,7 +245,7 @@ def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
         return None
     row_id, outcome, user_id, thread_id = row
     if outcome.startswith(ASKED_FOR):
-        event = replace(event, text=WITHHELD)  # what is corrected is the credential
+        event = replace(event, text=WITHHELD)  # the edited text is the credential
     waiting = outcome == "waiting" and user_id is not None
     if waiting:
         extra = event_extra_to_json(event)
@@ -253,12 +258,13 @@ def edit(tx: Transaction, event: InboundMessage) -> Accepted | None:
     return Accepted(became, None, duplicate=False, thread_id=thread_id, wait_until=held)
 
 
-# What is quoted where several people write: whatever is said because of a message quotes that message, so
-# that who wrote it knows whom it is for.
+# Quotes in group conversations: every message sent because of a message quotes it, so that its
+# writer knows who is addressed.
 
 
 def as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Sequence[Draft]:
-    """A turn's answers and cards. Copies elsewhere quote nothing: what was asked is not there."""
+    """Return a turn's answers and cards, quoting the message it answers, if any. Cards at other
+    addresses quote nothing."""
     row = messages and tx.one(
         "SELECT u.reply_to, t.channel, t.address FROM turns u JOIN threads t ON t.id = u.thread_id"
         " WHERE u.id = ?",
@@ -276,17 +282,17 @@ def as_replies(tx: Transaction, turn_id: str, messages: Sequence[Draft]) -> Sequ
 
 
 def in_reply(event: InboundMessage | ChoiceAnswer, messages: Sequence[Draft]) -> list[Draft]:
-    """What the hub says at once to an event, such as a command's answer."""
+    """Return the hub's immediate messages to an event, quoting it in group conversations."""
     if not isinstance(event, InboundMessage) or event.direct or event.ref is None:
         return list(messages)
     return [replace(draft, message=replace(draft.message, reply_to=event.ref)) for draft in messages]
 
 
-# Which thread a ThreadKey leads to.
+# The thread a ThreadKey leads to.
 
 
 def leads_to(tx: Transaction, key: ThreadKey, thread_id: str) -> bool:
-    """Whether the key leads to this thread already."""
+    """Return True if the key leads to this thread already."""
     row = tx.one(
         "SELECT 1 FROM thread_keys WHERE owner_id = ? AND channel = ? AND scope = ? AND thread_id = ?",
         key.user_id,
@@ -298,7 +304,7 @@ def leads_to(tx: Transaction, key: ThreadKey, thread_id: str) -> bool:
 
 
 def lead_to(tx: Transaction, key: ThreadKey, thread_id: str) -> None:
-    """Let the key lead to this thread from now on."""
+    """Bind the key to this thread from now on."""
     tx.run(
         "INSERT INTO thread_keys (owner_id, channel, scope, thread_id) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (owner_id, channel, scope) DO UPDATE SET thread_id = excluded.thread_id",
@@ -309,7 +315,7 @@ def lead_to(tx: Transaction, key: ThreadKey, thread_id: str) -> None:
     )
 
 
-# Threads as they begin: the first message of one, and the key that leads to it from then on.
+# New threads: the first message, and the key that leads to the thread from then on.
 
 TITLE_LIMIT_CHARS = 80
 
@@ -317,7 +323,7 @@ TITLE_LIMIT_CHARS = 80
 def begin(
     tx: Transaction, event: InboundMessage | ChoiceAnswer, owner_id: str, thread_id: str, title: str
 ) -> ThreadRow:
-    """Open a thread where the event came from, and let its key lead there."""
+    """Open a thread at the event's address and bind its key to it."""
     now = tx.clock.now()
     scope = scope_of(event.scope if isinstance(event, InboundMessage) else None)
     tx.run(
@@ -337,13 +343,14 @@ def begin(
 
 
 def lead_there(tx: Transaction, event: InboundMessage | ChoiceAnswer, user_id: str, thread_id: str) -> None:
-    """Let the event's key lead to a thread that there is, which becomes its person's active one."""
+    """Bind the event's key to an existing thread, which becomes the person's active one."""
     external_id = event.scope if isinstance(event, InboundMessage) else None
     lead_to(tx, ThreadKey(user_id, event.channel, external_id), thread_id)
     people.set_active_thread(tx, user_id, thread_id)
 
 
 def title_of(text: str) -> str:
-    """A thread is called by the first words said in it; a command that opens one is none of them."""
+    """Return a thread's title: the beginning of its first text. A command that opens a thread does not
+    count."""
     first_line = text.strip().partition("\n")[0]
     return storable(first_line[:TITLE_LIMIT_CHARS])

@@ -1,4 +1,4 @@
-"""Whether tools may run at all, and how often limited things were used: a tool lately, the model on a day."""
+"""The kill switch for all tools, and limits on recent tool use and daily model calls."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from core.store.sqlite.connection import Transaction
 from core.tool import TOOLS_PAUSED, UseLimit
 
 
-def halt_tools(tx: Transaction, by: str, *, halted: bool) -> bool:
-    """See Store.halt_tools."""
+def pause_tools(tx: Transaction, by: str, *, paused: bool) -> bool:
+    """See Store.pause_tools."""
     now = tx.clock.now()
-    if halted:
+    if paused:
         changed = tx.run(
             "INSERT INTO tool_halt (id, by, at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", by, now
         )
@@ -20,22 +20,23 @@ def halt_tools(tx: Transaction, by: str, *, halted: bool) -> bool:
         changed = tx.run("DELETE FROM tool_halt")
     if changed:
         tx.changes.tools = True
-        record(tx, AuditKind.PAUSED if halted else AuditKind.RESUMED, "tools", actor=by)
+        record(tx, AuditKind.PAUSED if paused else AuditKind.RESUMED, "tools", actor=by)
     return changed > 0
 
 
-def tools_halted(tx: Transaction) -> bool:
-    """See Store.tools_halted."""
+def tools_paused(tx: Transaction) -> bool:
+    """See Store.tools_paused."""
     return tx.one("SELECT 1 FROM tool_halt WHERE id = 1") is not None
 
 
-def paused(tx: Transaction) -> str | None:
-    """Return why no call may be marked running now; None if calls may."""
-    return TOOLS_PAUSED if tools_halted(tx) else None
+def refusal_while_paused(tx: Transaction) -> str | None:
+    """Return why no call may be marked running now, or None if calls may run."""
+    return TOOLS_PAUSED if tools_paused(tx) else None
 
 
 def use(tx: Transaction, user_id: str, tool: str, limits: Sequence[UseLimit]) -> UseLimit | None:
-    """Count one use of a tool by a person; or the limit that it would exceed, and then it is not counted."""
+    """Count one use of a tool by a person. If it would exceed a limit, return that limit and count
+    nothing."""
     now = tx.clock.now()
     for limit in limits:
         row = tx.one(

@@ -1,4 +1,4 @@
-"""Looking after the database file: is it sound, copy it, put a copy back, bring it up to date.
+"""Maintenance of the database file: checks, backups, restores and upgrades.
 
 Plain functions that take as long as the file is large; none needs a running event loop.
 """
@@ -18,7 +18,7 @@ _SCHEMA = Path(__file__).parents[1] / "schema" / "sqlite"
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
-    """Bring the database to the schema of the last script; all or nothing. Raises SchemaTooNew."""
+    """Migrate the database to the schema of the last script, all or nothing. Raises SchemaTooNew."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_version(connection)
@@ -35,12 +35,13 @@ def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
 
 
 def require_known(version: int) -> None:
-    """Raises SchemaTooNew for a schema of a later version."""
+    """Raise SchemaTooNew for a schema of a later version."""
     _refuse_newer(version, len(schema_scripts()))
 
 
 def require_current(version: int) -> None:
-    """For those who only read: raises SchemaTooNew, or StoreUnavailable where an upgrade is due."""
+    """Check the schema for a read-only client. Raises SchemaTooNew, or StoreUnavailable if an upgrade
+    is due."""
     current = len(schema_scripts())
     _refuse_newer(version, current)
     if version < current:
@@ -50,7 +51,7 @@ def require_current(version: int) -> None:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """The number of the last script that was applied; 0 for an empty database."""
+    """Return the number of the last script applied; 0 for an empty database."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -62,7 +63,7 @@ def _refuse_newer(version: int, current: int) -> None:
 
 
 def schema_scripts() -> list[str]:
-    """This version's scripts; number N brings a database from schema N - 1 to N."""
+    """Return this version's scripts. Number N migrates a database from schema N - 1 to N."""
     files = sorted(file.name for file in _SCHEMA.glob("*.sql"))
     if files != [f"{number:04}.sql" for number in range(1, len(files) + 1)]:
         raise RuntimeError(f"schema scripts are not numbered from 0001 without a gap: {files}")
@@ -70,7 +71,7 @@ def schema_scripts() -> list[str]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """The script's statements one by one: executescript would commit the transaction first."""
+    """Return the script's statements one by one: executescript would commit the transaction first."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line
@@ -82,10 +83,10 @@ def _statements(script: str) -> Iterator[str]:
 
 
 Progress = Callable[[int, int], None]
-"""Told how many pages are done, of how many."""
+"""A callback for progress: the pages done, and their total."""
 
 PAGES_AT_ONCE = 512
-"""2 MB: a writer waits no longer than it takes to copy these."""
+"""2 MB: the longest copy step a writer has to wait for."""
 SHOWN_PROBLEMS = 20
 
 INVARIANTS = (
@@ -108,12 +109,13 @@ INVARIANTS = (
     ("a message cannot be read", "SELECT id FROM outbox WHERE NOT json_valid(message)"),
     ("input waits in no thread", "SELECT key FROM inbox WHERE outcome = 'waiting' AND thread_id IS NULL"),
 )  # fmt: skip
-"""What every commit keeps true, beside what the schema itself enforces; and what finds an exception."""
+"""Invariants of every commit that the schema itself does not enforce, each with a query for
+violations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found; nothing is wrong if there are no `problems`."""
+    """The result of a check. The database is sound if there are no `problems`."""
 
     schema: int
     size_bytes: int
@@ -121,7 +123,7 @@ class Checked:
 
 
 def check(path: Path) -> Checked:
-    """Read the whole database, as it is at one moment, and see whether it is sound.
+    """Check that the whole database is sound, as it is at one moment.
 
     Raises SchemaTooNew, and StoreUnavailable if it is no database.
     """
@@ -142,7 +144,7 @@ def check(path: Path) -> Checked:
 
 
 def _size_bytes(connection: sqlite3.Connection) -> int:
-    """Of the whole database, what is still in the write-ahead log alone included."""
+    """Return the size of the whole database, including pages that are only in the write-ahead log."""
     ((pages,),) = connection.execute("PRAGMA page_count")
     ((page_bytes,),) = connection.execute("PRAGMA page_size")
     return int(pages) * int(page_bytes)
@@ -162,13 +164,14 @@ def _broken_rules(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"{rule}: {name}"
 
 
-# --- copies ---------------------------------------------------------------------------------------------
+# --- backups ------------------------------------------------------------------------------------------
 
 
 def back_up(path: Path, target: Path, progress: Progress) -> None:
-    """Copy the database as it is at one moment to a new file, for its user alone, beside a running hub.
+    """Back up the database, as it is at one moment, to a new file readable by its user alone. The hub
+    may be running.
 
-    Raises FileExistsError, OSError, StoreUnavailable; no half of a copy is left.
+    Raises FileExistsError, OSError, StoreUnavailable; leaves no partial backup.
     """
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:
@@ -182,17 +185,19 @@ def back_up(path: Path, target: Path, progress: Progress) -> None:
 def restore(
     backup: Path, path: Path, kept_as: Path, progress: Progress, prepare: Callable[[Path], None]
 ) -> None:
-    """Put a copy in the place of the database, which is kept under another name. `prepare` changes the copy
-    before it is there: what it raises is passed on, and the database is as it was.
+    """Restore a backup. The current database is kept under another name.
 
-    Whoever asks holds the data directory's lock. Raises SchemaTooNew, StoreUnavailable, OSError; then the
-    database is as it was.
+    `prepare` changes the backup before it is put in place; its exceptions are passed on, and the
+    database is then unchanged.
+
+    The caller must hold the data directory's lock. Raises SchemaTooNew, StoreUnavailable, OSError;
+    the database is then unchanged.
     """
     unsound = check(backup).problems
     if unsound:
         raise StoreUnavailable(f"{backup} is not sound: {unsound[0]}")
     fresh = path.with_name(f"{path.name}.restoring")
-    for left in ("", "-wal", "-shm"):  # by one that was killed
+    for left in ("", "-wal", "-shm"):  # left by a process that was killed
         fresh.with_name(f"{fresh.name}{left}").unlink(missing_ok=True)
     back_up(backup, fresh, progress)
     prepare(fresh)
@@ -215,7 +220,7 @@ def _copy(path: Path, target: Path, progress: Progress) -> None:
             source.backup(
                 copy, pages=PAGES_AT_ONCE, progress=lambda _, left, pages: progress(pages - left, pages)
             )
-            # A copy is one file: whoever opens it as a database goes back to a write-ahead log.
+            # A backup is one file: opening it as a database switches it back to a write-ahead log.
             copy.execute("PRAGMA journal_mode = DELETE")
         finally:
             copy.close()
@@ -226,12 +231,12 @@ def _copy(path: Path, target: Path, progress: Progress) -> None:
 
 
 def _empty_log(path: Path) -> None:
-    """Everything into the file itself, as far as that is possible."""
+    """Move the write-ahead log into the file itself, as far as possible."""
     connection = sqlite3.connect(database_uri(path, read_only=False), uri=True)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.DatabaseError:
-        return  # damaged: what there is is kept as it is
+        return  # damaged: the existing files are kept as they are
     finally:
         connection.close()
 
@@ -248,7 +253,7 @@ def _sync(path: Path) -> None:
 
 
 def version_of(path: Path) -> int:
-    """The schema of a database. Raises StoreUnavailable if it is none."""
+    """Return the schema version of a database. Raises StoreUnavailable if it is no database."""
     try:
         connection = connect_reader(path)
         try:
@@ -260,9 +265,10 @@ def version_of(path: Path) -> int:
 
 
 def upgrade(path: Path) -> None:
-    """Bring the schema up to date, as a starting hub does; all or nothing. Raises SchemaTooNew.
+    """Upgrade the schema to the current version, as a starting hub does, all or nothing. Raises
+    SchemaTooNew.
 
-    Whoever asks holds the data directory's lock.
+    The caller must hold the data directory's lock.
     """
     try:
         connection = connect_writer(path)

@@ -1,4 +1,4 @@
-"""Rows of the database as values. Each list of columns stands beside the function that reads it."""
+"""Database rows as values. Each list of columns is next to the function that reads it."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -36,7 +36,7 @@ from core.transcript import Entry
 from core.users import Principal, Role
 
 ACTIVE = "('running', 'waiting')"
-"""States of a turn that is its thread's active one. Spelled as in the index, which is used only then."""
+"""The states of a thread's active turn, spelled as in the index: otherwise SQLite does not use it."""
 
 THREAD = (
     "t.id, t.owner_id, t.channel, t.scope, t.address, t.title, t.created_at, t.last_active_at,"
@@ -46,7 +46,7 @@ ACTIVE_TURN = f"LEFT JOIN turns a ON a.thread_id = t.id AND a.state IN {ACTIVE}"
 
 
 def thread_of(row: Row) -> ThreadRow:
-    """From the columns `THREAD`."""
+    """Return a thread from the columns `THREAD`."""
     return ThreadRow(
         id=row[0],
         owner_id=row[1],
@@ -66,7 +66,7 @@ PRINCIPAL = "u.id, u.role, u.name"
 
 
 def principal_of(row: Row) -> Principal:
-    """From the columns `PRINCIPAL`."""
+    """Return a principal from the columns `PRINCIPAL`."""
     return Principal(row[0], Role(row[1]), row[2])
 
 
@@ -77,7 +77,7 @@ REQUEST = (
 
 
 def request_of(row: Row) -> PairingRequest:
-    """From the columns `REQUEST`."""
+    """Return a pairing request from the columns `REQUEST`."""
     return PairingRequest(
         id=row[0],
         code=row[1],
@@ -95,7 +95,7 @@ ENTRY = "seq, turn_id, at, kind, text, call_id, name, extra"
 
 
 def entry_of(row: Row) -> Entry:
-    """From the columns `ENTRY`."""
+    """Return an entry from the columns `ENTRY`."""
     return Entry(row[0], row[1], row[2], said_from_columns(*row[3:8]))
 
 
@@ -107,7 +107,7 @@ CALL_FROM = "calls c JOIN entries e ON e.thread_id = c.thread_id AND e.seq = c.s
 
 
 def call_of(row: Row) -> CallRow:
-    """From the columns `CALL`."""
+    """Return a call from the columns `CALL`."""
     return CallRow(
         call_id=row[0],
         turn_id=row[1],
@@ -132,7 +132,7 @@ EXECUTION = (
 
 
 def execution_of(row: Row) -> Execution:
-    """From the columns `EXECUTION`."""
+    """Return an execution from the columns `EXECUTION`."""
     return Execution(row[0], row[1], row[2], row[3], CallState(row[4]), *row[5:11])
 
 
@@ -140,7 +140,7 @@ GRANT = "id, user_id, tool, pattern, scope, thread_id, granted_by, created_at, e
 
 
 def grant_of(row: Row) -> Grant:
-    """From the columns `GRANT`."""
+    """Return a grant from the columns `GRANT`."""
     return Grant(row[0], row[1], row[2], row[3], GrantScope(row[4]), row[5], row[6], row[7], row[8])
 
 
@@ -148,7 +148,7 @@ TOOL_SETTING = "user_id, tool, setting, changed_at"
 
 
 def tool_setting_of(row: Row) -> ToolSettingRow:
-    """From the columns `TOOL_SETTING`."""
+    """Return a tool setting from the columns `TOOL_SETTING`."""
     return ToolSettingRow(row[0], row[1], ToolSetting(row[2]), row[3])
 
 
@@ -156,7 +156,7 @@ SEALED = "name, key_id, sealed, changed_at"
 
 
 def secret_of(row: Row) -> SealedSecret:
-    """From the columns `SEALED`."""
+    """Return a secret from the columns `SEALED`."""
     return SealedSecret(row[0], row[1], row[2], row[3])
 
 
@@ -164,7 +164,7 @@ OUTBOX = "id, channel, address, message, state, nonce, refs, edit_of, not_before
 
 
 def outbox_of(row: Row) -> OutboxRow:
-    """From the columns `OUTBOX`."""
+    """Return an outbox row from the columns `OUTBOX`."""
     return OutboxRow(
         id=row[0],
         channel=row[1],
@@ -181,7 +181,7 @@ def outbox_of(row: Row) -> OutboxRow:
     )
 
 
-# Rows of prompts as values. Each list of columns stands beside the function that reads it.
+# Rows of gates as values. Each list of columns is next to the function that reads it.
 
 PROMPT = (
     "p.id, p.kind, p.thread_id, p.turn_id, p.call_id, p.requester_id, p.title, p.detail, p.options,"
@@ -193,7 +193,7 @@ _PROMPT_COLUMNS, _THREAD_COLUMNS = 30, 11
 
 
 def gate_of(row: Row) -> Gate:
-    """From the columns `PROMPT`."""
+    """Return a gate from the columns `PROMPT`."""
     return Gate(
         id=row[0],
         kind=GateKind(row[1]),
@@ -237,7 +237,7 @@ PROMPT_VIEW_FROM = (
 
 
 def gate_views_of(rows: Sequence[Row]) -> tuple[GateView, ...]:
-    """From the columns `PROMPT_VIEW`, one row for each vote, the rows of a prompt side by side."""
+    """Return gates from the columns `PROMPT_VIEW`: one row per vote, the rows of a gate in sequence."""
     return tuple(_gate_view_of(list(group)) for _, group in groupby(rows, key=lambda row: row[0]))
 
 

@@ -113,11 +113,11 @@ def search_memory(tx: Transaction, user_id: str, query: str, limit: int) -> tupl
 
 
 def _phrase(phrase: tuple[str, ...]) -> str:
-    """A phrase of FTS5; terms hold letters and digits alone, so quotes need no escape."""
+    """Return an FTS5 phrase. Terms contain only letters and digits, so quotes need no escape."""
     return f'"{" ".join(phrase)}"{" *" if is_prefix(phrase) else ""}'
 
 
-# Secrets, of which this database holds only what the vault's key opens.
+# Secrets. This database stores them only sealed; the vault's key opens them.
 
 
 def keep(tx: Transaction, sealed: Sequence[SealedSecret], by: str | None = None) -> None:
@@ -144,8 +144,10 @@ def drop(tx: Transaction, name: str, by: str | None = None) -> bool:
 
 
 def sealed_in(path: Path) -> tuple[SealedSecret, ...]:
-    """What a database holds before any store is open on it; nothing where there is none, or it is older than
-    secrets are. Raises StoreUnavailable if it cannot be read."""
+    """Return the secrets of a database before a store is open on it. Empty if there is none, or it is
+    older than secrets.
+
+    Raises StoreUnavailable if it cannot be read."""
     try:
         if not path.is_file():
             return ()

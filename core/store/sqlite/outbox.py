@@ -1,7 +1,7 @@
-"""Messages on their way out: `queued → sending → sent | failed | ambiguous` (previews: see previews.py).
+"""Outgoing messages: `queued → sending → sent | failed | ambiguous` (previews: see previews.py).
 
-A row is `settled` once nothing more will be done about it: sent, failed, or ambiguous after the one repeat
-that an unanswered request gets.
+A row is `settled` once no further action is due: sent, failed, or ambiguous after the one
+repeat that an unanswered request gets.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -19,12 +19,12 @@ from core.store.sqlite.mapping import OUTBOX, outbox_of
 
 NEWEST_EVENT = "(SELECT max(id) FROM inbox)"
 REPEATS_LIMIT = 1
-"""An unanswered request is repeated this often; then its outcome stays ambiguous."""
+"""Maximum number of repeats of an unanswered request; then its outcome stays ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a row was written, so that it can be explained later."""
+    """The reason a row was written, for later explanation."""
 
     turn_id: str | None = None
     event_id: int | None = None
@@ -38,8 +38,9 @@ def enqueue(
     send_now: bool = False,
     replaces: int | None = None,
 ) -> tuple[OutboxRow, ...]:
-    """Put messages into the outbox, in order. With `send_now` each is `sending` at once if it is the only
-    unsettled one of its address. The first takes the place of the preview `replaces`."""
+    """Put messages into the outbox, in order. The first replaces the preview `replaces`.
+
+    With `send_now`, each is `sending` at once if it is the only unsettled one of its address."""
     rows: list[OutboxRow] = []
     now = tx.clock.now()
     for draft in drafts:
@@ -80,8 +81,8 @@ def enqueue(
 def take_away_received(
     tx: Transaction, channel: str, address: Address, ref: MessageRef, hint: str
 ) -> OutboxRow:
-    """Queue that a message somebody wrote is taken away, as one of ours would be. Where that is refused for
-    good, `hint` is said; see `instead_of`."""
+    """Queue the removal of a person's message, as of one of the hub's own. If the platform refuses for
+    good, `hint` is sent; see `instead_of`."""
     now = tx.clock.now()
     shown_id = tx.insert(
         "INSERT INTO outbox (channel, address, message, state, settled, nonce, refs, attempts, created_at,"
@@ -110,7 +111,7 @@ def take_away_received(
 
 
 def instead_of(tx: Transaction, row_id: int) -> tuple[OutboxRow, ...]:
-    """What is said where a message could not be taken away."""
+    """Queue the hint to send if a message could not be removed."""
     row = tx.one("SELECT channel, address, message FROM outbox WHERE id = ? AND edit_of IS NOT NULL", row_id)
     message = None if row is None else message_from_json(row[2])
     if row is None or message is None or message.blocks or message.outcome is None:
@@ -127,7 +128,7 @@ def _unsettled(tx: Transaction, channel: str, address: Address) -> bool:
     return tx.one(sql, channel, address) is not None
 
 
-# --- the senders' units ---------------------------------------------------------------------------------
+# --- units for senders --------------------------------------------------------------------------------
 
 
 def pending(tx: Transaction, channel: str) -> tuple[OutboxRow, ...]:
@@ -174,7 +175,7 @@ def record_part_sent(tx: Transaction, row_id: int, posted: Posted, *, last: bool
         now if last else None,
         row_id,
     )
-    if not last:  # the next one is asked for at once
+    if not last:  # the next part is requested at once
         tx.run(f"UPDATE outbox SET asked_at = ?, asked_after = {NEWEST_EVENT} WHERE id = ?", now, row_id)
 
 
@@ -212,7 +213,7 @@ def mark_ambiguous(tx: Transaction, row_id: int, reason: str, asked_by: int | No
 
 
 def fail(tx: Transaction, row_id: int, reason: str) -> bool:
-    """It will never go out; False if something else was known of it already."""
+    """Mark a row as failed for good. Return False if it was settled already."""
     changed = tx.run(
         "UPDATE outbox SET state = 'failed', settled = 1, error = ? WHERE id = ? AND settled = 0",
         storable(reason),
@@ -222,11 +223,11 @@ def fail(tx: Transaction, row_id: int, reason: str) -> bool:
 
 
 def give_back_sending(tx: Transaction) -> None:
-    """For a starting hub: nobody sends these rows any more.
+    """Recover, at startup, the rows that were being sent.
 
-    Changing a shown message twice changes nothing, so a change is simply queued again, as is a message that
-    was about to become of a preview; another message may have gone out, so its row becomes ambiguous, for
-    good if its repeat was the one cut short.
+    Repeating a change of a shown message changes nothing, so such changes are queued again, as are
+    messages that were about to replace a preview. Another message may have been sent, so its row
+    becomes ambiguous, finally so if its repeat was the one interrupted.
     """
     tx.run(
         "UPDATE outbox SET state = 'queued' WHERE settled = 0 AND state = 'sending' AND (edit_of IS NOT NULL"
@@ -254,10 +255,10 @@ def _row(tx: Transaction, row_id: int) -> OutboxRow:
     return outbox_of(row)
 
 
-# What the store knows around a request that went unanswered, so that its message can be looked for.
+# The store's knowledge of the time around an unanswered request, used to find its message.
 
 NEWEST_LIMIT = 500
-"""So many of the newest messages in and out are looked at."""
+"""Maximum number of the newest inbound and outbound messages to search."""
 
 _UNDER_WAY = frozenset({SendState.SENDING, SendState.AMBIGUOUS, SendState.STREAMING, SendState.REPLACED})
 _NEWEST = "id > (SELECT max(id) FROM outbox) - ? AND channel = ?"
@@ -300,7 +301,7 @@ def _known(address: str, order_key: str, taken_at: int) -> KnownMessage:
 
 
 def _received(tx: Transaction, channel: str, asked_after: int) -> list[tuple[KnownMessage, bool]]:
-    """The newest messages up to that event, and the oldest after it."""
+    """Return the newest messages up to that event, and the oldest after it."""
     select = "SELECT address, order_key, sent_at FROM inbox WHERE"
     is_message = "channel = ? AND kind = 'message' AND order_key <> ''"
     before = tx.all(
@@ -313,7 +314,7 @@ def _received(tx: Transaction, channel: str, asked_after: int) -> list[tuple[Kno
 
 
 def _uncertain(tx: Transaction, channel: str, row_id: int) -> tuple[Uncertain, ...]:
-    """Rows with a request that nobody knows the end of, and those that were sent once more after one."""
+    """Return rows with an unanswered request, and rows that were sent again after one."""
     rows = tx.all(
         f"SELECT {OUTBOX}, coalesce(asked_by, asked_at, created_at),"
         " settled = 0 AND state <> 'sending' AND asked_by IS NOT NULL, repeated_part FROM outbox"
@@ -330,6 +331,6 @@ def _uncertain(tx: Transaction, channel: str, row_id: int) -> tuple[Uncertain, .
 
 
 def _unknown_parts(row: OutboxRow, repeated: int | None) -> tuple[int, ...]:
-    """The part that was sent once more, and the one whose end is not known."""
+    """Return the part that was sent again, and the part whose outcome is unknown."""
     under_way = (len(row.refs),) if row.state in _UNDER_WAY else ()
     return under_way if repeated is None else tuple({repeated, *under_way})

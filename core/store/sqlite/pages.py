@@ -1,7 +1,7 @@
-"""Pages of lists for people who look on: threads and prompts, each one statement.
+"""Pages of threads and gates for the console, each one statement.
 
-The rows of a page are chosen first and looked up more closely afterwards, so that a page costs no more where
-there are ten thousand threads.
+The rows of a page are chosen first and completed afterwards, so that a page costs no more with
+ten thousand threads.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -38,7 +38,7 @@ from core.tool import Effect
 from core.users import Principal
 
 Ask = Callable[..., Awaitable[list[Row]]]
-"""A statement and its parameters to its rows."""
+"""A function that runs a statement with its parameters and returns the rows."""
 
 PREVIEW_CHARS = 200
 
@@ -58,7 +58,7 @@ _PROMPT_FROM = (
     " LEFT JOIN entries ce ON ce.thread_id = ca.thread_id AND ce.seq = ca.seq"
 )
 _OWN_COLUMNS = 4
-"""So many come before those of PROMPT_VIEW."""
+"""The number of columns before those of PROMPT_VIEW."""
 
 
 class Pages:
@@ -149,7 +149,7 @@ _LITERAL = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
 def like(text: str) -> str:
-    """A pattern of LIKE (with `ESCAPE '\\'`) for texts that hold this one."""
+    r"""Return a LIKE pattern (with `ESCAPE '\'`) for texts that contain this one."""
     return f"%{text.translate(_LITERAL)}%"
 
 
@@ -171,7 +171,7 @@ def _gate_of(rows: Sequence[Row]) -> GateGlance:
     return GateGlance(view.gate, view.votes, view.thread, requester, arguments, closed_by, closed_at)
 
 
-# What became of inbound events: everything recorded about them, each question one statement.
+# Explanations of inbound events: everything recorded about them, each question one statement.
 
 _EXPLANATION = (
     "i.key, i.channel, i.sender, i.received_at, i.outcome, i.thread_id, i.turn_id, tn.state, tn.error,"
@@ -185,7 +185,7 @@ _CAUSED = (
 
 
 class Explanations:
-    """`hubbub why` and the console ask them."""
+    """Explanations of inbound events, for `hubbub why` and the console."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -233,11 +233,11 @@ def _explanation(rows: Sequence[Row]) -> Explanation:
     )
 
 
-# Calls of the past with what was decided about them, for whoever judges them by other rules.
+# Past calls with their outcomes, for judging them by other rules.
 
 
 class Was(StrEnum):
-    """What became of a call before anybody had a say."""
+    """The outcome of a call before any person decided on it."""
 
     RUNS = "runs"
     ASKS = "asks"
@@ -246,7 +246,8 @@ class Was(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call as the model made it, for whom, and what they have allowed and forbidden by now."""
+    """A call as the model made it, the person it was made for, and that person's current grants and
+    settings."""
 
     at: int
     thread_id: str
@@ -268,11 +269,13 @@ _CALLS = (
     " ORDER BY e.at DESC, c.id DESC LIMIT ?"
 )
 _NOT_BY_RULE = "Not run:"
-"""How refusals begin that no rule of consent made: tools were paused, used too often, or it was too late."""
+"""The prefix of refusals that no consent rule made: tools were paused, used too often, or it was
+too late."""
 
 
 def past_calls(path: Path, limit: int, clock: Clock) -> tuple[Sequence[PastCall], int]:
-    """The newest calls that were judged, oldest first; and how many of as many were not, or not by a rule.
+    """Return the newest judged calls, oldest first, and how many of the calls read were not judged, or
+    not by a rule.
 
     Raises StoreUnavailable, SchemaTooNew.
     """

@@ -1,4 +1,4 @@
-"""Requests to be let in, and the wrong codes people brought."""
+"""Pairing requests, and the wrong codes people brought."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -33,11 +33,12 @@ from core.users import Account, Role, Via
 HOUR_US = 4 * CODE_LIFE_US
 WEEK_US = 7 * 24 * HOUR_US
 LATE_LIMIT = 50
-"""Requests of the last hour that a code is compared with: three at a time may be open on a channel."""
+"""Maximum number of the last hour's requests a code is compared with. A channel may have three
+open at a time."""
 
 
 def guesser_of(channel: str, sender: Sender) -> str:
-    """Under which name a sender's wrong codes are counted."""
+    """Return the name under which a sender's wrong codes are counted."""
     return f"{channel}:{sender.platform_user_id}"
 
 
@@ -45,7 +46,7 @@ def guesser_of(channel: str, sender: Sender) -> str:
 
 
 def claims(tx: Transaction, channel: str | None, guesser: str) -> ClaimView:
-    """What a decision about a request of the channel (None: of any) is judged on."""
+    """Return the state on which a request of the channel (None: of any) is decided."""
     now = tx.clock.now()
     rows = tx.all(
         f"SELECT {REQUEST} FROM pairing_requests r WHERE r.created_at > ? AND (? IS NULL OR r.channel = ?)"
@@ -94,7 +95,7 @@ def settle(
 
 
 def let_in(tx: Transaction, granted: LetIn) -> Draft:
-    """Bind the account that asked; returns the word to it."""
+    """Bind the account of an approved request. Return the notice to it."""
     request = granted.request
     _close(tx, request, RequestState.APPROVED, granted.by)
     known = people.identity(tx, request.channel, request.sender.platform_user_id)
@@ -120,7 +121,8 @@ def _close(tx: Transaction, request: PairingRequest, state: RequestState, by: st
 
 
 def keep_request(tx: Transaction, request: PairingRequest) -> None:
-    """Keep a new request; those whose codes are no longer good make room."""
+    """Store a new request. The channel's expired requests lapse, and unapproved ones older than a week
+    are deleted."""
     tx.changes.people = True
     now = tx.clock.now()
     tx.run(
@@ -146,7 +148,7 @@ def keep_request(tx: Transaction, request: PairingRequest) -> None:
 
 
 def newest_request(tx: Transaction, channel: str, platform_user_id: str) -> PairingRequest | None:
-    """What the account asked for last."""
+    """Return the account's newest request."""
     row = tx.one(
         f"SELECT {REQUEST} FROM pairing_requests r WHERE r.channel = ? AND r.platform_user_id = ?"
         " ORDER BY r.created_at DESC LIMIT 1",
@@ -157,7 +159,7 @@ def newest_request(tx: Transaction, channel: str, platform_user_id: str) -> Pair
 
 
 def open_requests(tx: Transaction, channel: str) -> tuple[PairingRequest, ...]:
-    """Requests of a channel whose codes are good."""
+    """Return the channel's requests whose codes are valid."""
     rows = tx.all(
         f"SELECT {REQUEST} FROM pairing_requests r"
         " WHERE r.state = 'open' AND r.channel = ? AND r.expires_at > ?",
@@ -168,7 +170,7 @@ def open_requests(tx: Transaction, channel: str) -> tuple[PairingRequest, ...]:
 
 
 def withdraw_request(tx: Transaction, channel: str, platform_user_id: str) -> None:
-    """The account was let in another way: its request is over."""
+    """Close the open request of an account that was allowed in another way."""
     tx.changes.people = True
     tx.run(
         "UPDATE pairing_requests SET state = 'lapsed', closed_at = ?"
@@ -183,7 +185,7 @@ def withdraw_request(tx: Transaction, channel: str, platform_user_id: str) -> No
 
 
 def wrong_codes(tx: Transaction, guesser: str) -> WrongCodes:
-    """How many were brought of late."""
+    """Return the number of recent wrong codes."""
     now = tx.clock.now()
     mine = tx.one(
         "SELECT count(*) FROM wrong_codes WHERE guesser = ? AND at > ? AND at <= ?",
@@ -196,19 +198,19 @@ def wrong_codes(tx: Transaction, guesser: str) -> WrongCodes:
 
 
 def note_wrong_code(tx: Transaction, guesser: str) -> None:
-    """Count one more, and forget those that no longer count."""
+    """Count one more wrong code, and delete expired ones."""
     now = tx.clock.now()
     tx.run("DELETE FROM wrong_codes WHERE at <= ?", now - CODE_LIFE_US)
     tx.run("INSERT INTO wrong_codes (guesser, at) VALUES (?, ?)", guesser, now)
 
 
-# Codes that join accounts: who made one, and whether it was used.
+# Linking codes: the user who made one, and whether it was used.
 
 
 def offer_link(
     tx: Transaction, user_id: str, channel: str, sender: Sender, address: Address, offer: OfferLink
 ) -> None:
-    """Keep a code by which another account may join the sender's user."""
+    """Store a code with which another account may join the sender's user."""
     now = tx.clock.now()
     known = people.identity(tx, channel, sender.platform_user_id)
     here = Account(channel, sender.platform_user_id, "")
@@ -233,7 +235,7 @@ def offer_link(
 
 
 def link_offers(tx: Transaction) -> tuple[LinkOffer, ...]:
-    """All codes of late: each is compared with what somebody brings."""
+    """Return all recent codes: each is compared with the one a sender brings."""
     rows = tx.all(
         f"SELECT {PRINCIPAL}, l.code, l.channel, l.address, l.expires_at, l.used_at,"
         " r.channel, r.platform_user_id, r.via FROM link_offers l JOIN users u ON u.id = l.user_id"
@@ -256,5 +258,5 @@ def _offer_of(row: Row) -> LinkOffer:
 
 
 def use_offer(tx: Transaction, offer: LinkOffer) -> None:
-    """The code worked once; it never does again."""
+    """Mark an offer's code as used. It never works again."""
     tx.run("UPDATE link_offers SET used_at = ? WHERE code = ?", tx.clock.now(), offer.code)

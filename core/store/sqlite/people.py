@@ -12,17 +12,17 @@ from core.store.sqlite.mapping import PRINCIPAL, principal_of
 from core.users import Account, Identity, Principal, Role, Via
 
 _RECORDED = {Via.PAIRED, Via.LINKED}
-"""Those who let accounts in so record it themselves, with who decided."""
+"""The ways to gain access that record themselves, with the person who decided."""
 
 
 def user(tx: Transaction, user_id: str) -> Principal | None:
-    """A user by id."""
+    """Return a user by id."""
     row = tx.one(f"SELECT {PRINCIPAL} FROM users u WHERE u.id = ?", user_id)
     return None if row is None else principal_of(row)
 
 
 def known_user(tx: Transaction, user_id: str) -> Principal:
-    """A user that other rows refer to, so that it must exist."""
+    """Return a user that other rows refer to, so that it must exist."""
     found = user(tx, user_id)
     if found is None:
         raise LookupError(f"no user {user_id}")
@@ -30,9 +30,10 @@ def known_user(tx: Transaction, user_id: str) -> Principal:
 
 
 def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Principal:
-    """The user, made or changed to be as given."""
+    """Create or update the user as given, and return it."""
     before = user(tx, user_id)
-    # Guests have no rights, and a hub's first owner is the configuration's, which is recorded as a whole.
+    # Guests have no rights. A hub's first owner comes from the configuration, which is recorded as a
+    # whole.
     if role is Role.MEMBER if before is None else before.role is not role:
         record(tx, AuditKind.ROLE, user_id, role=role.value, before=before and before.role.value)
     tx.run(
@@ -47,7 +48,7 @@ def ensure_user(tx: Transaction, user_id: str, role: Role, name: str) -> Princip
 
 
 def identity(tx: Transaction, channel: str, platform_user_id: str) -> Identity | None:
-    """Who an account on a channel belongs to."""
+    """Return the identity of an account on a channel."""
     row = tx.one(
         f"SELECT {PRINCIPAL}, i.via, i.root_channel, i.root_platform_user_id, i.direct_address"
         " FROM identities i JOIN users u ON u.id = i.user_id"
@@ -80,7 +81,8 @@ def bind_identity(
     via: str,
     root: Account | None = None,
 ) -> None:
-    """Write down whom the sender was found to be, where that is news. `root`: vouches for a linked one."""
+    """Record the user a sender was identified as, if that is new. `root`: the account that vouches for
+    a linked one."""
     if known is None or known.user != principal:
         ensure_user(tx, principal.user_id, principal.role, principal.name)
     if (
@@ -108,14 +110,14 @@ def bind_identity(
     if principal.role is not Role.GUEST and via not in _RECORDED:
         account = f"{channel}:{sender.platform_user_id}"
         record(tx, AuditKind.ACCOUNT, account, user=principal.user_id, via=via)
-    # Whoever is turned away later is told so anew.
+    # Later refusals are explained to the sender again.
     tx.run(
         "DELETE FROM refusals WHERE channel = ? AND platform_user_id = ?", channel, sender.platform_user_id
     )
 
 
 def heard_in_private(tx: Transaction, channel: str, sender: Sender, known: Identity | None, at: str) -> None:
-    """Write down where an account speaks in private, where that is news."""
+    """Record the address where an account speaks in private, if that is new."""
     if known is None or known.direct_address != at:
         tx.run(
             "UPDATE identities SET direct_address = ? WHERE channel = ? AND platform_user_id = ?",
@@ -128,7 +130,7 @@ def heard_in_private(tx: Transaction, channel: str, sender: Sender, known: Ident
 def link_account(
     tx: Transaction, user_id: str, channel: str, sender: Sender, by: str | None = None
 ) -> Principal | None:
-    """Bind an account to a user; None if there is no such user."""
+    """Bind an account to a user. Return None if there is no such user."""
     found = user(tx, user_id)
     if found is not None:
         known = identity(tx, channel, sender.platform_user_id)
@@ -138,7 +140,7 @@ def link_account(
 
 
 def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str | None = None) -> bool:
-    """A paired or linked account is let in no more; False if it is neither."""
+    """Remove a paired or linked account's access. Return False if it is neither."""
     row = tx.one(
         "UPDATE identities SET via = ?, root_channel = NULL, root_platform_user_id = NULL"
         " WHERE channel = ? AND platform_user_id = ? AND via IN (?, ?) RETURNING user_id",
@@ -155,7 +157,7 @@ def revoke_account(tx: Transaction, channel: str, platform_user_id: str, by: str
 
 
 def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
-    """The thread that the person's session is on; makes the session."""
+    """Put the person's session on a thread. Creates the session if needed."""
     tx.run(
         "INSERT INTO sessions (user_id, active_thread, created_at) VALUES (?, ?, ?)"
         " ON CONFLICT (user_id) DO UPDATE SET active_thread = excluded.active_thread",
@@ -165,7 +167,7 @@ def set_active_thread(tx: Transaction, user_id: str, thread_id: str) -> None:
     )
 
 
-# Keys to the API: see core.store.port.
+# API keys: see core.store.port.
 
 
 def keep(tx: Transaction, hash_: str, kind: KeyKind, user_id: str, expires_at: int | None) -> None:

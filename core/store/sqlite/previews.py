@@ -1,10 +1,10 @@
-"""Previews: the outbox row of a running turn whose text is never kept, and what comes in its place.
+"""Previews: the outbox row of a running turn, whose text is never stored, and its replacement.
 
     streaming ──(the turn stops running, in that transaction)──▶ replaced
 
-A preview is durable before its first request goes out, and so is its ref before it is shown anew. While it
-is replaced and has no ref it stays unsettled: a starting hub then has to find out where it is shown, unless
-what replaced it is settled.
+A preview is durable before its first request is sent, and so is its ref before it is shown
+again. A replaced preview without a ref stays unsettled: a starting hub then has to find where
+it is shown, unless its replacement is settled.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -21,18 +21,18 @@ from core.store.sqlite.mapping import OUTBOX, outbox_of
 from core.store.sqlite.outbox import NEWEST_EVENT, Cause, enqueue
 
 NOTHING = Message(())
-"""What a preview's row says, but for what it replies to: its text comes and goes. As a change of it: take it
-away."""
+"""The stored message of a preview, which has no text and only names the message it replies to. As
+a change of the preview, it removes it."""
 
 
-# --- the turn's side ------------------------------------------------------------------------------------
+# --- units for turns ----------------------------------------------------------------------------------
 
 
 def enqueue_instead(
     tx: Transaction, turn_id: str, drafts: Sequence[Draft], *, send_now: bool
 ) -> tuple[OutboxRow, ...]:
-    """Put a turn's last messages into the outbox; the first takes the place of its preview, if that is in
-    the same conversation. Without any the preview is taken away."""
+    """Queue a turn's last messages. The first replaces its preview if that is in the same
+    conversation; without messages the preview is removed."""
     preview = _replace(tx, turn_id)
     cause = Cause(turn_id=turn_id)
     if preview is None:
@@ -44,7 +44,7 @@ def enqueue_instead(
 
 
 def withdraw(tx: Transaction, turn_id: str) -> tuple[OutboxRow, ...]:
-    """The turn stops running without an answer: its preview is taken away, if there is one."""
+    """Remove the preview, if any, of a turn that stops running without an answer."""
     preview = _replace(tx, turn_id)
     return () if preview is None else (_take_away(tx, preview),)
 
@@ -73,7 +73,7 @@ def _take_away(tx: Transaction, preview: Row) -> OutboxRow:
     return OutboxRow(row_id, channel, Address(address), NOTHING, SendState.QUEUED, nonce, edit_of=target)
 
 
-# --- the senders' side ----------------------------------------------------------------------------------
+# --- units for senders --------------------------------------------------------------------------------
 
 
 def begin(tx: Transaction, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
@@ -124,12 +124,12 @@ def shown(tx: Transaction, row_id: int) -> Posted | None:
     return None if row is None or not refs else Posted(refs[-1], row[1])
 
 
-# --- a starting hub's side ------------------------------------------------------------------------------
+# --- recovery -----------------------------------------------------------------------------------------
 
 
 def settle_replaced(tx: Transaction) -> None:
-    """What took a preview's place has been said for good: nobody looks for the preview any more, lest what
-    is found is what took its place."""
+    """Settle previews whose replacement is settled. They must not be searched for: the message found
+    could be the replacement."""
     tx.run(
         "UPDATE outbox SET settled = 1 WHERE settled = 0 AND state = 'replaced' AND"
         " (EXISTS (SELECT 1 FROM outbox n WHERE n.replaces = outbox.id AND n.settled = 1)"

@@ -1,6 +1,6 @@
-"""Questions of consoles and command lines: each one statement, beside a running hub or without one.
+"""Queries for consoles and command lines, each one statement, with or without a running hub.
 
-They go over a connection of their own (aiosqlite), so that a long listing delays no turn.
+They use a separate connection (aiosqlite), so that a long listing delays no turn.
 """
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
@@ -55,7 +55,7 @@ from core.users import Account, Person, Principal
 
 
 class SqliteReader:
-    """The store as far as it can be looked at without changing anything; used as `async with`."""
+    """A read-only view of the store; used as `async with`."""
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path = path
@@ -65,12 +65,13 @@ class SqliteReader:
         self.explanations = Explanations(self._all)
 
     async def open(self) -> None:
-        """Look at the database, whether or not a hub runs on it.
+        """Open the database for reading, whether or not a hub runs on it.
 
-        Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew if this version
-        is too old for it.
+        Raises StoreUnavailable if there is none or it needs an upgrade first, SchemaTooNew if this
+        version is too old for it.
         """
-        # aiosqlite leaves its thread alone where connecting fails: if that outlives the loop, it complains.
+        # aiosqlite leaves its thread running if connecting fails; a thread that outlives the loop
+        # complains.
         if not os.access(self._path, os.R_OK):
             raise StoreUnavailable("it cannot be read; run this as the user the hub runs as")
         try:
@@ -90,7 +91,7 @@ class SqliteReader:
             raise
 
     async def close(self) -> None:
-        """Let the database go."""
+        """Close the database."""
         if self._opened is not None:
             await self._opened.close()
             self._opened = None

@@ -1,6 +1,7 @@
-"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped` unstarted.
+"""Runs of routines: `waiting → running → ok | attention | failed | interrupted`, or `skipped`
+unstarted.
 
-How they are claimed is in routine_claims.py, how they are looked at in routine_views.py.
+Claims are below, listings and notices in routine_views.py.
 """
 
 # ruff: noqa: S608 - only a constant of this module, values are always bound
@@ -28,14 +29,14 @@ from core.store.sqlite import run_journal
 from core.store.sqlite.connection import Row, Transaction
 from core.store.sqlite.routines import MAX_WAITING, ROUTINE, ROUTINE_COLUMNS, by_id, routine_of, skip_waiting
 
-# What a routine's runs may use a day: asked before each of them starts.
+# The daily budget of a routine's runs, checked before each of them starts.
 
 MICRO_USD = 1_000_000
 _ITS = "WHERE id = (SELECT routine_id FROM routine_runs WHERE id = ?1)"
 
 
 def day_left(tx: Transaction, routine_id: str, since: int) -> DayLeft | str:
-    """What is left of the day that began then; or why nothing is."""
+    """Return the remaining budget of the day that began then, or the reason none is left."""
     row = tx.one("SELECT daily_runs, daily_tokens, daily_micro_usd FROM routines WHERE id = ?", routine_id)
     if row is None or row == (None, None, None):
         return DayLeft()
@@ -55,7 +56,8 @@ def day_left(tx: Transaction, routine_id: str, since: int) -> DayLeft | str:
 
 
 def skip_for_budget(tx: Transaction, run_id: str, why: str, day: BudgetDay) -> None:
-    """The run is not started; its owner is told so once a day, and whenever a person had asked for it."""
+    """Skip a run that is beyond the budget. Its owner is notified once a day, and for every run a
+    person asked for."""
     tx.run(
         "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ? WHERE id = ?",
         tx.clock.now(),
@@ -75,7 +77,8 @@ def skip_for_budget(tx: Transaction, run_id: str, why: str, day: BudgetDay) -> N
 
 
 def tell_of_budget(tx: Transaction, run_id: str, since: int) -> bool:
-    """Whether the owner is still to be told on the day that began then; from now on they were."""
+    """Return True if the owner has not been notified on the day that began then, or a person asked for
+    the run. Records them as notified."""
     told = tx.run(
         f"UPDATE routines SET budget_told_at = ?2 {_ITS} AND (coalesce(budget_told_at, 0) < ?3"
         " OR (SELECT kind FROM routine_runs WHERE id = ?1) = 'manual')",
@@ -87,7 +90,7 @@ def tell_of_budget(tx: Transaction, run_id: str, since: int) -> bool:
 
 
 def _used(tx: Transaction, routine_id: str, since: int) -> tuple[int, int, int]:
-    """Runs, tokens and micro-USD since then."""
+    """Return the runs, tokens and micro-USD used since then."""
     row = tx.one(
         "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0), coalesce(sum(cost_micro_usd), 0)"
         " FROM routine_runs WHERE routine_id = ? AND started_at >= ?",
@@ -99,7 +102,8 @@ def _used(tx: Transaction, routine_id: str, since: int) -> tuple[int, int, int]:
 
 KEPT_RUNS = 500
 KEPT_FOR_US = 24 * 3600 * SECOND_US
-"""Of a routine's runs the newest are kept, and the last day's: their keys are what makes claims unique."""
+"""The age up to which runs are kept; the newest are kept at any age. Their keys make claims
+unique."""
 
 RUN = (
     "r.id, r.routine_id, r.key, r.kind, r.input, r.state, r.due_at, r.not_before, r.attempts,"
@@ -109,7 +113,7 @@ RUN = (
 
 
 def run_of(row: Row) -> RoutineRunRow:
-    """From the columns `RUN`."""
+    """Return a run from the columns `RUN`."""
     id_, routine_id, key, kind, fired_by, state = row[:6]
     return RoutineRunRow(id_, routine_id, key, kind, fired_by, RunStatus(state), *row[6:])
 
@@ -229,7 +233,7 @@ def finish(tx: Transaction, run_id: str, end: RunEnd) -> bool:
 
 
 def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
-    """Count a run that ended; whether the routine was paused by it."""
+    """Count an ended run. Return True if it paused the routine."""
     failed = end.state is RunStatus.FAILED and not end.budget_since
     tx.run(
         "UPDATE routines SET run_count = run_count + 1, last_ended_at = ?,"
@@ -256,7 +260,7 @@ def _count(tx: Transaction, routine_id: str, end: RunEnd, now: int) -> bool:
     )
     if not failed:
         return False
-    tx.run(  # runs that were queued before it failed wait as well; those that a person asked for do not
+    tx.run(  # runs queued before the failure wait too, except runs that a person asked for
         "UPDATE routine_runs SET not_before = max(not_before, ?)"
         " WHERE routine_id = ? AND state = 'waiting' AND kind <> 'manual'",
         now + end.backoff_us,
@@ -287,7 +291,7 @@ def _forget_old(tx: Transaction, routine_id: str, now: int) -> None:
     )
 
 
-# Claiming runs of routines: each slot, event and delivery once, and none against the guardrails.
+# Claims of routine runs: each slot, event and delivery once, and none against the guardrails.
 
 COALESCED = "a later slot took its place while it waited"
 
@@ -405,7 +409,7 @@ def _claim_slot(tx: Transaction, routine: RoutineRow, new: NewRun) -> Claim:
 
 
 def _late_until(tx: Transaction, routine_id: str) -> int | None:
-    """Return until when a slot of the routine waits that came while it rested; None if none does."""
+    """Return when a slot delayed past its time may run, or None if no slot is delayed."""
     row = tx.one(
         "SELECT max(not_before) FROM routine_runs"
         " WHERE routine_id = ? AND state = 'waiting' AND kind = 'cron' AND not_before > due_at",

@@ -30,8 +30,8 @@ else:
 
 
 class RoutineUnits:
-    """Every method is described in Routines. What they are made of is imported by the first one that is
-    called: a hub without routines never needs it."""
+    """The units of Routines. Their implementation is imported on first use: a hub without routines
+    never needs it."""
 
     _writer: Writer
     _reader: ReaderThread

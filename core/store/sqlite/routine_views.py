@@ -1,4 +1,4 @@
-"""Runs of routines as they are looked at, and what is told of them."""
+"""Listings of routine runs, and their notices."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -56,8 +56,8 @@ def settle_notice(tx: Transaction, run_id: str, *, sent: bool) -> None:
 
 
 def _record_answer(tx: Transaction, run_id: str) -> None:
-    """Close the chain from what fired a run over its calls to what was said of it; a run without calls left
-    no records."""
+    """Close the audit chain of a run, from its trigger over its calls to its notice. A run without
+    calls has no records."""
     row = tx.one(
         "SELECT r.state, r.key, n.outbox_id FROM routine_runs r"
         " LEFT JOIN notices n ON n.key = 'routine:' || r.id"
@@ -92,7 +92,7 @@ def newest(tx: Transaction, routine_id: str, limit: int) -> tuple[RoutineRunRow,
 
 
 def menu(tx: Transaction, menu_id: str) -> MenuView | None:
-    """The run whose notice has buttons of this id."""
+    """Return the run whose notice has buttons with this id."""
     row = tx.one(
         "SELECT r.id, o.id, o.owner_id, o.name, o.enabled, r.state, r.kind, r.started_at, r.ended_at,"
         " r.input, r.result, r.error, r.input_tokens, r.output_tokens,"

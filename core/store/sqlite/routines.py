@@ -1,4 +1,4 @@
-"""Routines: what they are. Their runs are in routine_runs.py."""
+"""The definitions of routines. Their runs are in routine_runs.py."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -26,13 +26,13 @@ _TEXT = (
     " next_slot_at = iif(enabled, ?, NULL), daily_runs = ?, daily_tokens = ?, daily_micro_usd = ?"
 )
 MAX_WAITING = 1000
-"""Runs of one routine that may wait."""
+"""Maximum number of waiting runs of one routine."""
 PAUSED = "the routine was paused"
 NO_LIMIT = -1
 
 
 def routine_of(row: Row) -> RoutineRow:
-    """A row of `ROUTINE`."""
+    """Return a routine from the columns `ROUTINE`."""
     id_, owner_id, name, kind, definition, cooldown_us, most, window_us, reruns = row[:9]
     text = RoutineText(name, kind, definition, cooldown_us, most, window_us, bool(reruns), *row[9:14])
     return RoutineRow(id_, owner_id, text, bool(row[14]), *row[15:])
@@ -107,7 +107,7 @@ def switch(
 
 
 def grant_to(tx: Transaction, effect: GrantToRoutine, by: str) -> None:
-    """Give a routine's later runs more grants; a definition changed since is left as it is."""
+    """Add grants for a routine's later runs. A definition changed since is left as it is."""
     changed = tx.run(
         "UPDATE routines SET definition = ?, version = version + 1, updated_at = ?"
         " WHERE id = ? AND definition = ?",
@@ -133,7 +133,7 @@ def grant_to(tx: Transaction, effect: GrantToRoutine, by: str) -> None:
 
 
 def skip_waiting(tx: Transaction, routine_id: str, why: str) -> None:
-    """What waits of a routine is not run any more."""
+    """Skip the waiting runs of a routine."""
     tx.changes.runs.add(routine_id)
     tx.run(
         "UPDATE routine_runs SET state = 'skipped', ended_at = ?, error = ?"
@@ -232,7 +232,7 @@ def due(tx: Transaction, now: int) -> tuple[RoutineRow, ...]:
 
 
 def standing(tx: Transaction, routine_ids: tuple[str, ...]) -> tuple[RoutineStanding, ...]:
-    """What an event that matches these routines is judged on."""
+    """Return the state on which an event that matches these routines is judged."""
     now = tx.clock.now()
     marks = ", ".join("?" * len(routine_ids))
     rows = tx.all(

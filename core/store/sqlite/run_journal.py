@@ -14,7 +14,7 @@ from core.store.rows import CallRow, CallState, NewCall, RunCheck
 from core.store.sqlite.audit import hidden, record, record_end
 from core.store.sqlite.connection import Row, Transaction
 from core.store.sqlite.grants import in_thread
-from core.store.sqlite.kill_switch import paused, use
+from core.store.sqlite.kill_switch import refusal_while_paused, use
 from core.store.sqlite.people import known_user
 from core.store.sqlite.steps import too_often
 from core.tool import Effect, ProcessInfo, UseLimit
@@ -97,7 +97,9 @@ def mark_call(
     )
     if found is None or (call := _call_of(found)).state is not CallState.INTENT:
         raise StaleTurn(f"run {run_id} has no call {call_id} that is still to be run")
-    refusal = paused(tx) or check(call, known_user(tx, owner_id), standing(tx, owner_id, thread_id))
+    refusal = refusal_while_paused(tx) or check(
+        call, known_user(tx, owner_id), standing(tx, owner_id, thread_id)
+    )
     if refusal is None and limits:
         refusal = too_often(use(tx, owner_id, call.tool, limits), call.tool)
     if refusal is None:
@@ -143,8 +145,8 @@ def finish_call(tx: Transaction, run_id: str, result: ToolResult) -> None:
 
 
 def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
-    """What was running has an unknown outcome, at once and for good; of a run that ends, what was not begun
-    is cancelled."""
+    """Settle a run's open calls. Running calls get an unknown outcome for good; if the run ends, calls
+    not begun are cancelled."""
     for call in steps(tx, run_id).calls:
         if call.state is CallState.RUNNING:
             _end(tx, run_id, ToolResult(call.call_id, ResultStatus.UNKNOWN, CUT_SHORT))
@@ -152,11 +154,11 @@ def settle(tx: Transaction, run_id: str, *, goes_on: bool) -> None:
             _end(tx, run_id, ToolResult(call.call_id, ResultStatus.CANCELLED, NOT_RUN))
 
 
-# --- what they are made of ------------------------------------------------------------------------------
+# --- implementation -----------------------------------------------------------------------------------
 
 
 def _running(tx: Transaction, run_id: str) -> tuple[str, str | None, str]:
-    """The owner of a running run, the thread its routine was made in, and the key of what fired it."""
+    """Return the owner of a running run, the thread its routine was created in, and its trigger's key."""
     row = tx.one(
         "SELECT o.owner_id, o.thread_id, r.key FROM routine_runs r JOIN routines o ON o.id = r.routine_id"
         " WHERE r.id = ? AND r.state = 'running'",
@@ -168,7 +170,7 @@ def _running(tx: Transaction, run_id: str) -> tuple[str, str | None, str]:
 
 
 def _append(tx: Transaction, run_id: str, said: Said, effect: Effect | None = None) -> None:
-    """`effect`: of a call, which is then to be run."""
+    """Append a step to the journal. `effect`: the effect of a call, which is then to be run."""
     tx.run(
         "INSERT INTO run_steps (run_id, seq, at, effect, state, kind, text, call_id, name, extra)"
         " VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM run_steps WHERE run_id = ?1),"

@@ -1,4 +1,5 @@
-"""The steps of a running turn: replies, calls, their outcomes; and loading what the next step needs."""
+"""The steps of a running turn: replies, calls and their outcomes, and loading the data of the next
+step."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -26,7 +27,7 @@ from core.store.sqlite.gates import find_pressed
 from core.store.sqlite.grants import in_thread
 from core.store.sqlite.hooks import let_go
 from core.store.sqlite.inbox import rejoin_albums
-from core.store.sqlite.kill_switch import paused, use
+from core.store.sqlite.kill_switch import refusal_while_paused, use
 from core.store.sqlite.mapping import (
     ACTIVE,
     ACTIVE_TURN,
@@ -100,7 +101,9 @@ def mark_running(
     call = call_of(found)
     if not _may_run(call):
         raise StaleTurn(f"call {call_id} is {call.state}, so it can't be run")
-    refusal = paused(tx) or check(call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id))
+    refusal = refusal_while_paused(tx) or check(
+        call, known_user(tx, principal_id), in_thread(tx, principal_id, thread_id)
+    )
     if refusal is None and limits:
         refusal = too_often(use(tx, principal_id, call.tool, limits), call.tool)
     if refusal is None:
@@ -124,7 +127,7 @@ def mark_running(
 
 
 def too_often(limit: UseLimit | None, tool: str) -> str | None:
-    """Why a tool may not be used again so soon; None if it may."""
+    """Return why a tool may not be used again so soon, or None if it may."""
     if limit is None:
         return None
     stretch = "minute" if limit.window_s <= 60 else "hour"
@@ -218,7 +221,7 @@ def load_turn(tx: Transaction, start: TurnStart) -> LoadedTurn:
 
 
 def used_of(tx: Transaction, turn_id: str) -> LoopUsed:
-    """What a turn has used since a person last had a say."""
+    """Return a turn's use since the last human input."""
     row = tx.one("SELECT thread_id, first_seq, budget_from, spent_us FROM turns WHERE id = ?", turn_id)
     if row is None:
         return LoopUsed(0, 0, 0)
@@ -228,7 +231,7 @@ def used_of(tx: Transaction, turn_id: str) -> LoopUsed:
 
 
 def _rounds(tx: Transaction, thread_id: str, turn_id: str, after_seq: int) -> int:
-    """Replies that asked for calls: a reply's calls come right after it."""
+    """Return the number of replies that asked for calls. A reply's calls come right after it."""
     row = tx.one(
         "SELECT count(*) FROM entries a JOIN entries c ON c.thread_id = a.thread_id AND c.seq = a.seq + 1"
         " WHERE a.thread_id = ? AND a.seq > ? AND a.turn_id = ? AND a.kind = 'assistant' AND c.kind = 'call'",
@@ -240,7 +243,7 @@ def _rounds(tx: Transaction, thread_id: str, turn_id: str, after_seq: int) -> in
 
 
 def _tools_run(tx: Transaction, turn_id: str, budget_from: int) -> int:
-    """Calls that were carried out, or may have been."""
+    """Return the number of calls that ran, or may have run."""
     row = tx.one(
         "SELECT count(*) FROM calls WHERE turn_id = ? AND seq > ?"
         " AND (status IN ('ok', 'error', 'unknown') OR state IN ('running', 'unknown'))",
@@ -259,16 +262,20 @@ def _continued(tx: Transaction, turn_id: str) -> Option | None:
     return None if row is None or row[0] is None else Option(row[0])
 
 
-# What a starting hub finds unfinished, and how work begins again.
+# Recovery: a starting hub's unfinished work, and how it continues.
 #
-# At a start, in one transaction: - outbox rows that were being sent become ambiguous, for good if their one
-# repeat was cut short; changes of   shown messages are queued again, since repeating them changes nothing;
-# - previews whose place was taken for good are settled; the others stay, for their turns to go on with; -
-# waiting parts of albums wait a little longer for the rest; - running calls that may be repeated (effect
-# `none` or `idempotent`) go back to where they were before; - turns that a person had stopped end here,
-# unless a call with an effect was cut short in them; - running calls with an effect are reported: a person
-# must be asked about each (`mark_unknown`); - the other running turns are reported with their starts that
-# brought no progress, and idle threads with   waiting input.
+# At startup, in one transaction:
+# - Outbox rows that were being sent become ambiguous, finally so if their one repeat was
+#   interrupted. Changes of shown messages are queued again, since repeating them changes nothing.
+# - Previews whose replacement is settled are settled. The others stay, for their turns to continue
+#   with.
+# - Waiting parts of albums wait a little longer for the rest.
+# - Running calls that may be repeated (effect `none` or `idempotent`) return to their previous
+#   state.
+# - Turns that a person had stopped end here, unless a call with an effect was interrupted in them.
+# - Running calls with an effect are reported: a person must be asked about each (`mark_unknown`).
+# - The other running turns are reported with their number of starts without progress, and idle
+#   threads with waiting input.
 
 
 def recover(tx: Transaction) -> Recovery:

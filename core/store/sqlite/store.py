@@ -36,7 +36,7 @@ from core.transcript import Entry
 from core.users import Principal
 
 PROBE_BYTES = 1 << 18
-"""A write that shows whether there is room again: a few bytes would fit on many a full disk."""
+"""The size of a test write. A few bytes would fit on many full disks, so it must be larger."""
 
 
 class SqliteStore(
@@ -52,10 +52,10 @@ class SqliteStore(
     KeptUnits,
     AuditUnits,
 ):
-    """Implements core.store.port.Store; every method is described there.
+    """The Store port on one SQLite file; implements core.store.port.Store.
 
-    Units that write go through one writer thread, hot reads through a reader thread, listings through
-    aiosqlite. Open with `open`, in the event loop that will use it; end with `close`.
+    Units that write use one writer thread, hot reads a reader thread, listings aiosqlite. Open with
+    `open`, in the event loop that will use it; end with `close`.
     """
 
     def __init__(self, writer: Writer, reader: ReaderThread, queries: SqliteReader) -> None:
@@ -74,11 +74,13 @@ class SqliteStore(
         chain: ChainKeys | None = None,
         holds_inputs: bool = False,
     ) -> "SqliteStore":
-        """Open the database, made or upgraded as needed. Raises SchemaTooNew, StoreUnavailable.
+        """Open the database, created or upgraded as needed. Raises SchemaTooNew, StoreUnavailable.
 
-        The caller holds the data directory's lock: there must be only one writing hub. `queue`: whether
-        waiting messages of one person become one turn; `history_limit_chars`, `holds_inputs`: see Policy;
-        `chain`: the audit's keys (None: they end with this store, so that its audit is of no use later).
+        The caller must hold the data directory's lock: there must be only one writing hub.
+        `queue`: whether waiting messages of one person become one turn.
+        `history_limit_chars`, `holds_inputs`: see Policy.
+        `chain`: the audit's keys (None: they end with this store, so that its audit cannot be verified
+        later).
         """
         policy = Policy(MERGE_LIMIT if queue == "merge" else 1, history_limit_chars, holds_inputs)
         keys = chain or PassingKeys()
@@ -97,7 +99,7 @@ class SqliteStore(
         return cls(writer, ReaderThread(path, begin), queries)
 
     async def close(self) -> None:
-        """Finish what was handed in, then let the database go. Closing again does nothing."""
+        """Finish all units already submitted, then close the database. Closing again does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -110,8 +112,8 @@ class SqliteStore(
         self._writer.watch(listener)
 
     async def healthy(self) -> bool:
-        """Whether the last commit went through. If not, tries one, so that the store heals even while
-        nothing else is handed in."""
+        """Return True if the last commit succeeded. If not, try one, so that the store recovers even while
+        no unit is submitted."""
         if not self._writer.healthy:
             try:
                 await self._writer.run(_probe)
@@ -119,7 +121,7 @@ class SqliteStore(
                 return False
         return self._writer.healthy
 
-    # --- coming in -------------------------------------------------------------------------------------
+    # --- inbound events --------------------------------------------------------------------------------
 
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
         """See Store."""
@@ -141,7 +143,7 @@ class SqliteStore(
         """See Store."""
         return await self._writer.run(lambda tx: accept.take_up(tx, user_id, channel, external_id, thread_id))
 
-    # --- looking ---------------------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------------------
 
     async def open_gates(self) -> Sequence[GateView]:
         """See Store."""

@@ -1,4 +1,5 @@
-"""Those who are not let in: told why at most once in a while, counted, given a code, or joined to a user."""
+"""Strangers: refused with an occasional explanation, counted, given a pairing code, or linked to a
+user."""
 
 from core.audit_chain import AuditKind
 from core.messages import ChoiceAnswer, InboundMessage, Sender
@@ -12,13 +13,13 @@ from core.store.sqlite.outbox import Cause, enqueue
 from core.users import Identity, Via
 
 Person = InboundMessage | ChoiceAnswer
-"""An event with somebody behind it."""
+"""An event sent by a person."""
 
 
 def meet(
     tx: Transaction, event: Person, known: Identity | None, stranger: Stranger, *, send_now: bool
 ) -> Accepted:
-    """Carry out what the rules make of a stranger. `known`: whom the account was bound to at some time."""
+    """Carry out the decision on a stranger. `known`: the identity the account was once bound to."""
     met = stranger.meet(_view(tx, event, redeems=stranger.redeems))
     match met:
         case TurnedAway():
@@ -36,7 +37,7 @@ def meet(
 def turn_away(
     tx: Transaction, event: Person, refusal: TurnedAway, *, counted: bool = False, send_now: bool
 ) -> Accepted:
-    """Record a refusal, and say why if it is time to."""
+    """Record a refusal, and explain it if it is time to."""
     if refusal.noise:
         count_noise(tx, event, refusal.outcome)
         return Accepted(refusal.outcome, refusal.word, duplicate=False)
@@ -53,10 +54,10 @@ def turn_away(
 
 
 def may_tell(tx: Transaction, channel: str, sender: Sender, reason: str, again_after_us: int | None) -> bool:
-    """Whether it is time to tell the sender the reason; if so, that is written down."""
+    """Return True if it is time to explain the refusal to the sender, and record that as done."""
     now = tx.clock.now()
     told = _told_at(tx, channel, sender).get(reason)
-    # A time to come was written by a clock that has been put back since.
+    # A time in the future was written before the clock was set back.
     if told is not None and told <= now and (again_after_us is None or now - told < again_after_us):
         return False
     tx.run(
@@ -71,7 +72,7 @@ def may_tell(tx: Transaction, channel: str, sender: Sender, reason: str, again_a
 
 
 def recent(tx: Transaction, event: Person) -> int:
-    """How many events of the sender counted within RATE_WINDOW_US."""
+    """Return how many events of the sender counted within RATE_WINDOW_US."""
     now = tx.clock.now()
     row = tx.one(
         "SELECT count(*) FROM inbox WHERE counted = 1 AND channel = ? AND platform_user_id = ?"
@@ -134,7 +135,7 @@ def _join(
 
 
 def count_noise(tx: Transaction, event: Person, reason: str) -> None:
-    """Count an event that is not kept."""
+    """Count an event that is not stored."""
     now = tx.clock.now()
     tx.run(
         "INSERT INTO noise (channel, address, platform_user_id, reason, seen, first_at, last_at)"

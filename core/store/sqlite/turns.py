@@ -1,4 +1,4 @@
-"""Turns: started, and gone on with. While one is not RUNNING, nobody may write to it: StaleTurn."""
+"""The start and progress of turns. Writing to a turn that is not RUNNING raises StaleTurn."""
 
 # ruff: noqa: S608 - column lists are constants of this package, values are always bound
 
@@ -31,11 +31,11 @@ from core.store.sqlite.previews import enqueue_instead
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolResult, UserSaid
 from core.users import Principal
 
-# The journal: appending entries, and reading back what a turn needs of them.
+# The journal: appending entries, and loading the ones a turn needs.
 
 
 def append(tx: Transaction, thread_id: str, turn_id: str | None, said: Sequence[Said]) -> int:
-    """Journal what was said, in order, as part of a turn (None: of none). Returns the position of the first
+    """Journal entries, in order, as part of a turn (None: of none). Return the position of the first
     entry."""
     row = tx.one(
         "UPDATE threads SET last_seq = last_seq + ?1 WHERE id = ?2 RETURNING last_seq - ?1 + 1",
@@ -67,10 +67,10 @@ def write(
 
 
 def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:
-    """The thread's entries in order, from the newest summary on (which then comes first).
+    """Return the thread's entries in order, starting with the newest summary if there is one.
 
-    Whole turns of the past are left out once the later ones hold more than the policy's
-    `history_limit_chars`: no model could be shown them.
+    Whole past turns are left out once the later ones exceed the policy's `history_limit_chars`: no
+    model could be shown them.
     """
     summary = tx.one(
         f"SELECT {ENTRY} FROM entries WHERE thread_id = ? AND kind = 'summary' ORDER BY seq DESC LIMIT 1",
@@ -97,7 +97,7 @@ def history(tx: Transaction, thread_id: str) -> tuple[Entry, ...]:
 
 
 def thread(tx: Transaction, thread_id: str) -> ThreadRow:
-    """A thread that other rows refer to, so that it must exist."""
+    """Return a thread that other rows refer to, so that it must exist."""
     row = tx.one(f"SELECT {THREAD} FROM threads t {ACTIVE_TURN} WHERE t.id = ?", thread_id)
     if row is None:
         raise LookupError(f"no thread {thread_id}")
@@ -105,8 +105,8 @@ def thread(tx: Transaction, thread_id: str) -> ThreadRow:
 
 
 def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -> str:
-    """The thread of a turn that may be written to. Raises StaleTurn, with `heed_stop` also when a person
-    asked the turn to stop."""
+    """Return the thread of a turn that may be written to. Raises StaleTurn, with `heed_stop` also if a
+    person asked the turn to stop."""
     row = tx.one("SELECT thread_id, stop_requested FROM turns WHERE id = ? AND state = 'running'", turn_id)
     if row is None:
         raise StaleTurn(f"turn {turn_id} does not run")
@@ -117,7 +117,7 @@ def require_running(tx: Transaction, turn_id: str, *, heed_stop: bool = False) -
 
 
 def progress(tx: Transaction, turn_id: str) -> str:
-    """As `require_running`; the turn's starts so far were not in vain."""
+    """Return the turn's thread as `require_running` does, and record progress since its last start."""
     row = tx.one(
         "UPDATE turns SET attempts = 0 WHERE id = ? AND state = 'running' RETURNING thread_id", turn_id
     )
@@ -142,8 +142,10 @@ def start_turn(
     *,
     events: Sequence[str],
 ) -> TurnStart:
-    """Start a turn on a thread without an active one; it answers to the address given, as a reply to that
-    message if there is one. `events`: the keys of the messages it answers."""
+    """Start a turn on a thread without an active one. It answers to the given address, as a reply to
+    that message if there is one.
+
+    `events`: the keys of the messages it answers."""
     now = tx.clock.now()
     row = tx.one(
         "UPDATE threads SET last_turn = last_turn + 1, last_seq = last_seq + ?, last_active_at = ?,"
@@ -189,7 +191,8 @@ def start_turn(
 
 
 def _running(on: ThreadRow, channel: str, address: Address, turn_id: str, now: int) -> ThreadRow:
-    """The thread as it is from now on, written out: copying it would take ten times as long."""
+    """Return the thread with the new turn running. It is built field by field: copying takes ten times
+    as long."""
     return ThreadRow(
         on.id,
         on.owner_id,
@@ -206,8 +209,8 @@ def _running(on: ThreadRow, channel: str, address: Address, turn_id: str, now: i
 
 
 def start_next(tx: Transaction, thread_id: str, turn_id: str) -> TurnStart | None:
-    """Make waiting inputs of a thread the next turn: the oldest, and those of the same person right after
-    it as far as the policy merges them. None if nothing waits, or a turn is active."""
+    """Start the next turn on a thread's waiting inputs: the oldest, and the following ones of the same
+    person as far as the policy merges them. None if nothing waits, or a turn is active."""
     taken = take_waiting(tx, thread_id)
     if taken is None:
         return None
@@ -237,12 +240,12 @@ def events_of(tx: Transaction, turn_id: str) -> list[str]:
 
 
 def outcome_of(start: TurnStart) -> str:
-    """The recorded outcome of an input that is part of a turn."""
+    """Return the recorded outcome of an input that is part of a turn."""
     return f"turn {start.number}"
 
 
 def started(tx: Transaction, turn_id: str) -> TurnStart:
-    """A running turn that goes on."""
+    """Return a running turn that continues."""
     row = tx.one(
         f"SELECT tn.number, tn.first_seq, tn.last_seq, tn.attempts, tn.thread_id, {PRINCIPAL}"
         " FROM turns tn JOIN users u ON u.id = tn.principal_id WHERE tn.id = ?",
@@ -264,7 +267,7 @@ def started(tx: Transaction, turn_id: str) -> TurnStart:
     )
 
 
-# How turns end: every call gets an outcome, then comes the answer, or why there is none.
+# The end of turns: every call gets an outcome, then comes the answer or the reason there is none.
 
 CANCELLED_TEXT = "Cancelled: the turn ended before this call ran."
 CUT_SHORT_TEXT = "Cancelled while it was running; it may have had effects."
@@ -274,7 +277,7 @@ ENDED_WITHOUT_ANSWER = {
     TurnState.FAILED: "This could not be answered; the person was told so.",
     TurnState.CRASHED: "This was set aside unanswered; the person was told so.",
 }
-"""What the model is told about a turn that has no answer."""
+"""The model's note about a turn that has no answer, by the turn's state."""
 
 
 def finish(
@@ -307,9 +310,10 @@ def end_turn(
     answer: AssistantSaid | None = None,
     error: str | None = None,
 ) -> bool:
-    """End an active turn: calls without an outcome get one, then comes the answer, or why there is none.
+    """End an active turn. Calls without an outcome get one, then comes the answer or the reason there
+    is none.
 
-    Returns whether the turn made any calls: then its end is part of what the audit says of them.
+    Return True if the turn made any calls: its end is then part of their audit.
     """
     calls = tx.all("SELECT id, state, tool FROM calls WHERE turn_id = ? ORDER BY seq", turn_id)
     open_calls = [call for call in calls if call[1] != CallState.ENDED]
@@ -344,7 +348,7 @@ def end_turn(
 def _record_answer(
     tx: Transaction, thread_id: str, turn_id: str, state: TurnState, rows: Sequence[OutboxRow]
 ) -> None:
-    """Close the chain from the messages a turn answers over its calls to what was said in reply."""
+    """Close the audit chain of a turn, from the messages it answers over its calls to its reply."""
     record(
         tx,
         AuditKind.ANSWERED,

@@ -1,4 +1,4 @@
-"""Turns from their start to their end, and over restarts, as units of the store."""
+"""Units of the store for turns from start to end, and for recovery."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ else:
 
 
 class TurnUnits(FeedQueries):
-    """The part of core.store.port.Store about turns; every method is described there."""
+    """The part of core.store.port.Store about turns."""
 
     async def load_turn(self, start: TurnStart) -> LoadedTurn:
         """See Store."""
@@ -120,7 +120,7 @@ class TurnUnits(FeedQueries):
             meanwhile=meanwhile,
         )
 
-    # --- starting again --------------------------------------------------------------------------------
+    # --- recovery --------------------------------------------------------------------------------------
 
     async def recover(self) -> Recovery:
         """See Store."""
@@ -169,11 +169,12 @@ class AuditUnits:
         return await self._reader.run(lambda tx: audit.about(tx, subjects))
 
 
-# What people have said once and for all: implements core.store.facets.Consents.
+# Grants and settings: implements core.store.facets.Consents.
 
 
 class ConsentUnits:
-    """What a turn needs at once is read in the reader thread; lists go through aiosqlite."""
+    """The units for consent. Data a turn needs at once is read in the reader thread; lists use
+    aiosqlite."""
 
     def __init__(self, writer: Writer, reader: ReaderThread, queries: SqliteReader) -> None:
         self._writer = writer
@@ -217,19 +218,19 @@ class ConsentUnits:
         return await self._queries.executions(thread_id, before, limit)
 
 
-# What lasts beyond a conversation, as units of the store.
+# Data that outlives a conversation, as units of the store.
 
 
 class KeptUnits(FeedQueries):
-    """Implements core.store.facets.Kept; every method is described there."""
+    """The units of core.store.facets.Kept."""
 
-    async def halt_tools(self, by: str, *, halted: bool) -> bool:
+    async def pause_tools(self, by: str, *, paused: bool) -> bool:
         """See Kept."""
-        return await self._writer.run(lambda tx: kill_switch.halt_tools(tx, by, halted=halted))
+        return await self._writer.run(lambda tx: kill_switch.pause_tools(tx, by, paused=paused))
 
-    async def tools_halted(self) -> bool:
+    async def tools_paused(self) -> bool:
         """See Kept."""
-        return await self._reader.run(kill_switch.tools_halted)
+        return await self._reader.run(kill_switch.tools_paused)
 
     async def count_model_call(self, user_id: str, day: str, most: int) -> bool:
         """See Kept."""
@@ -276,7 +277,7 @@ class KeptUnits(FeedQueries):
 
 
 class OutboxUnits(FeedQueries):
-    """Implements core.ports.Outbox but for what fails for good (see NoticeUnits); all is described there."""
+    """The units of core.ports.Outbox, except for failures (see NoticeUnits)."""
 
     async def pending_outbox(self, channel: str) -> Sequence[OutboxRow]:
         """See Outbox."""
@@ -325,11 +326,11 @@ class OutboxUnits(FeedQueries):
         return await self._reader.run(lambda tx: surroundings(tx, row_id))
 
 
-# Who people are, as units of the store.
+# People and their accounts, as units of the store.
 
 
 class PeopleUnits(FeedQueries):
-    """Implements core.store.port.People; every method is described there."""
+    """The units of core.store.port.People."""
 
     async def ensure_user(self, user_id: str, role: Role, name: str) -> Principal:
         """See People."""
@@ -369,7 +370,7 @@ class PeopleUnits(FeedQueries):
 
 
 class RunJournalUnits:
-    """Every method is described in RunJournal; what they are made of is imported by the first one called."""
+    """The units of RunJournal. Their implementation is imported on first use."""
 
     _writer: Writer
     _reader: ReaderThread

@@ -1,8 +1,8 @@
-"""The one writer: a thread that owns the connection and commits whatever is waiting as one group.
+"""The writer: a thread that owns the connection and commits all waiting units as one group.
 
-Group commit is what makes synchronous=FULL affordable: the write-ahead log is synced once for all units that
-were handed in meanwhile. Each unit has a savepoint of its own, so one that fails takes back only itself.
-Nobody hears of a unit before the commit it is part of.
+Group commit makes synchronous=FULL affordable: the write-ahead log is synced once for all units
+submitted during the previous commit. Each unit has a separate savepoint, so a failing unit
+rolls back only itself. Callers learn of a unit only after the commit it is part of.
 """
 
 import asyncio
@@ -25,17 +25,19 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 GROUP_LIMIT = 256
-"""Units in one commit: bounds how long the first of them waits for the last."""
+"""Maximum number of units in one commit. It bounds how long the first of them waits for the last."""
 QUEUE_LIMIT = 1024
-"""Units handed in and not yet answered; further callers wait."""
+"""Maximum number of units submitted and not yet answered; further callers wait."""
 LINGER_S = 0.005
-"""How long a unit that nobody waits for may wait for company, so that one sync serves both: a receipt of
-what was sent, and the next message. Killed meanwhile, the hub finds it as one that may or may not be sent."""
+"""The time an unhurried unit may wait for others to share one sync: the receipt of a sent message,
+and the next message.
+
+If the hub is killed in that time, it finds the message as possibly sent."""
 
 
 @dataclass(slots=True)
 class _Handed:
-    """A unit on its way through the writer, and what became of it."""
+    """A submitted unit with its result."""
 
     unit: Unit[Any]
     caller: asyncio.Future[Any]
@@ -46,7 +48,7 @@ class _Handed:
 
 
 class Writer:
-    """Runs units one after the other, in the order they were handed in."""
+    """A thread that runs units one after the other, in the order they were submitted."""
 
     def __init__(
         self, path: Path, begin: Callable[[sqlite3.Connection], Transaction], linger_s: float = LINGER_S
@@ -66,11 +68,11 @@ class Writer:
 
     @property
     def healthy(self) -> bool:
-        """Whether the last commit that wrote anything went through."""
+        """True if the last commit that wrote anything succeeded."""
         return self._healthy
 
     def watch(self, listener: ChangeListener) -> None:
-        """Tell of every commit from now on that changed something to be seen."""
+        """Report every later commit that changed something visible."""
         self._listener = listener
 
     async def open(self) -> None:
@@ -81,13 +83,14 @@ class Writer:
     async def run(
         self, unit: Unit[T], *, unhurried: bool = False, meanwhile: Callable[[], None] | None = None
     ) -> T:
-        """The unit's result, once it is on disk; `unhurried`: up to LINGER_S later than could be.
+        """Run a unit and return its result once it is on disk. `unhurried`: up to LINGER_S later than
+        possible.
 
-        `meanwhile` is called in the event loop when the commit is about to be synced, during which this
-        thread is idle: what is done then costs the caller no time.
+        The callback runs in the event loop when the commit is about to be synced. The event loop is
+        idle then, so its work costs the caller no time.
 
-        Raises what the unit raised, with nothing of it kept; StoreUnavailable if the commit failed. The
-        unit is carried out even if this call is cancelled once it was handed in.
+        Raises the unit's own exception, with nothing of it kept, and StoreUnavailable if the commit
+        failed. Once submitted, the unit is carried out even if this call is cancelled.
         """
         await self._slots.acquire()
         if self._closing:
@@ -98,7 +101,7 @@ class Writer:
         return await handed.caller
 
     async def close(self) -> None:
-        """Carry out what was handed in, then close the database."""
+        """Finish all submitted units, then close the database."""
         if not self._closing:
             self._closing = True
             self._queue.put(None)
@@ -196,7 +199,7 @@ class Writer:
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
-            # The loop is gone, and with it everybody who waited.
+            # The loop is gone, and with it all waiting callers.
             logger.debug("nobody is left to hear from the store")
 
     # --- in the event loop -----------------------------------------------------------------------------
@@ -216,7 +219,8 @@ class Writer:
 
 
 def _unavailable(error: Exception) -> Exception:
-    """What the caller can do about it: try later. Other errors than the disk's stay what they are."""
+    """Return the error the caller can act on: StoreUnavailable (try later) for a failing disk or
+    database, others unchanged."""
     if is_failure_of_the_disk(error) or isinstance(error, (sqlite3.Error, OSError)):
         unavailable = StoreUnavailable(f"the database takes no writes: {error}")
         unavailable.__cause__ = error

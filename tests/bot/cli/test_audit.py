@@ -41,7 +41,7 @@ def chain(directory: Path) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory in which tools were paused and let go, and whose audit is chained."""
     directory = tmp_path_factory.mktemp("hub")
-    for word in ("pause", "resume"):
+    for word in ("pause", "unpause"):
         assert command(directory, "tools", word).code == 0
     chain(directory)
     return directory
@@ -110,7 +110,7 @@ def test_before_the_first_start_there_is_nothing_to_look_at(tmp_path: Path) -> N
 
 def test_older_records_are_verified_after_the_vaults_key_was_changed(hub: Path) -> None:
     assert command(hub, "secrets", "set", "one", stdin=b"value").code == 0
-    for word in ("pause", "resume"):
+    for word in ("pause", "unpause"):
         assert command(hub, "secrets", "rotate").code == 0
         assert command(hub, "tools", word).code == 0
         chain(hub)

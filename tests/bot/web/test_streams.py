@@ -197,7 +197,7 @@ async def test_the_hub_tells_of_requests_and_channels(tmp_path: Path) -> None:
 async def test_everybody_is_told_that_tools_are_paused(tmp_path: Path) -> None:
     async with open_house(tmp_path), client(tmp_path) as api, api.stream() as lists:
         assert (await lists.next())["type"] == "hello"
-        for path, paused in (("pause", True), ("resume", False)):
+        for path, paused in (("pause", True), ("unpause", False)):
             assert (await api.ask("POST", f"/api/tools/{path}", {}))[0] == 200
             assert (await lists.until("tools_changed"))[-1]["data"] == {}
             assert await api.get("/api/tools") == {"paused": paused}

@@ -14,8 +14,8 @@ from core.store.effects import (
     CloseGate,
     EditCall,
     EditedCall,
-    HaltTools,
     KeepSecrets,
+    PauseTools,
     RecordGrant,
 )
 from core.store.facets import SealedSecret
@@ -162,9 +162,9 @@ async def test_what_holds_for_good_is_recorded_with_who_said_it(world: World) ->
 
 async def test_pausing_secrets_and_logins_are_recorded(world: World) -> None:
     store, sealed = world.store, SealedSecret("token", "key-1", b"sealed", world.clock.now())
-    await world.rule(HaltTools(halted=True))
-    await store.halt_tools("ada", halted=True)
-    await store.halt_tools("ada", halted=False)
+    await world.rule(PauseTools(paused=True))
+    await store.pause_tools("ada", paused=True)
+    await store.pause_tools("ada", paused=False)
     await world.rule(KeepSecrets((sealed,)))
     await store.drop_secret("token", by="ben")
     await store.keep_key("hash", KeyKind.SESSION, "ada", None)
@@ -202,10 +202,10 @@ async def test_the_operators_rules_are_recorded_when_they_change(world: World) -
 
 async def test_old_records_are_dropped_from_the_beginning(world: World) -> None:
     for _ in range(3):
-        await world.rule(HaltTools(halted=True), HaltTools(halted=False))
+        await world.rule(PauseTools(paused=True), PauseTools(paused=False))
     count = await head(world)
     world.clock.advance(10)
-    await world.rule(HaltTools(halted=True))
+    await world.rule(PauseTools(paused=True))
     assert await world.store.prune_audit(world.clock.now() - 1, 4) == 4
     assert await world.store.prune_audit(world.clock.now() - 1, 100) == count - 4
     assert await world.store.prune_audit(world.clock.now() + 1, 100) == 0, "what is not chained stays"

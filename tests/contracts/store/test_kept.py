@@ -65,23 +65,23 @@ async def test_nobody_keeps_more_than_so_many(world: World) -> None:
 # --- the halt -----------------------------------------------------------------------------------------------
 
 
-async def test_tools_are_halted_until_they_are_let_go(world: World) -> None:
-    assert not await world.store.tools_halted()
-    assert await world.store.halt_tools("ada", halted=True)
-    assert not await world.store.halt_tools("ben", halted=True)
-    assert await world.store.tools_halted()
-    assert await world.store.halt_tools("ada", halted=False)
-    assert not await world.store.halt_tools("ada", halted=False)
-    assert not await world.store.tools_halted()
+async def test_tools_are_paused_until_they_are_unpaused(world: World) -> None:
+    assert not await world.store.tools_paused()
+    assert await world.store.pause_tools("ada", paused=True)
+    assert not await world.store.pause_tools("ben", paused=True)
+    assert await world.store.tools_paused()
+    assert await world.store.pause_tools("ada", paused=False)
+    assert not await world.store.pause_tools("ada", paused=False)
+    assert not await world.store.tools_paused()
 
 
-async def test_no_call_is_marked_running_while_tools_are_halted(world: World) -> None:
+async def test_no_call_is_marked_running_while_tools_are_paused(world: World) -> None:
     start = await world.turn()
     (call_id,) = await world.call(start)
-    await world.store.halt_tools("ada", halted=True)
+    await world.store.pause_tools("ada", paused=True)
     assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) == TOOLS_PAUSED
     assert await world.states(start) == [CallState.INTENT]
-    await world.store.halt_tools("ada", halted=False)
+    await world.store.pause_tools("ada", paused=False)
     assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None
 
 

@@ -80,9 +80,9 @@ async def test_a_call_is_judged_in_the_transaction_that_marks_it(world: World) -
     assert await states(world, run_id) == [CallState.INTENT]
 
 
-async def test_no_call_of_a_run_is_marked_running_while_tools_are_halted(world: World) -> None:
+async def test_no_call_of_a_run_is_marked_running_while_tools_are_paused(world: World) -> None:
     run_id = await acting(world, effect())
-    await world.store.halt_tools("ada", halted=True)
+    await world.store.pause_tools("ada", paused=True)
     assert await world.store.mark_run_call(run_id, "call-1", let_it) == TOOLS_PAUSED
     assert await states(world, run_id) == [CallState.INTENT]
 

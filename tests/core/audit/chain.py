@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.audit.linker import HEADS_NAME, AuditLinker, Head, HeadFile, Verified, verify
 from core.audit_chain import ChainKey, ChainKeys, PassingKeys
-from core.store.effects import HaltTools
+from core.store.effects import PauseTools
 from core.store.sqlite.audit import audit_in
 from core.store.sqlite.store import SqliteStore
 from core.transcript import ResultStatus, ToolResult
@@ -63,7 +63,7 @@ class Office:
         await world.store.mark_running(start.turn_id, call_id, lambda *_: None)
         await world.store.finish_calls(start.turn_id, [ToolResult(call_id, ResultStatus.OK, "done")])
         await world.finish(start)
-        await world.rule(HaltTools(halted=True), HaltTools(halted=False))
+        await world.rule(PauseTools(paused=True), PauseTools(paused=False))
 
     @contextlib.contextmanager
     def tampering(self) -> Iterator[sqlite3.Connection]:

@@ -22,7 +22,7 @@ from core.store.rows import CallState, TurnStart
 from core.store.sqlite.store import SqliteStore
 from core.tool import CallContext, Data, ProcessInfo, Requirement, Tool
 from core.tools.definition import tool
-from core.tools.execution import ToolHalt
+from core.tools.execution import ToolPause
 from core.tools.pipeline import CallPipeline, PipelineSettings, Ready
 from core.tools.registry import ToolRegistry
 from tests.contracts.store.world import ADA, CountingIds, World
@@ -76,7 +76,7 @@ async def test_nothing_begins_once_the_pause_was_answered(
     was marked by then goes on."""
     files = tmp_path / "files"
     files.mkdir()
-    halt = ToolHalt()
+    pause = ToolPause()
     settings = PipelineSettings(
         laws=EffectivePolicy(Policy(), LoopLimits(), NoPolicy()),
         binding_key=b"k" * 32,
@@ -85,8 +85,8 @@ async def test_nothing_begins_once_the_pause_was_answered(
         tool_timeouts_s={},
         result_limits=ResultLimits(tmp_path / "results"),
     )
-    made = CallPipeline(ToolRegistry([writing_tool(files, waits=here)]), settings, SystemClock(), halt)
-    ring, switch = VaultKeyRing(tmp_path, {}), halt if here else None
+    made = CallPipeline(ToolRegistry([writing_tool(files, waits=here)]), settings, SystemClock(), pause)
+    ring, switch = VaultKeyRing(tmp_path, {}), pause if here else None
     keeping = HubKeeping(world.store, ring, lambda: [], SystemClock(), ADA.user_id, switch)
     chance, begun, asked = random.Random(profile.seed), 0, 0
     for attempt in range(profile.pick(test=50 if here else 15, proof=500)):
@@ -94,14 +94,14 @@ async def test_nothing_begins_once_the_pause_was_answered(
         calls = await world.call(start, *["write"] * CALLS)
         racing = [asyncio.create_task(carried_out(world, made, start, one), name=one) for one in calls]
         await asyncio.sleep(chance.random() * 0.003)
-        await keeping.halt_tools(halted=True)
+        await keeping.pause_tools(paused=True)
         there = {path.name for path in files.iterdir()}
         marked = (await world.states(start)).count(CallState.RUNNING)
         await asyncio.gather(*racing)
         begun, asked = len(list(files.iterdir())), asked + CALLS
         assert (await world.states(start)).count(CallState.RUNNING) == marked, f"attempt {attempt}"
         assert not here or {path.name for path in files.iterdir()} == there, f"attempt {attempt}"
-        await keeping.halt_tools(halted=False)
+        await keeping.pause_tools(paused=False)
     assert 0 < begun < asked, "the race was no race"
 
 
@@ -113,12 +113,12 @@ async def test_a_pause_that_another_process_recorded_is_heeded_when_calls_are_ma
     (call_id,) = await world.call(start, "write")
     other = await SqliteStore.open(tmp_path / "hub.db", SystemClock(), RandomIds())
     try:
-        await other.halt_tools(ADA.user_id, halted=True)
+        await other.pause_tools(ADA.user_id, paused=True)
         refusal = await world.store.mark_running(start.turn_id, call_id, lambda *_: None)
         assert refusal is not None
         assert refusal.startswith("all tools are paused")
         assert [state.value for state in await world.states(start)] == ["intent"]
-        await other.halt_tools(ADA.user_id, halted=False)
+        await other.pause_tools(ADA.user_id, paused=False)
     finally:
         await other.close()
     assert await world.store.mark_running(start.turn_id, call_id, lambda *_: None) is None

@@ -43,34 +43,36 @@ async def sleeping(house: House) -> int:
 
 async def test_what_runs_is_ended_and_nothing_begins_until_the_owner_lets_it(house: House) -> None:
     pid = await sleeping(house)
-    await says(house, "/pause", "All tools are stopped.")
+    await says(house, "/pause", "All tools are paused.")
     await until(lambda: not is_alive(pid), "the command was ended")
     await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
-    await says(house, "please call: time {}", "Not run: all tools are paused by the owner")
+    await says(house, "please call: time {}", "Not run: all tools are paused")
     await house.stop()
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
-    await says(house, "please call: time {}", "Not run: all tools are paused by the owner")
-    await says(house, "/resume", "Tools run again.")
+    await says(house, "please call: time {}", "Not run: all tools are paused")
+    await says(house, "/resume", "To let tools run again, use /unpause.")
+    await says(house, "please call: time {}", "Not run: all tools are paused")
+    await says(house, "/unpause", "Tools can run again.")
     await says(house, "please call: time {}", "UTC")
 
 
 async def test_what_is_agreed_to_while_tools_are_stopped_does_not_run(house: House) -> None:
     house.telegram.user_sends_text(OWNER, "please run: touch made")
     card = await house.card(OWNER)
-    await says(house, "/pause", "All tools are stopped.")
+    await says(house, "/pause", "All tools are paused.")
     await house.pressed(OWNER, card, 0)
-    await house.telegram.wait_text(OWNER, "Not run: all tools are paused by the owner")
+    await house.telegram.wait_text(OWNER, "Not run: all tools are paused")
     assert list(house.workspace.iterdir()) == []
 
 
 async def test_status_tells_and_a_pause_recorded_by_another_process_holds(house: House) -> None:
     with contextlib.closing(sqlite3.connect(house.database, isolation_level=None)) as database:
         database.execute("INSERT INTO tool_halt (id, by, at) VALUES (1, 'owner', 0)")
-    await says(house, "/status", "All tools are stopped.")
+    await says(house, "/status", "All tools are paused.")
     house.telegram.user_sends_text(OWNER, "please run: touch made")
     await house.pressed(OWNER, await house.card(OWNER), 0)
-    await house.telegram.wait_text(OWNER, "Not run: all tools are paused by the owner")
+    await house.telegram.wait_text(OWNER, "Not run: all tools are paused")
     assert list(house.workspace.iterdir()) == []
 
 
@@ -89,8 +91,8 @@ async def test_only_the_owner_stops_tools(house: House) -> None:
     house.telegram.add_user(GUEST, first_name="Gus")
     await says(house, "/pause", "Only the owner", GUEST)
     await says(house, "please call: time {}", "UTC", GUEST)
-    await says(house, "/pause", "All tools are stopped.")
-    await says(house, "/resume", "Only the owner", GUEST)
+    await says(house, "/pause", "All tools are paused.")
+    await says(house, "/unpause", "Only the owner", GUEST)
     await says(house, "please call: time {}", "Not run: all tools are paused", GUEST)
 
 
@@ -99,14 +101,14 @@ async def test_programs_and_commands_stop_tools_too(house: House) -> None:
     pid = await sleeping(house)
     api = json.loads((house.directory / "data" / "api.json").read_text())
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api['token']}"}) as http:
-        for outcome in ("stopped", "stopped already"):
+        for outcome in ("paused", "paused already"):
             answer = await http.post(f"{house.app.url}/api/tools/pause", json={})
             assert await answer.json() == {"id": "tools", "outcome": outcome}
         await until(lambda: not is_alive(pid), "the command was ended")
         # Stopped before that is recorded, the hub would ask at its next start what became of the call.
         await house.telegram.wait_text(OWNER, "shell was stopped while it ran: all tools are paused")
         await house.stop()
-    ended = await hubbub(house.directory, "tools", "resume")
+    ended = await hubbub(house.directory, "tools", "unpause")
     assert (ended.code, ended.out) == (0, "tools: running\n")
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
@@ -119,13 +121,13 @@ async def test_after_a_copy_was_put_back_nothing_runs_until_the_owner_has_looked
     await house.stop()
     restored = await hubbub(house.directory, "db", "restore", "copy.db")
     assert (restored.code, "Tools are paused" in restored.out) == (0, True)
-    assert "hubbub tools resume" in restored.out
+    assert "hubbub tools unpause" in restored.out
     doctor = await hubbub(house.directory, "doctor")
     assert "all tools are paused" in doctor.out
     await house.start()
     await house.telegram.wait_polling(TOKEN, LIMIT_S)
-    await says(house, "please call: time {}", "Not run: all tools are paused by the owner")
-    await says(house, "/resume", "Tools run again.")
+    await says(house, "please call: time {}", "Not run: all tools are paused")
+    await says(house, "/unpause", "Tools can run again.")
     before = len(house.says(OWNER))
     await says(house, "please call: time {}", "UTC")
     assert len(house.says(OWNER)) == before + 1
