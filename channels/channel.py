@@ -179,5 +179,6 @@ class PostRecovery(Protocol):
 
     @property
     def taken_within_s(self) -> float:
-        """The time after a request during which the platform may still accept it. No search starts earlier."""
+        """The time after a request during which the platform may still accept it. No search starts
+        earlier."""
         ...

@@ -117,7 +117,8 @@ class ConversationPreviews:
 
     @property
     def keep_pace(self) -> bool:
-        """True if messages may have to wait for a preview that is shown, searched for, or was shown recently."""
+        """True if messages may have to wait for a preview that is shown, searched for, or was
+        shown recently."""
         return self.active or self.missed or self.replaceable_us > self._clock.now()
 
     def slow_down(self) -> None:

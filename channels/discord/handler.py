@@ -104,7 +104,8 @@ class EventHandler:
         self._is_broken = False
 
     def hold(self) -> HeldConversations:
-        """Hold the live messages of each conversation until it is released, so that missed ones come first."""
+        """Hold the live messages of each conversation until it is released, so that missed ones
+        come first."""
         return self._gate.hold()
 
     def lane(self, channel_id: str) -> KeyedLock:
@@ -126,7 +127,8 @@ class EventHandler:
             await self._in_turn(event)
 
     async def missed(self, message: Json, where: Where) -> None:
-        """Handle a message of the history. The caller holds the conversation's lock. Raises InboxUnavailable."""
+        """Handle a message of the history. The caller holds the conversation's lock. Raises
+        InboxUnavailable."""
         try:
             event = Message.model_validate(message)
         except ValueError as error:

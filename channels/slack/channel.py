@@ -110,7 +110,8 @@ class Delivery:
         self._direct: OrderedDict[str, str] = OrderedDict()
 
     async def post(self, to: Address, payload: Payload, nonce: str, *, repeated: bool) -> Posted:
-        """Show one part. A repeated message that is already shown is not posted again. Raises ChannelError."""
+        """Show one part. A repeated message that is already shown is not posted again. Raises
+        ChannelError."""
         upload = payload.get(FILE)
         if isinstance(upload, Upload):
             return await self._upload(to, upload)

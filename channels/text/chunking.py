@@ -93,7 +93,8 @@ class _Cutter:
     # ------------------------------------------------------------ cuts
 
     def _furthest(self, start: int) -> int:
-        """Return the last position up to which the text from `start` fits, at least one code point further."""
+        """Return the last position up to which the text from `start` fits, at least one code point
+        further."""
         last = min(len(self._text), start + self._max_chars)
         # The last fitting size is a good guess: if little fits, large sizes are not tried repeatedly.
         while start + self._guess_chars < last and self._fits(self._chunk(start, start + self._guess_chars)):
@@ -148,7 +149,8 @@ class _Cutter:
         return len(self._text) if end < 0 else end
 
     def _unindented(self, last: int, first: int) -> int | None:
-        """Return the last line break from `first` to `last` that is followed by an unindented line, if any."""
+        """Return the last line break from `first` to `last` that is followed by an unindented
+        line, if any."""
         at = last
         while at >= first:
             if at + 1 < len(self._text) and not self._text[at + 1].isspace():

@@ -97,7 +97,8 @@ class _InlineReader:
         self._leave()
 
     def _enter_link(self, link: Link | None) -> None:
-        """Open a link. Text belongs only to the outermost link (an image's description may contain another)."""
+        """Open a link. Text belongs only to the outermost link (an image's description may contain
+        another)."""
         inside_link = any(isinstance(style, Link) for _, _, style in self._open)
         self._enter(None if inside_link else link)
 
@@ -280,7 +281,8 @@ class _BlockReader:
                 return Paragraph(Text(showable(token.content)))
 
     def _inline(self) -> Text:
-        """Return the content of the leaf block whose opening token was just read, and skip its closing token."""
+        """Return the content of the leaf block whose opening token was just read, and skip its
+        closing token."""
         content = inline_text(self._next())
         self._position += 1
         return content
