@@ -1,12 +1,11 @@
 """Every page at every size, light and dark, with nothing, little and very much to show: judged by script."""
 
-import base64
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import Complaints, tab
 from tests.browser.console import Console
@@ -16,7 +15,6 @@ from tests.browser.screens import barriers, misfits
 from tests.plugins.profile import Profile
 from tests.scenarios.house import LIMIT_S, OWNER, TOKEN
 from tests.simulators.telegram import TelegramSimulator
-from tests.tree import ROOT
 
 pytestmark = [
     pytest.mark.chromium,
@@ -28,8 +26,6 @@ pytestmark = [
 HEIGHTS = {360: 740, 768: 1024, 1440: 900}
 ALL = tuple((width, dark) for width in HEIGHTS for dark in (False, True))
 SOME = ((360, False), (768, False), (1440, True))
-SHEET = ROOT / "docs" / "console.png"
-SHEET_WIDTH = 1500
 FORMATTED = "run: printf 'a b c\\n%.0s' $(seq 40)"
 CHINESE = "请帮我看看磁盘为什么满了，" * 12
 
@@ -125,20 +121,17 @@ async def look(
     places: Mapping[str, str],
     complaints: Complaints,
     screens: Sequence[tuple[int, bool]],
-) -> dict[str, bytes]:
-    """Judge each place on each screen (width, dark or light); a picture of each."""
+) -> None:
+    """Judge each place on each screen (width, dark or light)."""
     wrong: list[str] = []
-    pictures: dict[str, bytes] = {}
     for width, dark in screens:
         async with tab(browser, complaints, width=width, height=HEIGHTS[width], dark=dark) as page:
             console = Console(page, hub.url)
             await console.log_in(await hub.link())
             for name, place in places.items():
                 wrong += await judged(console, name, place, width)
-                pictures[f"{name} {width} {'dark' if dark else 'light'}"] = await page.screenshot()
     assert wrong == []
     assert complaints.lines == []
-    return pictures
 
 
 @pytest.fixture
@@ -158,7 +151,6 @@ async def test_with_ordinary_and_with_very_much_to_show(
     browser: Browser,
     tmp_path: Path,
     telegram: TelegramSimulator,
-    profile: Profile,
     complaints: Complaints,
     screens: Sequence[tuple[int, bool]],
 ) -> None:
@@ -167,26 +159,10 @@ async def test_with_ordinary_and_with_very_much_to_show(
             console = Console(page, hub.url)
             await console.log_in(await hub.link())
             places = EVERYWHERE | await furnish(console, hub, telegram)
-        pictures = await look(browser, hub, places, complaints, screens)
+        await look(browser, hub, places, complaints, screens)
         await hub.process.stop()
         database = hub.directory / "data" / "hub.db"
         multiply(database, places["words"].removeprefix("chat/"), 10_000)
         multiply_routines(database, 10_000)
         await hub.restart()
         await look(browser, hub, EVERYWHERE, complaints, screens)
-        if profile.name == "proof":
-            async with tab(browser, width=SHEET_WIDTH) as page:
-                SHEET.write_bytes(await contact_sheet(page, pictures))
-
-
-async def contact_sheet(page: Page, pictures: Mapping[str, bytes]) -> bytes:
-    """All pictures on one."""
-    await page.set_content("<style>body{margin:8px;background:#777}img{margin:4px;height:230px}</style>")
-    for name, picture in pictures.items():
-        source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-        await page.evaluate(
-            "([source, alt]) => { const one = new Image(); one.src = source; one.alt = alt;"
-            " document.body.append(one); return one.decode(); }",
-            [source, name],
-        )
-    return await page.screenshot(full_page=True)
