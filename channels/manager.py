@@ -131,6 +131,7 @@ class ChannelManager:
             self._slots[channel.name] = _Slot(channel, self._supervisor(channel), dispatcher)
 
     # --- running -----------------------------------------------------------------------------------------
+
     async def run(self, inbox: Inbox) -> None:
         """Receive and send until cancelled, then close the channels.
 
@@ -175,6 +176,7 @@ class ChannelManager:
         await self._close(old)
 
     # --- for the core ---------------------------------------------------------------------------------
+
     def outbox_ready(self, rows: Sequence[OutboxRow]) -> None:
         """See OutboxListener. Rows of channels that are not configured stay in the store."""
         for row in rows:
@@ -236,6 +238,7 @@ class ChannelManager:
             slot.dispatcher.acknowledge(ref)
 
     # --- for the program ------------------------------------------------------------------------------
+
     def states(self) -> Mapping[str, ChannelState]:
         """Return the state of every channel, by name."""
         return {name: slot.supervisor.state for name, slot in self._slots.items()}
@@ -265,6 +268,7 @@ class ChannelManager:
         return self._slots[name].channel
 
     # --- inside ------------------------------------------------------------------------------------------
+
     def _supervisor(self, channel: Channel) -> Supervisor:
         return Supervisor(channel, self._clock, entered=lambda: self._on_state(channel.name))
 

@@ -77,6 +77,7 @@ class ConversationPreviews:
         self.missed_us = 0
 
     # --- state ----------------------------------------------------------------------------------------
+
     def open(self, preview: Preview) -> None:
         """Show this turn from now on."""
         self._slots[preview.turn_id] = _Slot(preview)
@@ -127,6 +128,7 @@ class ConversationPreviews:
         self._due_us = self._clock.now() + _us(self._pace_s)
 
     # --- showing -------------------------------------------------------------------------------------------
+
     async def show(self, channel: Channel, gives_way: Callable[[], bool]) -> None:
         """Make the one request that is due, if any. `gives_way` returns whether something else is waiting."""
         for slot in [slot for slot in self._slots.values() if not slot.muted]:
@@ -207,6 +209,7 @@ class ConversationPreviews:
             self._typing_us = self._clock.now() + _us(TYPING_AFTER_S)
 
     # --- finding -------------------------------------------------------------------------------------------
+
     async def find(self, channel: Channel) -> None:
         """Search for the first of the missed previews."""
         row = next(iter(self._lost.values()))

@@ -177,6 +177,7 @@ class Sender:
         await self._records.settled()
 
     # --- previews ----------------------------------------------------------------------------------------
+
     async def _preview(self) -> None:
         """Show running turns when due. Otherwise wait until then, or until there is something to send."""
         due_us = max(self._pace.quiet_until_us, self._previews.due_us)
@@ -222,6 +223,7 @@ class Sender:
                 pass
 
     # --- one row -----------------------------------------------------------------------------------------
+
     async def _send(self, row: OutboxRow) -> OutboxRow | None:
         """Try once to send a row. Returns its current state if it must still be sent."""
         await self._pace.due(max(row.not_before, self._pace.quiet_until_us))
@@ -279,6 +281,7 @@ class Sender:
         return None
 
     # --- failures -------------------------------------------------------------------------------------
+
     async def _not_sent(self, channel: Channel, row: OutboxRow, error: ChannelError) -> OutboxRow | None:
         match error:
             case RateLimited():

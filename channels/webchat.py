@@ -41,6 +41,7 @@ class WebChannel:
         return WEB
 
     # --- receiving ---------------------------------------------------------------------------------------
+
     def routes(self, inbox: Inbox) -> Sequence[Route]:
         """See Channel: the hub's own API is mounted elsewhere."""
         del inbox
@@ -87,6 +88,7 @@ class WebChannel:
         )
 
     # --- sending -----------------------------------------------------------------------------------------
+
     def render(self, message: Message) -> tuple[Payload, ...]:
         """See Channel: one part, whatever it says."""
         return ({"said": True},) if message.blocks or message.files or message.outcome else ()

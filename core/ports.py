@@ -219,6 +219,7 @@ class Outbox(Protocol):
         ...
 
     # --- previews ----------------------------------------------------------------------------------------
+
     async def begin_preview(self, turn_id: str, channel: str, address: Address) -> OutboxRow | None:
         """Begin or repeat the turn's preview. Must return before the request is made. None: the turn does
         not run.

@@ -312,6 +312,7 @@ class DiscordChannel:
         return self._name
 
     # --- receiving ---------------------------------------------------------------------------------------
+
     def routes(self, inbox: Inbox) -> Sequence[Route]:  # noqa: ARG002 - Discord calls nobody
         """See Channel."""
         return ()
@@ -347,6 +348,7 @@ class DiscordChannel:
             raise first_of(group) from None
 
     # --- sending -----------------------------------------------------------------------------------------
+
     def render(self, message: Message) -> tuple[Payload, ...]:
         """See Channel."""
         return outbound.render(message)

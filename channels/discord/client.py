@@ -79,6 +79,7 @@ class DiscordClient:
             await self._files.close()
 
     # --- accounts and channels ------------------------------------------------------------------------
+
     async def account(self) -> Account:
         """Return the bot's account. It is requested each time, because the token may have been revoked."""
         sdk = await self._opened()
@@ -114,6 +115,7 @@ class DiscordClient:
         await self._ask("PUT", path, application_id=application_id, json=list(commands))
 
     # --- messages ----------------------------------------------------------------------------------------
+
     async def post(
         self, channel_id: str, body: Json, nonce: str, file: tuple[str, bytes] | None = None
     ) -> str:
@@ -189,6 +191,7 @@ class DiscordClient:
         return sorted(found[:limit], key=_number)
 
     # --- interactions and files --------------------------------------------------------------------------
+
     async def answer(self, interaction_id: str, token: str, body: Json) -> None:
         """Answer an interaction (Create Interaction Response)."""
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
@@ -212,6 +215,7 @@ class DiscordClient:
         return await downloaded(request, limit_bytes, "Discord")
 
     # --- inside ------------------------------------------------------------------------------------------
+
     async def _history(self, channel_id: str, params: Mapping[str, str]) -> Sequence[Json]:
         messages = await self._ask(
             "GET", "/channels/{channel_id}/messages", channel_id=channel_id, params=dict(params)

@@ -100,6 +100,7 @@ class Gateway:
             await self._close()
 
     # --- guilds ------------------------------------------------------------------------------------------
+
     async def known(self) -> None:
         """Wait until every guild of the session has been reported, or until that takes too long."""
         try:
@@ -123,6 +124,7 @@ class Gateway:
                     yield str(channel.id)
 
     # --- inside ------------------------------------------------------------------------------------------
+
     async def _connect(self) -> None:
         try:
             await self._sdk.connect()

@@ -113,6 +113,7 @@ class EventHandler:
         return self._lanes.lane(channel_id)
 
     # --- messages ----------------------------------------------------------------------------------------
+
     async def message(self, payload: Json, where: Where) -> None:
         """Handle MESSAGE_CREATE. Raises InboxUnavailable."""
         event = read_event(payload, self._account, self._name, where, self._clock.now())
@@ -153,6 +154,7 @@ class EventHandler:
         return acceptance
 
     # --- interactions ------------------------------------------------------------------------------------
+
     async def interaction(self, payload: Json) -> None:
         """Handle INTERACTION_CREATE. If it is not accepted, the person is notified."""
         interaction = read_interaction(payload)

@@ -248,6 +248,7 @@ class SlackChannel:
         return self._name
 
     # --- receiving ---------------------------------------------------------------------------------------
+
     def routes(self, inbox: Inbox) -> Sequence[Route]:  # noqa: ARG002 - requests are taken while it runs
         """See Channel."""
         http = self._http
@@ -300,6 +301,7 @@ class SlackChannel:
             held.release_all()
 
     # --- sending -----------------------------------------------------------------------------------------
+
     def render(self, message: Message) -> tuple[Payload, ...]:
         """See Channel."""
         return outbound.render(message)
@@ -340,6 +342,7 @@ class SlackChannel:
         return await change()
 
     # --- live messages --------------------------------------------------------------------------------
+
     async def begin(self, to: Address, said: Message, nonce: str) -> Posted | None:
         """See Growing."""
         sent = await self._streams.begin(place_of(to), said, nonce)

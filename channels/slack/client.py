@@ -98,6 +98,7 @@ class SlackClient:
             await self._session.close()
 
     # --- accounts and conversations -------------------------------------------------------------------
+
     async def account(self) -> Account:
         """Return the bot's account."""
         said = await self.call("auth.test")
@@ -141,6 +142,7 @@ class SlackClient:
         return self.read(lambda: str(said["channel"]["id"]))
 
     # --- messages ----------------------------------------------------------------------------------------
+
     async def post(self, channel: str, thread_ts: str | None, content: Json, nonce: str) -> Sent:
         """Post a message (chat.postMessage), marked with the nonce so that it can be found again."""
         said = await self.call(
@@ -207,6 +209,7 @@ class SlackClient:
         return sorted(newer, key=lambda message: str(message.get("ts", "")))[-limit:]
 
     # --- any method --------------------------------------------------------------------------------------
+
     @property
     def session(self) -> aiohttp.ClientSession:
         """The connections for requests outside the Web API."""

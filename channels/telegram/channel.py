@@ -221,6 +221,7 @@ class TelegramChannel:
         return self._name
 
     # --- receiving ---------------------------------------------------------------------------------------
+
     def routes(self, inbox: Inbox) -> Sequence[Route]:
         """See Channel."""
         webhook = self._webhook
@@ -277,6 +278,7 @@ class TelegramChannel:
             logger.warning("the menu of %s could not be set: %s", self._name, error)
 
     # --- sending -----------------------------------------------------------------------------------------
+
     def render(self, message: Message) -> tuple[Payload, ...]:
         """See Channel."""
         return outbound.render(message)

@@ -100,6 +100,7 @@ class WebhookReceiver:
         return info.url == self._webhook.url and set(info.allowed_updates) == set(ALLOWED_UPDATES)
 
     # --- calls by Telegram ----------------------------------------------------------------------------
+
     async def handle(self, request: HttpRequest, inbox: Inbox) -> HttpResponse:
         """Handle a call with one update."""
         given = request.headers.get(SECRET_HEADER, "")

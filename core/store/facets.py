@@ -172,6 +172,7 @@ class Kept(Protocol):
         ...
 
     # --- secrets ---------------------------------------------------------------------------------------
+
     async def secrets(self, *, own: bool = False) -> Sequence[SealedSecret]:
         """Return all secrets as stored, ordered by name. `own`: include the hub's own secrets."""
         ...
@@ -185,6 +186,7 @@ class Kept(Protocol):
         ...
 
     # --- memory and documents --------------------------------------------------------------------------
+
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
         """Store a note. The same `key` (an idempotency key) is stored only once."""
         ...

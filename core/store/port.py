@@ -166,6 +166,7 @@ class Store(
         ...
 
     # --- inbound events --------------------------------------------------------------------------------
+
     async def accept_event(self, event: InboundEvent, judge: Judge, *, send_now: bool) -> Accepted:
         """Deduplicate, judge and apply an inbound event (see store.accept), all or nothing.
 
@@ -199,6 +200,7 @@ class Store(
         ...
 
     # --- turns -----------------------------------------------------------------------------------------
+
     async def load_turn(self, start: TurnStart) -> LoadedTurn:
         """Load everything an actor needs to run or continue the turn."""
         ...
@@ -279,6 +281,7 @@ class Store(
         ...
 
     # --- recovery --------------------------------------------------------------------------------------
+
     async def recover(self) -> Recovery:
         """Return the work a starting hub finds unfinished. Call it before anything else runs.
 
@@ -309,6 +312,7 @@ class Store(
         ...
 
     # --- queries ---------------------------------------------------------------------------------------
+
     async def open_gates(self) -> Sequence[GateView]:
         """Return all open gates, oldest first."""
         ...

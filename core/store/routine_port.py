@@ -29,6 +29,7 @@ class Routines(Protocol):
     """The store's units for routines and for claiming their runs: each slot, event and delivery once."""
 
     # --- definitions -----------------------------------------------------------------------------------
+
     async def save_routine(
         self, routine_id: str, owner_id: str, text: "RoutineText", thread_id: str | None
     ) -> "RoutineRow | None":
@@ -97,6 +98,7 @@ class Routines(Protocol):
         ...
 
     # --- claiming and running --------------------------------------------------------------------------
+
     async def claim_run(self, new: "NewRun") -> "Claim":
         """Queue a run, unless its key was claimed before or the routine's guardrails forbid it."""
         ...
@@ -154,6 +156,7 @@ class Routines(Protocol):
         ...
 
     # --- notices ---------------------------------------------------------------------------------------
+
     async def due_notices(self, now: int) -> "Sequence[DueNotice]":
         """Return the notices due now."""
         ...

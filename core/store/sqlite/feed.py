@@ -82,6 +82,7 @@ def _put(
 
 # --- reading --------------------------------------------------------------------------------------------
 
+
 _ENTRIES = (
     "SELECT e.seq, e.at, e.turn_id, e.kind, e.text, e.call_id, e.name, e.extra, u.name, u.role, t.channel,"
     " c.state, c.edited FROM entries e JOIN threads t ON t.id = e.thread_id"
