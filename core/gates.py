@@ -11,7 +11,7 @@ from core.users import Role
 
 
 class GateKind(StrEnum):
-    """What a prompt asks."""
+    """The kind of a gate."""
 
     APPROVAL = "approval"
     QUESTION = "question"
@@ -104,10 +104,11 @@ class GateState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """Who may decide and how many must agree; snapshotted when the prompt is opened.
+    """The rule for a gate's votes, fixed when the gate is opened.
 
-    `approvers`: user ids; empty means the requester and any owner. `escalate_to`: who may decide, too, once
-    it is `escalated` because nobody had decided for a while. Everybody's role is looked at anew at each vote.
+    `approvers`: user ids; empty means the requester and any owner. `escalate_to`: additional deciders once
+    the gate
+    is `escalated` because no one decided for a while. Roles are read again at each vote.
     """
 
     approvers: tuple[str, ...] = ()
@@ -118,7 +119,7 @@ class VoteRule:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Whom it names now; see `approvers` for what that means where it names nobody."""
+        """Return the user ids the rule names now; see `approvers` for the meaning of none."""
         return (*self.approvers, *self.escalate_to) if self.escalated else self.approvers
 
 
@@ -135,14 +136,18 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Something that waits in the store until people answered, it expired, or it was cancelled.
+    """A gate: it waits in the store until people answer, it expires, or it is cancelled.
 
-    `calls`: what a joint prompt asks about, two calls or more in their order; such a prompt has no `call_id`,
-    `tool` or `detail` of its own. `binding` is the keyed hash of exactly what is asked (see consent.binding),
-    for a joint prompt `joint_binding`; `pattern` is what a grant by "always" would cover (None: the whole
-    tool). Times are microseconds UTC; `remind_at`: when people are reminded of it, `escalate_at`: when others
-    are asked, too; None: never, or done. `first_choice`: the position of the first of its answers, see
-    Message; `changed_at`: when somebody last changed what is asked; None: nobody has.
+    `calls`: the calls of a joint gate, two or more in order; such a gate has no `call_id`, `tool` or
+    `detail` of its
+    own. `binding` is the keyed hash of exactly what is asked (see consent.binding), for a joint gate
+    `joint_binding`; `pattern` is what a grant by "always" would cover (None: the whole tool). Times are
+    microseconds
+    UTC; `remind_at`: when people are reminded; `escalate_at`: when further people are asked; None: never,
+    or done.
+    `first_choice`: the position of the first of its answers, see Message; `changed_at`: when a person last
+    edited the
+    call; None: never.
     """
 
     id: str
@@ -181,15 +186,16 @@ class Gate:
                 assert_never(self.offer)
 
     def asked_something_else(self, position: int) -> bool:
-        """Whether that is the position of an answer to what was asked before it was changed."""
+        """Return whether that is the position of an answer to the gate before it was edited."""
         return 0 <= position < self.first_choice
 
     def was_asked_at(self, at: int) -> bool:
-        """Whether what is asked now was asked then already, so that words from then can be about it."""
+        """Return whether the gate already asked this at that time, so that words from then can be about
+        it."""
         return self.changed_at is None or at > self.changed_at
 
     def takes(self, answer: Answer) -> bool:
-        """Whether this is one of the answers it offers."""
+        """Return whether this is one of the answers it offers."""
         match answer, self.offer:
             case Option.SESSION, Options(options):
                 return Option.ALWAYS in options  # the same, for one conversation; it is typed, not shown
@@ -204,7 +210,7 @@ class Gate:
 
 
 class GrantScope(StrEnum):
-    """How far a grant reaches."""
+    """The reach of a grant."""
 
     USER = "user"
     THREAD = "thread"
@@ -235,8 +241,9 @@ class ToolSetting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConsentSettings:
-    """What a person has said once and for all: grants that hold now, and settings by tool; and how they want
-    to be asked, in general (`person`) and in one conversation (`thread`)."""
+    """A person's standing consent: grants in force and settings by tool; and the approval settings, in
+    general
+    (`person`) and in one conversation (`thread`)."""
 
     grants: tuple[Grant, ...] = ()
     settings: Mapping[str, ToolSetting] = field(default_factory=lambda: dict[str, ToolSetting]())

@@ -1,7 +1,8 @@
-"""What a routine is: something that fires it, something it does, what holds it back, and whom it tells.
+"""Routines: a trigger, an action, guardrails, and notices.
 
-A `Definition` is what a person writes and may change. What its runs left behind is kept apart from it
-(`core.routine`), so that an edit during a run and the end of that run never overwrite one another.
+A `Definition` is what a person writes and may change. What its runs left behind is kept apart from it, so
+that an
+edit during a run and the end of that run never overwrite one another.
 
 Times are microseconds UTC, money is micro-USD.
 """
@@ -14,7 +15,7 @@ from core.messages import Address
 
 
 class Downtime(StrEnum):
-    """What becomes of slots that passed while the hub was down or the routine could not run."""
+    """The handling of slots that passed while the hub was down or the routine could not run."""
 
     SKIP = "skip"
     ONE_CATCH_UP = "one_catch_up"
@@ -29,8 +30,8 @@ class OnMatch(StrEnum):
 
 
 class Signature(StrEnum):
-    """How callers of a webhook prove who they are; `STANDARD` is Standard Webhooks: HMAC-SHA256 over id, time
-    and body."""
+    """The signature scheme of a webhook; `STANDARD` is Standard Webhooks: HMAC-SHA256 over id, time and
+    body."""
 
     STANDARD = "standard"
     GITHUB = "github"
@@ -43,8 +44,8 @@ class Signature(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """By the clock of `timezone` (an IANA name). `catch_up_limit` bounds `Downtime.ALL`; every run starts up
-    to `jitter_s` after its slot, each routine by an amount of its own."""
+    """A schedule in `timezone` (an IANA name). `catch_up_limit` bounds `Downtime.ALL`; every run starts up to
+    `jitter_s` after its slot, each routine by its own amount."""
 
     schedule: str
     timezone: str = "UTC"
@@ -81,9 +82,11 @@ class SystemEvent:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """By `POST /api/webhooks/{path}`. `secret_name` names a secret of the vault; without one nobody is let
-    in. `filters` and `fields`: dotted names of the payload's fields; the filter `@event` asks for what the
-    sender calls the event. `fields` reach the model; none named: the whole payload."""
+    """Trigger by `POST /api/webhooks/{path}`. `secret_name` names a secret of the vault; without one no
+    delivery is
+    accepted. `filters` and `fields`: dotted names of the payload's fields; the filter `@event` tests the
+    sender's
+    word for the event. `fields` reach the model; none: the whole payload."""
 
     path: str
     secret_name: str | None = None
@@ -121,7 +124,7 @@ class Lightweight:
 
 @dataclass(frozen=True, slots=True)
 class FullJob:
-    """A job of its own; `description` is what it is to do."""
+    """A job of its own; `description`: its task."""
 
     title: str
     description: str
@@ -136,10 +139,11 @@ Action = Lightweight | FullJob
 
 @dataclass(frozen=True, slots=True)
 class Guardrails:
-    """What a routine may not exceed. `cooldown_s` counts from the end of the last run; inputs that are the
-    same within `dedup_window_s` fire once; `rerun_interrupted`: a run that the hub's end broke off goes on
-    after its last recorded step. `daily_…`: what all runs of a day may use together (tokens read and written;
-    money by the prices of `[[models]]`)."""
+    """Limits of a routine. `cooldown_s` counts from the end of the last run; equal inputs within
+    `dedup_window_s` fire
+    once; `rerun_interrupted`: an interrupted run resumes after its last recorded step. `daily_…`: limits
+    over all runs
+    of a day (tokens read and written; money by the prices of `[[models]]`)."""
 
     cooldown_s: int = 300
     max_concurrent: int = 1
@@ -161,7 +165,7 @@ class QuietHours:
     end_minute: int
 
     def cover(self, minute_of_day: int) -> bool:
-        """Whether that minute of the owner's day is quiet."""
+        """Return whether that minute of the owner's day is quiet."""
         if self.start_minute <= self.end_minute:
             return self.start_minute <= minute_of_day < self.end_minute
         return minute_of_day >= self.start_minute or minute_of_day < self.end_minute
@@ -169,8 +173,10 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Where results go and which. Without a channel: where the owner is heard most; `address` and `thread_id`
-    name a place on that channel; `own_thread`: a thread for this routine, where the platform has threads."""
+    """The results that are sent, and their address. Without a channel: where the owner writes most; `address`
+    and
+    `thread_id` name an address on that channel; `own_thread`: a thread for this routine, where the
+    platform has threads."""
 
     channel: str | None = None
     address: Address | None = None
@@ -221,11 +227,11 @@ class RunStatus(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether this is an end."""
+        """Return whether this is an end."""
         return self not in (RunStatus.WAITING, RunStatus.RUNNING)
 
 
-# --- what fired it --------------------------------------------------------------------------------------
+# --- inputs ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +300,8 @@ RunInput = SlotInput | MessageInput | SystemInput | WebhookInput | ManualInput
 
 
 def claim_key(fired_by: RunInput) -> str:
-    """What may fire a routine once and no more: unique together with the routine's id."""
+    """Return the key under which an input fires a routine only once: unique together with the routine's
+    id."""
     match fired_by:
         case SlotInput():
             return f"slot:{fired_by.slot_at}"
@@ -317,12 +324,12 @@ def kept(text: str) -> str:
     return text[: MAX_INPUT_CHARACTERS - len(_CUT)] + _CUT
 
 
-# --- how it went ----------------------------------------------------------------------------------------
+# --- outcomes -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run used so far, over all its attempts."""
+    """Usage of a run so far, over all its attempts."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -331,8 +338,9 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a routine's runs left behind. `paused_because`: why the hub itself stopped firing it, "" if it did
-    not; `tested_as`: the fingerprint of the behaviour that last ended well (`core.routines.definitions`)."""
+    """The record of a routine's runs. `paused_because`: why the hub itself paused it, "" if it did not;
+    `tested_as`: the
+    fingerprint of the behavior that last succeeded (`core.routines.definitions`)."""
 
     next_fire_at: int | None = None
     last_run_at: int | None = None

@@ -4,10 +4,12 @@
      "action": {"type": "lightweight", "prompt": "What is on today?"},
      "guardrails": {"cooldown_s": 300}, "notify": {"quiet_hours": "22:00-07:00"}}
 
-Reading judges form alone — names, types, one of a few words — and tells every fault at once, each by the
-dotted name of its field; what the values mean is judged by `core.routines.validation`. Nothing is guessed: a
-number written as text is a fault, and so is a field nobody knows. Field names are also the stored form, and
-change only together with a migration.
+Reading judges form alone (names, types, one of a few words) and reports every problem at once, each by the
+dotted name of its field; `core.routines.validation` judges the values. Nothing is guessed: a number
+written as
+text is a problem, and so is an unknown field. Field names are also the stored form, and change only
+together with
+a migration.
 """
 
 import json
@@ -43,12 +45,14 @@ from core.routine import (
     WebhookInput,
 )
 
-# Reads what people and programs send as JSON objects: every fault is noted, none of them stops the reading.
+# Reader of JSON objects from people and programs: it records every problem and stops at none.
 #
-# A form gives its fields by type and in the end tells all that is wrong, each by the dotted name of its
-# field: whoever fills in a form wants to correct it once. Nothing is guessed: a number written as text is a
-# fault, and so is a field nobody asked for. After a fault the field has a value that lets the reading go
-# on; no caller may use what was read while there are `problems`.
+# A form returns its fields by type and in the end lists all problems, each by the dotted name of its field,
+# so
+# that people can correct them at once. Nothing is guessed: a number written as text is a problem, and so is
+# an
+# unknown field. After a problem the field has a value that lets the reading continue; no caller may use the
+# result while there are `problems`.
 
 Word = TypeVar("Word", bound=StrEnum)
 Value = TypeVar("Value")
@@ -56,7 +60,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with one field, said to the person who wrote it. `field`: its dotted name."""
+    """A problem with one field, for the person who wrote it. `field`: its dotted name."""
 
     field: str
     message: str
@@ -77,7 +81,7 @@ class Form:
         return tuple(self._found)
 
     def fault(self, name: str, message: str) -> None:
-        """Note what is wrong with a field."""
+        """Record a problem with a field."""
         self._found.append(Problem(self._path + name, message))
 
     def text(self, name: str, usual: str | None = None) -> str:
@@ -135,16 +139,16 @@ class Form:
         return cast("dict[str, object]", self._value(name, dict, "an object") or {})
 
     def part(self, name: str) -> "Form":
-        """An object that is a form of its own; its problems are also this form's."""
+        """Return an object that is a form of its own; its problems are also this form's."""
         given = len(self._found)
         part = Form(self.mapping(name))
-        if len(self._found) == given:  # what is no object at all was told; its fields need no telling
+        if len(self._found) == given:  # a value that is no object was reported; its fields need no report
             part._path = f"{self._path}{name}."
             part._found = self._found
         return part
 
     def close(self, what: str = "here") -> None:
-        """Note every field nobody asked for. `what`: the thing that has no such field."""
+        """Record every unknown field. `what`: the thing that has no such field."""
         for name in self._page:
             if name not in self._asked:
                 self.fault(name, f"is unknown {what}; there are {', '.join(sorted(self._asked))}")
@@ -176,7 +180,7 @@ ACTIONS = ("lightweight", "full_job")
 
 
 def definition_to_json(definition: Definition, *, whole: bool = False) -> dict[str, Any]:
-    """The definition as JSON takes it; what is as usual is left out unless the `whole` of it is wanted."""
+    """Return the definition as JSON; defaults are left out unless `whole`."""
     return cast("dict[str, Any]", _written(definition, whole))
 
 
@@ -349,7 +353,7 @@ def _filters(form: Form) -> Filters:
     return tuple(kept)
 
 
-# What fired a run, as the store keeps it: `{"by": "slot", "slot_at": …}` with the fields of its kind.
+# A run's input, as stored: `{"by": "slot", "slot_at": …}` with the fields of its kind.
 
 _KINDS: Mapping[str, type[RunInput]] = {
     "slot": SlotInput,
@@ -367,7 +371,7 @@ def input_to_json(fired_by: RunInput) -> str:
 
 
 def input_from_json(text: str) -> RunInput:
-    """What `input_to_json` wrote."""
+    """Read what `input_to_json` wrote."""
     page = cast("dict[str, Any]", json.loads(text))
     kind = _KINDS[page.pop("by")]
     if kind is MessageInput:

@@ -1,4 +1,4 @@
-"""What a tool is: a typed function, and what it honestly declares about itself."""
+"""Tools: a typed function, and its declarations."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from core.gates import Replies
 from core.users import Principal
 
 TOOLS_PAUSED = "all tools are paused; the owner lets them run again with /unpause"
-"""Why a call is not run, for the model and its person."""
+"""The reason a call is not run, for the model and its person."""
 
 
 class Requirement(StrEnum):
-    """Whether a person must agree before the tool runs."""
+    """Whether a person must approve before the tool runs."""
 
     NEVER = "never"
     ASK = "ask"
@@ -21,7 +21,7 @@ class Requirement(StrEnum):
 
 
 class Effect(StrEnum):
-    """What running the tool twice would mean. Only `EFFECT` calls can end as unknown (P5)."""
+    """The effect of running the tool twice. Only `EFFECT` calls can end as unknown (P5)."""
 
     NONE = "none"
     IDEMPOTENT = "idempotent"
@@ -29,7 +29,7 @@ class Effect(StrEnum):
 
 
 class Data(StrEnum):
-    """Whose data the tool can reach; a guest's list holds only `OWN` and `NONE`."""
+    """The data the tool can reach; a guest's list holds only `OWN` and `NONE`."""
 
     OWN = "own"
     SHARED = "shared"
@@ -49,7 +49,7 @@ class ProcessInfo:
 
 
 class CallContext(Protocol):
-    """What a running tool may know and do."""
+    """The context of a running tool."""
 
     @property
     def principal(self) -> Principal:
@@ -91,10 +91,11 @@ Arguments = Mapping[str, Any]
 class Need:
     """One of several things a call needs consent to, all of which grants must cover.
 
-    `name`: what it is called exactly. `row`: the name of a wider class it belongs to, which a
-    grant may name instead. `exactly`: only a grant of this very name covers it, never a pattern.
-    `granted_only`: it runs files whose content may be anybody's, so no preset, setting or scope lets it run,
-    only a grant that covers it.
+    `name`: its exact name. `row`: the name of a wider class it belongs to, which a grant may name instead.
+    `exactly`:
+    only a grant of this very name covers it, never a pattern. `granted_only`: it runs files with content
+    from anyone,
+    so no preset, setting or scope lets it run, only a grant that covers it.
     """
 
     name: str
@@ -105,11 +106,13 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """What particular arguments make of a tool's requirement.
+    """The effect of particular arguments on a tool's requirement.
 
-    `pattern`: what an "always" for these arguments would cover; None where the whole tool would be. Where it
-    is several patterns they stand a line each. `blocked`: a hard block's reason; such a call is refused in
-    every mode. `needs`: what grants must cover; () where that is the pattern alone.
+    `pattern`: what an "always" for these arguments would cover; None where the whole tool would be.
+    Several patterns
+    stand on a line each. `blocked`: a hard block's reason; such a call is refused in every mode. `needs`:
+    what grants
+    must cover; () where that is the pattern alone.
     """
 
     requirement: Requirement
@@ -121,11 +124,13 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """What a call would do, worked out once from its arguments and the state of the workspace.
+    """The plan of a call, worked out once from its arguments and the state of the workspace.
 
-    What is judged, shown and bound is this, and `run` does exactly this. `shown`: the arguments as people see
-    them, "" for the arguments as they are. `digests`: of the files it will change or run and of what the
-    arguments were expanded to, by name; consent covers them as they were then.
+    It is what is judged, shown and bound, and `run` does exactly this. `shown`: the arguments as people
+    see them, ""
+    for the arguments as they are. `digests`: of the files it will change or run and of the expanded
+    arguments, by name;
+    consent covers them as they were then.
     """
 
     risk: Risk
@@ -136,7 +141,7 @@ class CallPlan:
 
 @dataclass(frozen=True, slots=True)
 class UseLimit:
-    """How often one person may use a tool, with an effect, within a stretch of time."""
+    """Limit of uses of a tool with an effect, per person and period."""
 
     most: int
     window_s: int
@@ -149,7 +154,7 @@ def use_limits(*, per_minute: int, per_hour: int) -> tuple[UseLimit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the person a call is made for is asked, and what they may answer."""
+    """A question to the person a call is made for, and its answers."""
 
     text: str
     replies: Replies
@@ -159,15 +164,18 @@ class Question:
 class Tool:
     """A tool as the registry holds it. `parameters` is a JSON schema object; `run` gets validated arguments.
 
-    `asks`: the call is a question, and its result what the person answers; may raise InvalidArguments. Such a
-    tool is run only where nobody can be asked.
-    `plan`: for a tool whose arguments mean something only together with the workspace's state; it takes the
-    place of `rate`, `digests` and `run`, and such a tool's arguments carry risk.
-    `rate` looks at arguments (never at state); None where arguments carry no risk. `digests`: of the files
-    these arguments would change or run, by path; consent covers them as they were then. `timeout_s` None: the
-    configured default. `limits` are kept for tools with an effect. `sensitive`: argument names never shown or
-    stored in clear. `users`: the ids of those it was made ready for, who have it whatever the list of their
-    role says; None: nobody in particular, the roles say who has it.
+    `asks`: the call is a question, and its result is the person's answer; may raise InvalidArguments. Such a
+    tool runs only where no person can be asked.
+    `plan`: for a tool whose arguments mean something only together with the workspace's state; it replaces
+    `rate`,
+    `digests` and `run`, and such a tool's arguments carry risk.
+    `rate` judges arguments (never state); None where arguments carry no risk. `digests`: of the files
+    these arguments
+    would change or run, by path; consent covers them as they were then. `timeout_s` None: the configured
+    default.
+    `limits` apply to tools with an effect. `sensitive`: argument names never shown or stored in clear.
+    `users`: ids of
+    the people it was made ready for, who have it whatever their role's list says; None: the roles decide.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a run uses: counted with every reply, and held against what its routine may use a day."""
+"""Budgets: usage is counted with every reply and compared with the routine's daily limits."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ class OutOfBudget(HubError):
 
 
 class SpentSoFar:
-    """What a run used up to now, also where it fails after that. `before`: in earlier starts, which `left`
+    """Usage of a run up to now, also if it fails later. `before`: usage of earlier starts, which `left`
     does not count."""
 
     def __init__(self, before: Spent, left: DayLeft) -> None:
@@ -31,8 +31,8 @@ class SpentSoFar:
         )
 
     def reserve(self, tokens: int) -> int:
-        """How many tokens a reply may have that would like so many. Raises OutOfBudget if there is nothing
-        left to be used."""
+        """Return the number of tokens a reply may use, at most `tokens`. Raises OutOfBudget if nothing is
+        left."""
         left, total, before = self._left, self.total, self._before
         if left.micro_usd is not None and total.cost_micro_usd - before.cost_micro_usd >= left.micro_usd:
             raise OutOfBudget("It was stopped: what the routine may cost a day is used up.")

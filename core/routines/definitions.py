@@ -29,7 +29,7 @@ def kind_of(trigger: Trigger) -> str:
 
 
 def text_of(definition: Definition, next_slot_at: int | None) -> RoutineText:
-    """What the store keeps of a definition."""
+    """Return the stored form of a definition."""
     guardrails, trigger = definition.guardrails, definition.trigger
     return RoutineText(
         name=definition.name,
@@ -48,7 +48,8 @@ def text_of(definition: Definition, next_slot_at: int | None) -> RoutineText:
 
 
 def definition_of(row: RoutineRow) -> Definition:
-    """What a person wrote; enabled as it is now. Raises ValueError if this version cannot read it."""
+    """Return the definition a person wrote, enabled as it is now. Raises ValueError if this version cannot
+    read it."""
     return replace(read_text(row.text.definition), enabled=row.enabled)
 
 
@@ -62,7 +63,9 @@ def read_text(definition: str) -> Definition:
 
 
 def progress_of(row: RoutineRow, last_status: RunStatus | None, running: int) -> Progress:
-    """What its runs left behind. `last_status`: of its newest run; `running`: how many run now."""
+    """Return what the routine's runs left behind. `last_status`: status of its newest run; `running`: number
+    of runs
+    that run now."""
     return Progress(
         next_fire_at=row.text.next_slot_at,
         last_run_at=row.last_ended_at,
@@ -75,11 +78,12 @@ def progress_of(row: RoutineRow, last_status: RunStatus | None, running: int) ->
     )
 
 
-# What a routine may be, seen from who makes it.
+# The limits on a routine that depend on who makes it.
 
 
 def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Iterator[Problem]:
-    """All that this person may not have, or nobody yet. `priced`: whether it is known what models cost."""
+    """Yield everything this person may not use, or that is not available yet. `priced`: whether model
+    prices are known."""
     if by.role is Role.GUEST:
         yield Problem("", "guests have no routines")
     if isinstance(definition.trigger, Webhook) and by.role is not Role.OWNER:
@@ -96,11 +100,11 @@ def not_permitted(definition: Definition, by: Principal, *, priced: bool) -> Ite
         yield Problem("guardrails.daily_budget_micro_usd", told)
 
 
-# Where a routine stands, in one word.
+# The status of a routine, in one word.
 
 
 class DisplayStatus(StrEnum):
-    """What a list shows; the first that holds."""
+    """The status a list shows; the first that applies."""
 
     DISABLED = "disabled"
     PAUSED = "paused"

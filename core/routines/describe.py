@@ -1,4 +1,4 @@
-"""What fires a routine in words; a schedule from the very fields that its slots are computed of."""
+"""Triggers in words. A schedule is described from the same fields that its slots are computed from."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -144,8 +144,8 @@ class Day:
 
 
 def calendar(rows: Iterable[RoutineRow], zone: tzinfo, now: int, days: int) -> tuple[Day, ...]:
-    """The slots of enabled schedules from now until the end of so many days of that zone, today among them.
-    Days without any are left out. Jitter is not told: it is small beside a day."""
+    """Return the slots of enabled schedules from now until the end of `days` days in `zone`, today included.
+    Days without slots are left out. Jitter is not shown, because it is small next to a day."""
     end = _midnight(_local_day(now, zone) + timedelta(days=days), zone)
     found: dict[date, list[DaySlots]] = {}
     for row in rows:
@@ -182,6 +182,6 @@ def _local_day(at: int, zone: tzinfo) -> date:
 
 
 def _midnight(day: date, zone: tzinfo) -> int:
-    """When the day begins."""
+    """Return the first moment of the day."""
     begin = datetime(day.year, day.month, day.day, tzinfo=zone)
     return int(begin.astimezone(UTC).timestamp()) * SECOND_US

@@ -1,9 +1,10 @@
-"""Carries routines out: claims the slots that have come, starts runs within the limits, brings each to one
-recorded end.
+"""The routine engine: it claims due slots, starts runs within the limits, and brings each to one recorded
+end.
 
-The clock is a plain task that sleeps until the next slot, at most `MAX_REST_S`, and looks again: what is
-due is a column of the store, and a scheduler's own list of jobs would be a second truth beside it. A clock
-that jumps or a process that was suspended is noticed by the next look; each slot can be claimed but once.
+The clock is a plain task that sleeps until the next slot, at most `MAX_REST_S`, and looks again. Due times
+are
+a column of the store; a scheduler's own list of jobs would be a second truth. The next look notices a clock
+that jumped or a process that was suspended, and each slot can be claimed only once.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ from core.store.rows import CallState
 from core.store.units import patiently
 from core.tool import ProcessInfo
 
-# Runs that a dead hub left: each goes on after its last kept step, or has ended.
+# Runs interrupted by a dead hub: each resumes after its last recorded step, or has ended.
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,8 @@ MAX_ATTEMPTS = 3
 """A run at which the hub ended so often is not started again, whatever its policy says."""
 
 EndProcess = Callable[[ProcessInfo, str], Awaitable[bool]]
-"""Ends what is left of a call's child (the second argument is the call id); returns when it is gone."""
+"""Function that stops what is left of a call's child (the second argument is the call id) and returns when
+it is gone."""
 
 
 class InterruptedRuns:
@@ -92,7 +94,7 @@ class InterruptedRuns:
         await self._finish(left, performed)
 
 
-# What the end of a run means for its routine and its owner.
+# The effect of a run's end on its routine and owner.
 
 FIRST_BACKOFF_S = 60
 LONGEST_BACKOFF_S = 3600
@@ -136,7 +138,7 @@ def end_of(routine: RoutineRow, performed: Performed, *, now: int, menu_id: str,
 
 
 def budget_day(now: int, timezone: str) -> BudgetDay:
-    """Today in that zone, and how owners are told of what is used up."""
+    """Return today in that zone, and how owners are notified of a budget that is used up."""
 
     def told(definition: str, why: str) -> tuple[str, int]:
         try:
@@ -149,7 +151,7 @@ def budget_day(now: int, timezone: str) -> BudgetDay:
 
 
 def day_start(now: int, timezone: str) -> int:
-    """When the day began in that zone, in microseconds UTC."""
+    """Return the start of the day in that zone, in microseconds UTC."""
     moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
     return int(moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp()) * SECOND_US
 
@@ -178,7 +180,7 @@ HEARTBEAT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What the engine works with."""
+    """The parts the engine works with."""
 
     store: Store
     runs: LightweightRuns
@@ -248,12 +250,12 @@ class RoutineEngine:
                 except StoreUnavailable:
                     pass  # said by the store already; the next look finds the same
                 except Exception:
-                    # A defect met by one look must not end the hub: what is due stays due.
+                    # A defect in one look must not stop the hub: what is due stays due.
                     logger.exception("looking for routines that are due failed")
                 await self._parts.signals.rest(self._clock, wait_s)
 
     async def _look(self, group: asyncio.TaskGroup) -> float:
-        """Do what is due; how long there is nothing more to do."""
+        """Do everything that is due and return the seconds until the next look."""
         now = self._clock.now()
         for row in await self._store.due_routines(now):
             await self._claim(row, now)
@@ -370,7 +372,8 @@ class RoutineEngine:
 
 
 def _rest_s(due: NextDue, now: int) -> float:
-    """What could not be done now waits for a run to end, which wakes the engine."""
+    """Return the seconds to rest. Work that could not start now waits for a run to end, which wakes the
+    engine."""
     times = [at for at in (due.slot_at, due.run_at, due.notice_at) if at is not None and at > now]
     if due.slot_at is not None and due.slot_at <= now:
         return AGAIN_S

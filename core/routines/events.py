@@ -16,12 +16,12 @@ from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routines import NewRun, StartedRun
 
-# What of a payload concerns a routine: the fields its filters ask for, and those its model is shown.
+# Payload fields that concern a routine: those its filters test, and those its model sees.
 
 
 def passes(filters: Filters, payload: Any) -> bool:
-    """Whether the payload has every named field, as a text, number or truth value that reads as the filter
-    does, without regard to case. A payload that is no object passes where nothing is asked."""
+    """Return whether the payload has every named field, as a text, number or truth value equal to the filter,
+    ignoring case. A payload that is not an object passes only if there are no filters."""
     return all(_reads_as(value_of(payload, name), wanted) for name, wanted in filters)
 
 
@@ -51,7 +51,7 @@ def _reads_as(value: Any, wanted: str) -> bool:
 
 
 def listens(trigger: SystemEvent, source: str, event_type: str, payload: Mapping[str, Any]) -> bool:
-    """Whether such an event is meant by the trigger; the case of letters makes no difference."""
+    """Return whether the trigger listens to this event. Case is ignored."""
     same = trigger.source.casefold() == source.casefold()
     return (
         same and trigger.event_type.casefold() == event_type.casefold() and passes(trigger.filters, payload)
@@ -86,7 +86,8 @@ class SystemEvents:
     async def emit(
         self, owner_id: str, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
     ) -> Sequence[str]:
-        """The names of those that fire; told again with the same id, the same ones and no further run."""
+        """Return the names of the routines that fire. The same id returns the same names and starts no
+        further run."""
         page = json.dumps(payload, ensure_ascii=False)
         text = kept(await off_loop(len(page), lambda: self._leaks.redacted(page)))
         fired_by = SystemInput(event_id, source, event_type, text)
@@ -117,8 +118,9 @@ class SystemEvents:
 
 
 class HubEvents:
-    """What the hub itself tells, source `hub`: `started` to its owner's routines, `routine_failed` to those
-    of the routine's owner. One that a kill or the store comes before is not told later."""
+    """Events of the hub itself, source `hub`: `started` for its owner's routines, `routine_failed` for those
+    of the
+    routine's owner. An event cut off by a kill or a store failure is not emitted later."""
 
     def __init__(self, events: SystemEvents, owner_id: str, ids: Ids) -> None:
         self._events = events

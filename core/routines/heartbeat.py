@@ -37,14 +37,15 @@ _NOTHING = re.compile(r"#.*|(?:[-*+]|\d+[.)])?\s*(?:\[[ xX]?\])?|[-*_=]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Asleep:
-    """Why no model is asked."""
+    """The reason no model is called."""
 
     why: str
 
 
 class Heartbeat:
-    """What a beat does. `awake`: hours of the day in `timezone`, None: all of them; `read_file`: of the
-    workspace, raises ValueError."""
+    """One heartbeat. `awake`: hours of the day in `timezone`, None for all; `read_file`: reads from the
+    workspace,
+    raises ValueError."""
 
     def __init__(
         self, read_file: Callable[[str, int], bytes], awake: QuietHours | None, timezone: str, clock: Clock
@@ -55,7 +56,7 @@ class Heartbeat:
         self._clock = clock
 
     def action(self) -> Lightweight | Asleep:
-        """What the model is to be asked now."""
+        """Return the action for now."""
         moment = datetime.fromtimestamp(self._clock.now() / SECOND_US, self._zone)
         if self._awake is not None and not _covers(self._awake, moment.hour * 60 + moment.minute):
             return Asleep("outside of active_hours")
@@ -74,7 +75,8 @@ def _covers(awake: QuietHours, minute: int) -> bool:
 
 
 def asks_for_nothing(listed: str) -> bool:
-    """Whether there are only headings, comments and empty items. A comment without an end hides the rest."""
+    """Return whether there are only headings, comments and empty items. An unclosed comment hides the
+    rest."""
     return all(_NOTHING.fullmatch(line.strip()) for line in _COMMENT.sub("", listed).splitlines())
 
 
@@ -84,8 +86,9 @@ def asks_for_nothing(listed: str) -> bool:
 async def keep_heartbeat(
     store: Store, owner_id: str, every_s: int | None, timezone: str, clock: Clock
 ) -> None:
-    """Bring the routine in line with the configuration; None: there is to be none. Who paused it finds it
-    paused. Raises StoreUnavailable."""
+    """Bring the routine in line with the configuration; None removes it. A heartbeat that a person paused
+    stays paused.
+    Raises StoreUnavailable."""
     row = await store.routine(HEARTBEAT_ID)
     if every_s is None:
         if row is not None and row.enabled:

@@ -1,6 +1,6 @@
-"""What people do with their routines, the same for chat tools, command line, API and console.
+"""Operations on routines, the same for chat tools, command line, API and console.
 
-Each person sees their own alone; a routine of somebody else's is not found. Refusals name the field.
+People see only their own routines. Refusals name the field.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,9 @@ class RoutineNotFound(HubError):
 
 
 class RoutineRefused(HubError):
-    """Nothing was changed. `problems`: all that is wrong, each with its field ("" for none in particular);
-    `formal`: what was written is no routine at all, whatever its values mean."""
+    """A refused change. `problems`: all problems, each with its field ("" for none in particular); `formal`:
+    the page is
+    not a routine at all, whatever its values."""
 
     def __init__(self, *problems: Problem, formal: bool = False) -> None:
         super().__init__("; ".join(f"{problem.field} {problem.message}".strip() for problem in problems))
@@ -67,7 +68,7 @@ class RoutineDesk:
         self._cooldown_s = cooldown_s
         self.priced = priced
 
-    # --- what they are ---------------------------------------------------------------------------------
+    # --- definitions -----------------------------------------------------------------------------------
 
     async def create(
         self, by: Principal, page: Mapping[str, object], thread_id: str | None = None
@@ -105,7 +106,7 @@ class RoutineDesk:
         return changed
 
     async def switch(self, by: Principal, named: str, *, enabled: bool) -> RoutineRow:
-        """Pause it or let it go on; a schedule goes on with its next slot, not with those it missed."""
+        """Pause or resume it. A schedule resumes with its next slot, not with those it missed."""
         row = await self._switched(await self.find(by, named), enabled=enabled)
         self._listener.changed(row)
         return row
@@ -159,7 +160,7 @@ class RoutineDesk:
     async def emit(
         self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], event_id: str
     ) -> Sequence[str]:
-        """Tell the person's routines of an event; the names of those that fire."""
+        """Emit an event to the person's routines and return the names of those that fire."""
         if source.casefold() == HUB:
             raise RoutineRefused(
                 Problem("source", f"{HUB} is what the hub itself tells; choose another name")
@@ -167,7 +168,7 @@ class RoutineDesk:
         events = SystemEvents(self._store, self._listener.fired, self._clock, self._ids, self._leaks)
         return await events.emit(by.user_id, source, event_type, payload, event_id)
 
-    # --- what is shared --------------------------------------------------------------------------------
+    # --- shared ----------------------------------------------------------------------------------------
 
     def _judged(
         self, found: Definition | tuple[Problem, ...], by: Principal, *, formal: bool = False
@@ -215,7 +216,7 @@ class RoutineDesk:
         return changed
 
     async def _taken(self, by: Principal, definition: Definition, row: RoutineRow | None) -> RoutineRefused:
-        """Why it could not be kept."""
+        """Return the reason it could not be saved."""
         other = await self._store.routine_named(by.user_id, definition.name)
         if other is not None and other.text.name == definition.name and (row is None or other.id != row.id):
             return RoutineRefused(Problem("name", "is the name of another routine of yours"))

@@ -1,4 +1,4 @@
-"""Telling owners what their routines came to: which ends are told, when, where, and how often."""
+"""Routine notices: which ends are announced to owners, when, where, and how often."""
 
 import asyncio
 import json
@@ -20,15 +20,15 @@ from core.store.port import Store
 from core.store.routines import DueNotice
 from core.tools.prepared import as_seen
 
-# A thread of its own for a routine's notices, where the platform has threads: opened with its first notice.
+# A routine's own thread for notices, on platforms with threads: opened with its first notice.
 #
-# It is opened at the place where the notices would go otherwise, once; what cannot be opened now is tried
-# with the next notice. A hub that is killed in between may leave an empty one behind.
+# It is opened once, at the address where the notices would go otherwise. If that fails, the next notice tries
+# again. A hub killed in between may leave an empty thread.
 
 logger = logging.getLogger(__name__)
 
 OPENED_WITHIN_S = 8.0
-"""Other routines wait meanwhile."""
+"""Limit for opening a thread; other routines wait in the meantime."""
 
 Places = Callable[[Recipient], Awaitable[Sequence[Place]]]
 """See core.people.notices.Notices.places."""
@@ -43,7 +43,8 @@ class ThreadOpener(Protocol):
 
 
 class NoticeThreads:
-    """Where they are is kept with the routine; one that was opened at another place is left behind."""
+    """Threads for notices. Their addresses are kept with the routine; a thread opened at another address
+    is left there."""
 
     def __init__(self, store: Store, places: Places, open_thread: ThreadOpener) -> None:
         self._store = store
@@ -85,7 +86,8 @@ class NoticeSender(Protocol):
 
 
 def is_told(notify: Notify, status: RunStatus, failures: int) -> bool:
-    """Whether an end is told. Of failures in a row the first is, then the second, fourth, eighth …"""
+    """Return whether an end is announced. Of failures in a row the first is, then the second, fourth,
+    eighth …"""
     match status:
         case RunStatus.OK:
             return notify.on_success
@@ -100,7 +102,8 @@ def is_told(notify: Notify, status: RunStatus, failures: int) -> bool:
 
 
 def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
-    """When something is told that happened now: after the quiet hours, if these are such."""
+    """Return when a notice of something that happened now is sent: after the quiet hours, if it is quiet
+    now."""
     if hours is None:
         return now
     moment = datetime.fromtimestamp(now / SECOND_US, ZoneInfo(timezone))
@@ -115,7 +118,8 @@ def told_at(hours: QuietHours | None, now: int, timezone: str) -> int:
 
 
 class RoutineNotifier:
-    """Hands notices over that are due. What was handed over goes out, however often the hub is killed."""
+    """Sender of notices that are due. A notice that was handed over is sent, however often the hub is
+    killed."""
 
     def __init__(self, store: Store, send: NoticeSender, own_threads: NoticeThreads, clock: Clock) -> None:
         self._store = store
@@ -156,7 +160,7 @@ class RoutineNotifier:
         return False
 
     async def _recipient(self, notice: DueNotice) -> Recipient:
-        """Where the routine says, then wherever its owner is."""
+        """Return the address the routine names, else wherever its owner is."""
         notify = _notify(notice)
         tried = _recipients(notify, notice)
         own = await self._own_threads.of(notice, InOrder(tried)) if notify.own_thread else None
@@ -178,7 +182,7 @@ def _notify(notice: DueNotice) -> Notify:
 
 
 def _recipients(notify: Notify, notice: DueNotice) -> tuple[Recipient, ...]:
-    """Where the routine says, then where it was made, then wherever its owner is."""
+    """Return the address the routine names, then where it was made, then wherever its owner is."""
     tried: list[Recipient] = []
     if notify.channel is not None and notify.address is not None:
         tried.append(ToAddress(notify.channel, notify.address))
@@ -191,7 +195,7 @@ def _recipients(notify: Notify, notice: DueNotice) -> tuple[Recipient, ...]:
     return (*tried, ToPerson(notice.owner_id))
 
 
-# What notices of routines say beside the routines' own words.
+# The hub's own words in notices of routines.
 
 _ICONS = {RunStatus.OK: "✅", RunStatus.ATTENTION: "🔔", RunStatus.FAILED: "❌", RunStatus.INTERRUPTED: "⚠️"}
 _WORDS = {
@@ -224,22 +228,22 @@ def paused_heading(name: str, failures: int) -> str:
 
 
 def how_to_resume(name: str) -> str:
-    """What lets a paused routine go on."""
+    """Return how to resume a paused routine."""
     return f'Let it go on with `hubbub routines enable "{name}"`, or ask me to enable it.'
 
 
 def interrupted() -> str:
-    """Why a run that the hub's end broke off has no result."""
+    """Return the reason an interrupted run has no result."""
     return "The hub ended while it ran, and it was not run again. What its tools had done by then stays done."
 
 
 def crashed_repeatedly(attempts: int) -> str:
-    """Why a run is not started any more."""
+    """Return the reason a run is not started again."""
     return f"The hub ended {attempts} times while it ran; it is not started again."
 
 
 def timed_out(limit_s: int) -> str:
-    """Why a run was ended."""
+    """Return the reason a run was stopped."""
     return f"It was stopped after {limit_s} s, the time a run of it may take."
 
 
@@ -249,5 +253,5 @@ def broke(reference: str) -> str:
 
 
 def full_job_refused() -> str:
-    """Why a run of this kind cannot be carried out."""
+    """Return the reason a full job cannot run."""
     return "Its action is a job, and this version of the hub runs no jobs yet. Give it a lightweight action."

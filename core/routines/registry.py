@@ -1,4 +1,4 @@
-"""Messages and the routines whose patterns they match. What is changed is heard from the next message on."""
+"""Registries of event routines and webhooks. A change takes effect with the next message or delivery."""
 
 import asyncio
 import hashlib
@@ -19,8 +19,9 @@ LOADED_AT_ONCE = 10
 
 
 class PatternRegistry:
-    """All enabled event routines. Who may be heard by whom, and in which thread, is judged with the message,
-    in the transaction that keeps it: here a message is looked at for its text, channel and sender alone."""
+    """Registry of all enabled event routines. Permissions and threads are judged with the message, in the
+    transaction
+    that accepts it; here only text, channel and sender are matched."""
 
     def __init__(self) -> None:
         self._matcher = Matcher()
@@ -55,7 +56,7 @@ class PatternRegistry:
             self._matcher.remove(routine_id)
 
     def matches(self, message: InboundMessage) -> Sequence[Match]:
-        """Those that the message fires, as far as the message itself tells."""
+        """Return the routines the message fires, judged by the message alone."""
         if not self._events or not message.text:
             return ()
         sender = message.sender
@@ -78,20 +79,21 @@ class PatternRegistry:
         return Match(routine_id, heard, digest, trigger.on_match is OnMatch.CONSUME, trigger.thread_id)
 
 
-# The webhooks that stand open, by their paths. What is changed holds from the next delivery on.
+# Open webhooks by path. A change takes effect with the next delivery.
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookEntry:
-    """A webhook: the routine it fires, and what it asks of whoever comes."""
+    """A webhook: the routine it fires, and the checks on a delivery."""
 
     routine_id: str
     trigger: Webhook
 
 
 class WebhookRegistry:
-    """All webhooks. Whether a routine is paused is judged where its run is claimed: a sender who knows the
-    secret is told so, and nobody else."""
+    """Registry of all webhooks. A pause is judged where the run is claimed: only a sender who knows the
+    secret learns
+    of it."""
 
     def __init__(self) -> None:
         self._by_path: dict[str, WebhookEntry] = {}
@@ -115,7 +117,7 @@ class WebhookRegistry:
         """Its door is gone."""
         path = self._paths.pop(routine_id, None)
         door = None if path is None else self._by_path.get(path)
-        if door is not None and door.routine_id == routine_id:  # another may have taken the path meanwhile
+        if door is not None and door.routine_id == routine_id:  # another routine may have taken the path
             del self._by_path[door.trigger.path]
 
     def at(self, path: str) -> WebhookEntry | None:

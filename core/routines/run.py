@@ -1,4 +1,5 @@
-"""A lightweight run: one question to the model, with tools only inside a strict scope, and nobody to ask."""
+"""A lightweight run: one question to the model, with tools only inside a strict scope, and no person to
+ask."""
 
 import logging
 import re
@@ -32,7 +33,7 @@ from core.store.routines import RunSteps, StartedRun
 from core.transcript import UserSaid
 from core.users import Principal, Role
 
-# What the model of a lightweight run is told, and what is made of its reply. Pure.
+# The prompts of a lightweight run, and the reading of its reply. Pure.
 
 NOTHING = "ROUTINE_OK"
 """A reply that is exactly this has nothing to tell."""
@@ -42,7 +43,7 @@ _AROUND = re.compile(r"[\W_]+")
 _SENTINEL_LIMIT_CHARS = 60
 _BARE = frozenset(_AROUND.sub("", word) for word in SILENT)
 STATE = "ROUTINE_STATE:"
-"""A line of a reply that begins what is to be remembered for the next run."""
+"""Line of a reply after which the routine's memory for the next run begins."""
 STATE_LIMIT_CHARS = 8_000
 FILE_LIMIT_CHARS = 32_000
 PATH_LIMIT_CHARS = 1_000
@@ -89,7 +90,7 @@ def system_text(asked: Asked, *, with_tools: bool) -> str:
 
 
 def user_text(asked: Asked) -> str:
-    """What the run is about: the prompt, then everything from outside, fenced."""
+    """Return the user message of the run: the prompt, then everything from outside, fenced."""
     parts = [asked.action.prompt]
     for path, text in asked.files.items():
         parts.append(f"# Context: {_path(path)}\n{fence_tool_output(f'file {path}', text)}")
@@ -136,7 +137,7 @@ def _message(fired: MessageInput) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a reply says. `document` None: nothing was to be remembered."""
+    """The content of a reply. `document` None: nothing to remember."""
 
     status: RunStatus
     text: str
@@ -144,8 +145,9 @@ class Told:
 
 
 def read_reply(text: str) -> Told | None:
-    """What a reply comes to; None if it says nothing at all. Only the sentinel alone is silence, also with a
-    dot, quotes or emphasis around it."""
+    """Return the content of a reply; None if it is empty. Only the sentinel alone is silence, also with a
+    dot, quotes
+    or emphasis around it."""
     lines = text.strip().split("\n")
     document: str | None = None
     for at, line in enumerate(lines):
@@ -160,7 +162,7 @@ def read_reply(text: str) -> Told | None:
 
 
 def _is_silent(said: str) -> bool:
-    """Whether nothing but a sentinel is said; models put it in quotes, in bold, or end it like a sentence."""
+    """Return whether there is only a sentinel; models quote it, make it bold, or end it like a sentence."""
     return len(said) <= _SENTINEL_LIMIT_CHARS and _AROUND.sub("", said) in _BARE
 
 
@@ -174,20 +176,20 @@ def cut(text: str) -> str:
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = (1.0, 2.0)
-"""An empty or cut-off reply is asked for again after so long each; then the run has failed."""
+"""Waits before an empty or cut-off reply is asked for again; after the last one the run has failed."""
 READ_LIMIT_BYTES = 1_000_000
 
 ReadFile = Callable[[str, int], bytes]
-"""A file of the workspace by its path there, at most so many bytes.
+"""Function that reads a file of the workspace by its path there, up to a limit in bytes.
 
 Raises ToolDenied, ToolFailed, ValueError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """How a run went, before anybody is told. `out_of_budget`: the day's budget ended it; `remarks`: what its
-    owner is told beside the result, however they want to be told of that; `missing_grants`: what calls were
-    refused for want of."""
+    """The end of a run, before the owner is notified. `out_of_budget`: the day's budget ended it; `remarks`:
+    notes for
+    the owner that are always sent; `missing_grants`: grants that refused calls would have needed."""
 
     status: RunStatus
     text: str
@@ -202,7 +204,7 @@ class Conversation(Protocol):
     """A run's question, and all that was done for it."""
 
     async def reply(self) -> ModelReply:
-        """The model's words; asked for anew each time. Raises ModelError, OutOfBudget, StoreError."""
+        """Return the model's reply, requested again each time. Raises ModelError, OutOfBudget, StoreError."""
         ...
 
 
@@ -261,7 +263,7 @@ class LightweightRuns:
         owner = await self._owner_of(started.routine.owner_id)
         if owner is None:
             raise ToolDenied("the routine's owner is no longer a user of this hub")
-        # Whoever could make it once may have become somebody who can't.
+        # The person who made it may have lost the right to.
         if problems := [*not_permitted(definition_of(started.routine), owner, priced=True)]:
             raise ToolDenied(f"its owner may not have it any more: {problems[0].message}")
         conversation = await self._begin(self._asked(started, action, owner), started, owner, spent)

@@ -1,7 +1,8 @@
-"""When a routine is due: the slots of its schedule, as instants.
+"""Schedules: when a routine is due, as instants.
 
-`cronsim` computes with the clock on the wall; what that means on days when clocks change is decided here, as
-its own rules miss slots where clocks change by half an hour or at midnight:
+`cronsim` computes with the wall clock; the rules for days when clocks change stand here, because its own
+rules
+miss slots where clocks change by half an hour or at midnight:
 
 - Times of day (`30 2 * * *`) happen once a day: one that does not exist at the first instant that does, one
   that exists twice the first time.
@@ -9,7 +10,7 @@ its own rules miss slots where clocks change by half an hour or at midnight:
   that never show, and twice at those that show twice.
 - `every N m` and `h` count real time from the anchor; `every N d` keeps the anchor's time of day.
 
-Instants are microseconds UTC. A slot never lies closer than a minute to the next.
+Instants are microseconds UTC. Slots are at least a minute apart.
 """
 
 import re
@@ -77,7 +78,7 @@ class Fields:
 
     @property
     def at_fixed_hours(self) -> bool:
-        """Whether it names times of day, rather than a rhythm."""
+        """Return whether it names times of day, rather than a rhythm."""
         return not (self.minute.stepped or self.hour.stepped)
 
 
@@ -211,16 +212,18 @@ class Schedule:
             yield slot
 
     def due(self, after: int, now: int, downtime: Downtime, limit: int, grace_s: int = 60) -> Due:
-        """What is to run of the slots later than `after`, the last one dealt with. Slots within `grace_s`
-        are on time. Of older ones `SKIP` runs none, `ONE_CATCH_UP` the newest if none is on time, and `ALL`
-        the newest, so that no more than `limit` run altogether."""
+        """Return the slots later than `after`, the last one handled, that must run. Slots within `grace_s`
+        are on time. Of
+        older ones `SKIP` runs none, `ONE_CATCH_UP` the newest if none is on time, and `ALL` the newest, so
+        that at most
+        `limit` run altogether."""
         passed, more = self._newest(after, now, limit if downtime is Downtime.ALL else 1)
         on_time = [slot for slot in passed if slot >= now - grace_s * SECOND_US]
         kept = on_time if downtime is Downtime.SKIP else passed
         return Due(tuple(kept), min(len(passed) - len(kept) + more, MAX_COUNTED))
 
     def _newest(self, after: int, now: int, count: int) -> tuple[list[int], int]:
-        """The newest slots, at most `count`, and how many there are beside them."""
+        """Return the newest slots, at most `count`, and the number of the others."""
         window = 3600 * SECOND_US
         while True:
             begin = max(after, now - window)
@@ -282,7 +285,7 @@ class Schedule:
                 yield slot
 
     def _readings(self, after: datetime) -> Iterator[datetime]:
-        """What the clock on the wall reads at slots, as if it were never changed."""
+        """Yield the wall clock's readings at slots, as if clocks never changed."""
         try:
             yield from CronSim(self._expression, after)
         except CronSimError:
@@ -296,7 +299,7 @@ class Schedule:
 
 
 def first_instant(reading: datetime, zone: tzinfo) -> datetime:
-    """When the clock on the wall first reads that, or, if it never does, the first instant after the gap."""
+    """Return when the wall clock first reads that, or, if it never does, the first instant after the gap."""
     early = reading.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if early.astimezone(zone).replace(tzinfo=None) == reading:
         return early
@@ -324,8 +327,9 @@ def next_change(begin: datetime, end: datetime, zone: tzinfo) -> datetime:
 
 
 def expression(fields: Fields) -> str:
-    """What cronsim is asked. It takes a field that begins with `*` for one that asks for nothing, so every
-    other is written out: then day of month and day of week are alternatives, as they are meant."""
+    """Return the expression for cronsim. It takes a field that begins with `*` as unrestricted, so every
+    other field is
+    written out: then day of month and day of week are alternatives, as intended."""
     return " ".join("*" if part.open else _listed(part) for part in _parts(fields))
 
 
@@ -338,7 +342,8 @@ def _listed(part: Part) -> str:
 
 
 def jitter_us(routine_id: str, jitter_s: int) -> int:
-    """How long after its slots a routine starts: the same for all its slots, another for each routine."""
+    """Return the delay of a routine's runs after their slots: the same for all its slots, different for
+    each routine."""
     if jitter_s == 0:
         return 0
     return int.from_bytes(sha256(routine_id.encode()).digest()[:8]) % (jitter_s * SECOND_US)

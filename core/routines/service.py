@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class RoutineSignals:
-    """Wakes whoever carries routines out."""
+    """Signals that wake the routine engine."""
 
     def __init__(self) -> None:
         self._something = asyncio.Event()
@@ -28,7 +28,7 @@ class RoutineSignals:
         self._something.set()
 
     async def rest(self, clock: Clock, seconds: float) -> None:
-        """Until that is so, at most so long."""
+        """Wait for a signal, at most that long."""
         sleeping = asyncio.ensure_future(clock.sleep(seconds))
         waking = asyncio.ensure_future(self._something.wait())
         try:
@@ -89,7 +89,7 @@ class ChangeListener(Protocol):
 
 
 class RoutineService:
-    """Implements core.inbound.hub.EventRoutines; and is told of every change that people make."""
+    """Implementation of core.inbound.hub.EventRoutines; it also hears of every change that people make."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class RoutineService:
         if self._beats or await self._store.has_routines():
             if self._own is not None:
                 await self._own()
-            # What it is made of is loaded in a thread: everything else goes on meanwhile.
+            # Its parts are loaded in a thread, so that everything else continues.
             self._engine = await asyncio.to_thread(self._build, self._signals)
             await self._engine.prepare()
 

@@ -1,4 +1,4 @@
-"""Which slots of a schedule are run when the hub looks, and when it has to look again."""
+"""The slots of a schedule that run at a look, and the time of the next look."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +18,9 @@ class DueSlots:
 
 
 def slots_due(trigger: Cron, slot_at: int, now: int, anchor: int) -> DueSlots:
-    """What becomes of the slots from `slot_at` up to now, by the routine's policy on downtime. `anchor`: from
-    where "every 2 h" counts. Raises ValueError for a schedule this version cannot read."""
+    """Return the slots from `slot_at` up to now that run, by the routine's downtime policy. `anchor`: the
+    start of
+    "every 2 h". Raises ValueError for a schedule this version cannot read."""
     schedule = schedule_of(trigger, anchor)
     due = schedule.due(slot_at - 1, now, trigger.downtime, trigger.catch_up_limit)
     return DueSlots(due.slots, due.skipped, schedule.next_after(max(now, slot_at)))

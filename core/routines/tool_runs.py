@@ -1,7 +1,9 @@
-"""A run's tools: called in a scope fixed when it began, each step kept before the next, and nobody to ask.
+"""A run's tools: called in a scope fixed when the run began, each step recorded before the next, with no
+person to ask.
 
-It goes the way of every call (core.tools.pipeline), in autonomous mode. A run that goes on after a crash goes
-on after its last kept step: what was running then has an unknown outcome and is not run again.
+Calls go through core.tools.pipeline in autonomous mode. After a crash a run resumes after its last
+recorded step:
+a call that was running then has an unknown outcome and is not run again.
 """
 
 import json
@@ -32,7 +34,7 @@ from core.tools.prepared import NeedsPerson, PutsQuestion, Ready, Refused
 from core.transcript import AssistantSaid, Entry, Note, ResultStatus, Said, ToolCalled, ToolResult, UserSaid
 from core.users import Principal
 
-# What a run may do, as it was fixed when it began.
+# The scope of a run, fixed when it began.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Scope:
 
     @property
     def mode(self) -> Autonomous:
-        """What its calls are judged by."""
+        """The mode its calls are judged in."""
         pairs = (grant.partition(" ") for grant in self.grants)
         grants = tuple(ScopeGrant(tool, pattern) for tool, _, pattern in pairs)
         return Autonomous((frozenset(self.tools),), grants)
@@ -73,12 +75,12 @@ logger = logging.getLogger(__name__)
 Unit = Callable[[Store], Awaitable[None]]
 
 RECORDED_WITHIN_S = 2.0
-"""A call is ended so long before its run is, so that its outcome is recorded."""
+"""Time before the end of a run at which its call is stopped, so that the outcome is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActingServices:
-    """What every such run works with."""
+    """The services of every such run."""
 
     store: Store
     model: Model
@@ -131,7 +133,7 @@ class ToolRuns:
 
 
 class ToolRun:
-    """One start of a run, as the agentic loop's delegate; what it holds beside the journal is a copy."""
+    """One start of a run, as the agentic loop's delegate; its state is a copy of the journal."""
 
     def __init__(
         self,
@@ -309,8 +311,8 @@ def _rounds(said: Sequence[Said]) -> int:
     )
 
 
-# What an owner is to know of a run beside its result: calls that nobody could agree to, and calls whose
-# outcome nobody knows. Made from the run's kept steps, so that it is the same after a crash.
+# Notes for the owner next to the result: calls nobody could approve, and calls with an unknown outcome. Made
+# from the run's recorded steps, so that they are the same after a crash.
 
 MOST = 5
 SHOWN_CHARS = 300

@@ -1,5 +1,5 @@
-"""What a text would do to a routine, and what is to be said of one that is still being written; nothing is
-run, claimed or kept."""
+"""Trials of routines: the effect of a text, and the problems of a draft. Nothing is run, claimed or
+stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ SLOTS_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Who tries, and when; `timezone`: the hub's; `priced`: whether it is known what models cost."""
+    """The circumstances of a trial. `timezone`: the hub's; `priced`: whether model prices are known."""
 
     by: Principal
     now: int
@@ -58,7 +58,7 @@ class Draft:
 
 
 def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
-    """Whether a message of this text would fire the routine now, and what the model would get."""
+    """Return whether a message of this text would fire the routine now, and the model's input."""
     try:
         definition = definition_of(row)
     except ValueError as error:
@@ -75,7 +75,7 @@ def try_text(row: RoutineRow, text: str, at: Moment) -> Trial:
 
 
 def try_page(page: Mapping[str, object], text: str | None, at: Moment) -> Draft:
-    """What is to be said of a page that describes a routine (see core.routine_json)."""
+    """Return the judgement of a page that describes a routine (see core.routine_json)."""
     found = read_definition(page, at.timezone)
     if isinstance(found, tuple):
         return Draft(found)
@@ -112,7 +112,7 @@ def _tried(definition: Definition, text: str, state: str, at: Moment) -> Trial:
 
 def _hit(trigger: Event, text: str) -> "Hit | None":
     """By a message that passes every filter."""
-    # RE2 is loaded where somebody tries a text: whoever reads lists of routines needs none of it.
+    # RE2 is loaded only for a trial: reading lists of routines needs none of it.
     from core.routines.matching.matcher import Heard, Listener, Matcher
 
     matcher = Matcher()
@@ -143,13 +143,13 @@ SHOWN_CHARS = 500
 
 
 class RoutinesInWords:
-    """What people do with their routines by talking. Raises what core.routines.manage raises."""
+    """Operations on routines by talking. Raises what core.routines.manage raises."""
 
     def __init__(self, desk: RoutineDesk) -> None:
         self._desk = desk
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
-        """A new one; what it finds is told where it was made."""
+        """Create a routine; its notices go to the thread where it was made."""
         return f"Made: {_line(await self._desk.create(by, page, thread_id))}"
 
     async def listed(self, by: Principal) -> str:
@@ -158,7 +158,7 @@ class RoutinesInWords:
         return "\n".join(f"- {_line(row)}" for row in rows) or "There are no routines."
 
     async def change(self, by: Principal, name: str, page: Mapping[str, Any]) -> str:
-        """What the page names is changed."""
+        """Change the fields that the page names."""
         return f"Changed: {_line(await self._desk.change(by, name, page))}"
 
     async def delete(self, by: Principal, name: str) -> str:
@@ -182,7 +182,7 @@ class RoutinesInWords:
     async def emit(
         self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], key: str
     ) -> str:
-        """What an event fires."""
+        """Return the routines an event fires."""
         fired = await self._desk.emit(by, source, event_type, payload, key)
         return f"Fired: {', '.join(fired)}" if fired else "No routine listens to that, or those rest."
 

@@ -1,6 +1,6 @@
-"""The one judgement of a routine, whoever wrote it: chat tools, command line, API and console.
+"""The one validation of a routine, for chat tools, command line, API and console.
 
-Faults are values: each names its field and says what would be right, and all are told at once.
+Problems are values: each names its field and says what would be right, and all are reported at once.
 """
 
 import re
@@ -64,7 +64,7 @@ def validate(page: Mapping[str, object], timezone: str = "UTC") -> Definition | 
 def change(
     definition: Definition, page: Mapping[str, object], timezone: str = "UTC"
 ) -> Definition | Problems:
-    """The definition with what the page names changed; null sets a field back to what is usual.
+    """Return the definition with the fields of the page changed; null sets a field back to its default.
 
     Within trigger and action only fields of their present type can change, unless the page names a `type`:
     then that part is replaced as a whole, so that no trigger turns into another one by a stray field.
@@ -226,7 +226,7 @@ def _notify(notify: Notify) -> Iterator[Problem]:
         yield Problem("notify.own_thread", "must be false where there is a thread_id")
 
 
-# --- what is judged alike -------------------------------------------------------------------------------
+# --- shared checks ------------------------------------------------------------------------------------
 
 
 def _text(field: str, value: str, most: int | None) -> Iterator[Problem]:

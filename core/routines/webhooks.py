@@ -1,6 +1,7 @@
-"""Deliveries of webhooks: from a request to a claimed run, or to why there is none.
+"""Webhook deliveries: from a request to a claimed run, or to the reason there is none.
 
-What is told back is told after the claim is committed, so that a sender who hears "taken" may forget it.
+The answer is sent after the claim is committed, so that a sender who reads "accepted" may forget the
+delivery.
 """
 
 import base64
@@ -25,20 +26,19 @@ from core.routines.registry import WebhookEntry
 from core.safety.leaks import LeakDetector
 from core.store.routines import Claim, ClaimRefusal, NewRun
 
-# Who brought a delivery: signatures of webhooks, as their senders document them. Pure.
+# Authentication of deliveries: signatures of webhooks, as their senders document them. Pure.
 #
 # - `standard`: Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 over id, time and body.
 # - `github`: HMAC-SHA256 over the body in `X-Hub-Signature-256`
 #   (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
-# - `gitlab`: a signing token makes it the same as `standard`; a secret token comes along as it is in
+# - `gitlab`: a signing token makes it the same as `standard`; a secret token is sent as it is in
 #   `X-Gitlab-Token` (https://docs.gitlab.com/user/project/integrations/webhooks/).
 # - `stripe`: HMAC-SHA256 over time and body in `Stripe-Signature` (https://docs.stripe.com/webhooks).
 #
-# Every comparison takes the same time whatever is right of what was given. What was signed too early or too
-# late is told only to who signed it: others learn nothing from the answer.
+# Every comparison takes constant time. Only a valid signature learns that it is too early or too late.
 
 WINDOW_S = 300
-"""How far from now the time may lie that was signed: five minutes, as Standard Webhooks and Stripe advise."""
+"""Maximum age of a signed time, in seconds: five minutes, as Standard Webhooks and Stripe advise."""
 LONGEST_ID = 200
 _ENCODED_KEY = "whsec_"
 
@@ -47,7 +47,7 @@ Headers = Mapping[str, str]
 
 
 class Unproven(StrEnum):
-    """Why a delivery is not taken for its sender's."""
+    """The reason a delivery is not authenticated."""
 
     MISSING = "the request carries no signature of the kind this webhook asks for"
     WRONG = "the signature is wrong; is the secret the same on both sides?"
@@ -74,7 +74,8 @@ def is_signed(signature: Signature, headers: Headers) -> bool:
 def unproven(
     signature: Signature, secret: str, headers: Headers, body: bytes, now_s: float
 ) -> Unproven | None:
-    """None: whoever knows the secret has signed this, lately where the signature tells the time."""
+    """Return None if someone who knows the secret signed this, recently where the signature covers the
+    time."""
     match signature:
         case Signature.STANDARD:
             return _standard(secret, headers, body, now_s)
@@ -149,12 +150,13 @@ def _any_same(given: list[str], expected: str) -> bool:
     return any([_same(one.strip(), expected) for one in given[:10]])
 
 
-# --- what it is -----------------------------------------------------------------------------------------
+# --- identity -----------------------------------------------------------------------------------------
 
 
 def delivery_id(signature: Signature, headers: Headers, body: bytes, payload: Any) -> str:
-    """What the delivery is known by, so that it fires once however often it comes: an id that is signed, else
-    what is signed itself. An id beside the signature could be changed by whoever brings a delivery again."""
+    """Return the id of the delivery, so that it fires once however often it arrives: a signed id, else the
+    signed
+    content. Anyone who sends a delivery again could change an unsigned id."""
     match signature:
         case Signature.STANDARD:
             found = headers.get("webhook-id", "")
@@ -172,7 +174,7 @@ def delivery_id(signature: Signature, headers: Headers, body: bytes, payload: An
 
 
 def event_of(signature: Signature, headers: Headers, payload: Any) -> str:
-    """What happened, in the sender's word for it; "" where it has none."""
+    """Return the event in the sender's word for it; "" where it has none."""
     match signature:
         case Signature.GITHUB:
             found = headers.get("x-github-event", "")
@@ -197,11 +199,11 @@ EVENT = "@event"
 """The name of the filter that asks for what the sender calls the event."""
 
 
-# --- what becomes of a delivery -------------------------------------------------------------------------
+# --- outcome ------------------------------------------------------------------------------------------
 
 
 class Refusal(StrEnum):
-    """Why nothing was claimed although the request has come in."""
+    """The reason nothing was claimed although the request arrived."""
 
     NO_DOOR = "no routine has a webhook at this path"
     NO_SECRET = "this webhook's secret cannot be read; the hub's log says why"  # noqa: S105 - a sentence
@@ -221,7 +223,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A good delivery that concerns nobody: `why`."""
+    """A valid delivery that fires nothing. `why`: the reason."""
 
     why: str
 
@@ -243,7 +245,7 @@ Outcome = Taken | Ignored | Refused
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """A request that was signed by whoever knows the secret of the webhook at its path."""
+    """A request signed by someone who knows the secret of the webhook at its path."""
 
     door: WebhookEntry
     headers: Headers
@@ -259,8 +261,9 @@ class Runs(Protocol):
 
 
 class Webhooks:
-    """Takes deliveries. `door` finds a webhook by its path, `secret` a secret of the vault by its name
-    (raises VaultError), `fired` is told of claimed runs. Raises StoreUnavailable."""
+    """Receiver of deliveries. `door` finds a webhook by its path, `secret` a secret of the vault by its name
+    (raises
+    VaultError), `fired` is called with claimed runs. Raises StoreUnavailable."""
 
     def __init__(
         self,
@@ -281,11 +284,11 @@ class Webhooks:
         self._ids = ids
 
     def opens(self, path: str) -> bool:
-        """Whether there is a webhook at that path."""
+        """Return whether there is a webhook at that path."""
         return self._door(path) is not None
 
     def unsigned(self, path: str, headers: Headers) -> Refused | None:
-        """Return the refusal of a request whose headers alone show that nobody signed it; else None."""
+        """Return the refusal of a request whose headers alone show that it is not signed; else None."""
         door = self._door(path)
         if door is None or is_signed(door.trigger.signature, headers):
             return None
@@ -374,6 +377,6 @@ def _concerns(trigger: Webhook, payload: Any, event: str) -> bool:
 
 
 def _told(trigger: Webhook, payload: Any) -> str:
-    """What the model is shown of the payload."""
+    """Return the part of the payload that the model sees."""
     shown = {name: value_of(payload, name) for name in trigger.fields} if trigger.fields else payload
     return json.dumps(shown, ensure_ascii=False)

@@ -1,9 +1,11 @@
-"""Text as the person sees it who decides about it: nothing hidden, nothing reordered, nothing pushed away.
+"""Text as the deciding person sees it: nothing hidden, nothing reordered, nothing pushed out of sight.
 
-Platforms drop characters without a shape, obey those that turn the writing direction round, and show many
-kinds of blank alike; a program takes each for what it is. On a card they stand as `[U+202E]`, and long runs
-of blanks and empty lines as `[200 blanks]`. So does whatever else Unicode gives no shape of its own: what is
-unassigned or private, and combining marks, but for those that a script writes behind its own letters.
+Platforms drop characters without a shape, follow characters that reverse the writing direction, and show many
+kinds of blank alike; a program takes each as it is. On a card they appear as `[U+202E]`, and long runs of
+blanks
+and empty lines as `[200 blanks]`. The same holds for unassigned and private characters, and for combining
+marks,
+except those that a script writes after its own letters.
 """
 
 import re
@@ -32,7 +34,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 
 def hides_something(text: str) -> bool:
-    """Whether a character of it is not to be seen, or seen as another one."""
+    """Return whether a character of the text is invisible, or looks like another one."""
     if text.isascii():
         return False
     return any(map(_is_hidden, _RUN.finditer(text))) or _spell_unseen(text) != text
@@ -50,8 +52,9 @@ def in_plain_sight(text: str) -> str:
 
 
 def _spell_unseen(text: str) -> str:
-    """The text with what has no shape, or changes that of the letter before it, spelled out; runs that depend
-    on both their neighbours are judged by `_is_hidden`."""
+    """Spell out characters that have no shape, or change that of the letter before; `_is_hidden` judges runs
+    that depend
+    on both their neighbors."""
     kinds = {one: unicodedata.category(one) for one in set(text) if not one.isascii()}
     unseen = {ord(one): _code(one) for one, kind in kinds.items() if kind in _UNSEEN and not _RUN.match(one)}
     if any(kind[0] == "M" for kind in kinds.values()):
@@ -72,7 +75,7 @@ def _spell_marks(text: str, kinds: Mapping[str, str]) -> Iterator[str]:
 
 
 def _script(one: str) -> str:
-    """The script in the character's name: DEVANAGARI, ARABIC; empty for what has none."""
+    """Return the script in the character's name: DEVANAGARI, ARABIC; empty for none."""
     return unicodedata.name(one, "").partition(" ")[0]
 
 
@@ -86,8 +89,9 @@ def _count_lines(run: re.Match[str]) -> str:
 
 
 def _is_hidden(run: re.Match[str]) -> bool:
-    """Joiners and variants shape letters and emoji, wide blanks part words of other scripts; beside ASCII
-    they do neither. What stands together is judged as one: once a part is named, the rest is beside that."""
+    """Return whether joiners and variants are hidden. They shape letters and emoji, and wide blanks separate
+    words of
+    other scripts; next to ASCII they do neither. A run is judged as one."""
     first, last = run[0][0], run[0][-1]
     before = run.string[run.start() - 1] if run.start() else ""
     after = run.string[run.end() : run.end() + 1]
@@ -104,11 +108,12 @@ def _named(run: re.Match[str]) -> str:
     return "".join(map(_code, run[0])) if _is_hidden(run) else run[0]
 
 
-# Words and signs that may be taken for others, spelled out for the person who decides.
+# Words and signs that look like others, spelled out for the deciding person.
 #
-# What is plain is told here, everything else is named: ASCII; Latin letters with their usual accents; words
-# of one other script that nobody reads as Latin; signs without a double in ASCII. A new character of
-# Unicode, or one nobody thought of, is named.
+# Plain characters are listed, all others are named: ASCII; Latin letters with their usual accents; words of
+# one
+# other script that is not read as Latin; signs without a double in ASCII. A new character of Unicode is
+# named.
 
 MAX_NAMED = 12
 _WORD = re.compile(r"[^\W_]+")
@@ -119,7 +124,7 @@ _UNLIKE_LATIN = re.compile("[бвгджзийлмнпфцчшщъыьэюяєї�
 """Letters by which a reader tells that a word is Cyrillic, Greek, Georgian or Armenian."""
 _EAST_ASIAN = re.compile("[\u3041-\u3096\u30a1-\u30fc\u3005\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
 _STROKES = frozenset("一丨丶丿乙亅二八卜口日へノニロハエトカー")
-"""East Asian characters that beside ASCII could be signs or letters of it."""
+"""East Asian characters that could pass for ASCII letters or signs."""
 _PLAIN_SIGNS = re.compile("[«»¿¡§¶…•°±×÷€£¥¢©®™→←↑↓↔⇒²³½¼¾]")
 _PICTURES = re.compile(
     "[\u2600-\u26ff\u2700-\u2757\u275f-\u2767\u2794-\u27bf\u2b50\U0001f1e6-\U0001f1ff"
@@ -153,7 +158,7 @@ def _signs(text: str) -> Iterator[str]:
     for found in _SIGN.finditer(text):
         sign = found[0]
         if _PLAIN_SIGNS.match(sign) or _PICTURES.match(sign) or unicodedata.category(sign)[0] in "CMZ":
-            continue  # what is not seen, and marks, are spelled out where they stand
+            continue  # invisible characters and marks are spelled out where they stand
         around = text[max(0, found.start() - 1) : found.start()] + text[found.end() : found.end() + 1]
         if _beside_ascii(text, found.start(), found.end()) or not any(map(str.isalpha, around)):
             yield sign

@@ -1,9 +1,10 @@
-"""Text from outside, marked as such for a model: it is to be read, never to be obeyed.
+"""Text from outside, fenced for a model: data to read, never instructions.
 
-The mark is a block `<tool_output name="…" id="…"> … </tool_output id="…">`. Both tags carry a digest of the
-text between them, and no text can be made to hold its own digest: nothing inside is the closing tag, however
-much it looks like one. What looks like a tag at first sight is broken with a zero-width space on top of that.
-`unfence` returns the text as it was.
+The fence is a block `<tool_output name="…" id="…"> … </tool_output id="…">`. Both tags carry a digest of
+the text
+between them, and no text can contain its own digest, so nothing inside can be the closing tag, whatever it
+looks
+like. Lookalike tags are also broken with a zero-width space. `unfence` returns the original text.
 """
 
 import hashlib
@@ -49,7 +50,7 @@ def fence_tool_output(tool: str, text: str) -> str:
 
 
 def unfence(text: str) -> str:
-    """What `fence_tool_output` was given; any other text unchanged."""
+    """Return the text given to `fence_tool_output`; any other text unchanged."""
     fenced = _FENCED.fullmatch(text)
     return _mended(fenced.group(2)) if fenced else text
 
@@ -82,8 +83,9 @@ RESULT_LIMIT_CHARS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class ResultLimits:
-    """How much of a result the model is shown; the whole of a longer one is kept in `spill_dir`. What `leaks`
-    finds is in neither."""
+    """Limit of a result the model sees; a longer one is stored whole in `spill_dir`. Neither holds secrets
+    that `leaks`
+    finds."""
 
     spill_dir: Path
     result_limit_chars: int = RESULT_LIMIT_CHARS

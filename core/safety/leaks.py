@@ -1,9 +1,10 @@
-"""Credentials in text: found on the way in, on the way out, and in what tools return.
+"""Secrets in text: found in input, in output, and in tool results.
 
-Two kinds are found: values the hub itself was given (its configuration's), and what has the unmistakable
-shape of a token or a private key. Ordinary words, numbers and hashes have no such shape and are left alone. A
-text without any of the letters that such shapes begin with is passed on after one look; the shapes are
-compiled when a text first needs them.
+Two kinds are found: values from the hub's own configuration, and texts with the unmistakable shape of a
+token or a
+private key. Ordinary words, numbers and hashes have no such shape. A text without any of the letters that
+such
+shapes begin with passes after one look; the shapes are compiled when a text first needs them.
 """
 
 import base64
@@ -19,7 +20,7 @@ SHORTEST_KNOWN = 8
 """Shorter values of the configuration would tear holes into ordinary words."""
 
 _IN_A_WORD = frozenset(string.digits + string.ascii_letters + "!#$%&*+-./:=?@^_~")
-"""What a credential may consist of. Where a text's last word has only these, it may not be over yet."""
+"""The characters of secrets. A text's last word of only these may continue."""
 _WORD_CHARS = "".join(sorted(_IN_A_WORD))
 
 
@@ -34,10 +35,11 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What it is, what such a text always contains, and its pattern for RE2.
+    """A shape: the texts it always contains, and its RE2 pattern.
 
-    The credential is group 1, or all of it where there are no groups; it counts only if one of the bytes
-    `needs` is in the last group.
+    The secret is group 1, or the whole match without groups; it counts only if one of the bytes `needs` is
+    in the last
+    group.
     """
 
     kind: str
@@ -129,7 +131,7 @@ _CONTEXT_CHARS = 64
 _SHORTEST_ENCODED = 12
 """Bytes; of shorter ones too few letters are their own."""
 _LONG = 256
-"""Characters of a stream worth dropping once they are told."""
+"""Length of a stream, in characters, from which sent text is dropped."""
 _KEY_ENDS = "-----END"
 
 
@@ -166,8 +168,8 @@ class LeakDetector:
         return replaced(text, leaks, lambda _: REMOVED) if leaks else text
 
     def settled(self, text: str) -> int:
-        """How much of a text that is still being written can become part of a credential no more: all but
-        its last word."""
+        """Return the length of an unfinished text that can no longer become part of a secret: all but its
+        last word."""
         end = len(text.rstrip(_WORD_CHARS))
         return min([end, *(_begins_at_end(one, text) for one in self._odd)])
 
@@ -176,7 +178,7 @@ class LeakDetector:
         for one in wanted:  # in a loop, which is the quickest: nearly every text holds none of them
             if one in text:
                 return True
-        if "://" in text and "@" in text:  # most addresses have nobody's login in them
+        if "://" in text and "@" in text:  # most addresses have no login in them
             return True
         if len(text) < _SHORTEST_DOTTED or text.count(".") < 2:
             return False
@@ -194,7 +196,7 @@ class LeakDetector:
 
 
 def _begins_at_end(one: str, text: str) -> int:
-    """Where the text's end is the beginning of `one`, if it is that; else the end itself."""
+    """Return where the text's end is the beginning of `one`, or the end itself."""
     at = max(len(text) - len(one) + 1, 0)
     while (at := text.find(one[0], at)) >= 0:
         if one.startswith(text[at:]):
@@ -204,15 +206,14 @@ def _begins_at_end(one: str, text: str) -> int:
 
 
 def _encodings(known: str) -> Iterator[str]:
-    """How a value is written where it is hidden or packed: in base64, wherever it begins in what is encoded;
-    in hexadecimal digits; for an address."""
+    """Yield the encodings of a value: base64 at every offset, hexadecimal, percent-encoded."""
     raw = known.encode("utf-8", "surrogatepass")
     if len(raw) < _SHORTEST_ENCODED:
         return
     yield from (raw.hex(), raw.hex().upper())
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
-        # Letters that stand also for what is before or behind it are not its own.
+        # Letters that also encode neighboring bytes are not the value's own.
         own = whole[-(-before * 4 // 3) : len(whole) if (before + len(raw)) % 3 == 0 else len(whole) - 1]
         yield from {own, own.replace("+", "-").replace("/", "_")}
     if (quoted := quote(known, safe="", errors="surrogatepass")) != known:
@@ -230,12 +231,14 @@ def replaced(text: str, leaks: Iterable[Leak], by: Callable[[Leak], str]) -> str
 
 
 class RedactedStream:
-    """A text that comes in pieces, told without credentials: its last word is held back until it is over.
+    """A text that arrives in pieces, passed on without secrets: its last word is held back until it is
+    complete.
 
-    What was told is never changed: all that is told, put together, is `LeakDetector.redacted` of the whole.
-    Each look is at a short text: what was told is dropped but for what a shape looks back to, a word that
-    goes on and on is looked at when it is over, and a private key that has no end only when it has grown by
-    a quarter.
+    Text that was passed on never changes: put together, it is `LeakDetector.redacted` of the whole. Each
+    search covers a
+    short text: passed-on text is dropped except for what a shape looks back to, a word that continues is
+    searched when
+    it ends, and a private key without an end only when it has grown by a quarter.
     """
 
     def __init__(self, detector: LeakDetector) -> None:
@@ -260,20 +263,20 @@ class RedactedStream:
         return self._tell(self._detector.settled(self._text), len(self._text))
 
     def look_chars(self, piece: str = "") -> int:
-        """Return how many characters are looked at if this piece comes, or if the text is over."""
+        """Return the number of characters to search if this piece comes, or if the text ends."""
         return self._held_chars(piece) if not piece or self._is_due(piece) else 0
 
     def _held_chars(self, piece: str) -> int:
         return len(self._text) + self._pieces_chars + len(piece)
 
     def _is_due(self, piece: str) -> bool:
-        """Whether something may be told once this piece is there."""
-        if not piece.rstrip(_WORD_CHARS):  # the last word goes on
+        """Return whether text may be passed on once this piece is there."""
+        if not piece.rstrip(_WORD_CHARS):  # the last word continues
             return False
         return self._held_chars(piece) >= self._look_at_chars or _KEY_ENDS in self._tail + piece
 
     def rest(self) -> str:
-        """What is left when the text is over."""
+        """Return the rest when the text ends."""
         self._join()
         return self._tell(len(self._text), len(self._text) + 1)
 
@@ -303,7 +306,7 @@ class RedactedStream:
         return new
 
     def _clean(self, start: int, end: int, leaks: Iterable[Leak]) -> str:
-        """What stands between two places, without the leaks that lie between them."""
+        """Return the text between two positions, without the leaks between them."""
         within = (
             replace(leak, start=leak.start - start, end=leak.end - start)
             for leak in leaks

@@ -1,9 +1,9 @@
-"""Which of the network's addresses a tool may reach: web addresses on the public internet, and nothing closer
-but what the operator opened.
+"""Network addresses a tool may reach: the public internet, and what the operator opened.
 
-Judged three times, by the same rules: the address as it is written; every address its name stands for, when
-a connection is about to be made (one look-up per connection, so that a name cannot mean one thing when it is
-judged and another when it is used); and the very address a socket is about to be connected to.
+Judged three times, by the same rules: the address as written; every address its name resolves to, before a
+connection is made (one lookup per connection, so that a name cannot change its meaning between judgment
+and use);
+and the very address a socket is about to connect to.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from yarl import URL
 
 from core.errors import ToolDenied, ToolFailed
 
-# Which numeric addresses lie on the public internet, and which others an operator has opened.
+# Numeric addresses on the public internet, and others an operator opened.
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -44,14 +44,14 @@ _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """NAT64 (RFC 6052): the last 32 bits are the IPv4 address that is reached."""
 
 _PRIVATE_6 = tuple(ipaddress.IPv6Network(network) for network in ("::1/128", "fc00::/7", "fe80::/10"))
-"""What can be opened in IPv6: nothing that stands for an IPv4 address."""
+"""IPv6 networks that can be opened: none that stands for an IPv4 address."""
 
 _FORM = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:./]+)\]|(?P<four>[0-9./]+)):(?P<port>[0-9]{1,5})")
 _ADVICE = "write ADDRESS:PORT or NETWORK:PORT, such as 127.0.0.1:8080, 10.0.0.0/8:443 or [fd00::/8]:443"
 
 
 def is_public(address: str) -> bool:
-    """Whether a numeric address lies on the public internet. Raises ValueError where it is none."""
+    """Return whether a numeric address lies on the public internet. Raises ValueError for any other text."""
     parsed = ipaddress.ip_address(address)
     if isinstance(parsed, ipaddress.IPv4Address):
         return not any(parsed in network for network in _NOT_PUBLIC_4)
@@ -80,7 +80,7 @@ class Exemption:
         return cls(_private(found["six"] or found["four"]), port)
 
     def covers(self, address: str, port: int) -> bool:
-        """Whether a numeric address and port are opened by it. Raises ValueError where it is no address."""
+        """Return whether it opens a numeric address and port. Raises ValueError for any other text."""
         return port == self.port and ipaddress.ip_address(address) in self.network
 
 
@@ -124,7 +124,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 class SystemLookup:
-    """The machine's own resolver, in threads of its own: if it hangs, nothing else waits for a thread."""
+    """The machine's own resolver, in its own threads: if it hangs, nothing else waits for a thread."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="look-up")
@@ -173,7 +173,7 @@ class NetworkGuard:
         return found
 
     def reachable(self, address: str, port: int) -> bool:
-        """Whether a socket may be connected to this numeric address."""
+        """Return whether a socket may connect to this numeric address."""
         try:
             return is_public(address) or any(one.covers(address, port) for one in self._exempt)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What can be judged of a path without looking at the disk: where it leads as text, and what it names."""
+"""Judgments on a path without looking at the disk: where it leads as text, and what it names."""
 
 import os
 import re
@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from core.errors import ToolDenied
 
-# Names under which credentials usually lie; a file so named is not for tools, wherever it is.
+# Names of files that usually hold secrets; tools may not use such a file anywhere.
 #
-# What counts is the name alone, in any case of letters: keys and certificates' stores, the folders and
-# files in which well-known programs keep logins, environment files, and the histories of shells and
-# database clients. Examples kept beside the real thing (`.env.example`) don't count.
+# Only the name counts, in any case: keys and certificate stores, the folders and files in which well-known
+# programs
+# keep logins, environment files, and the histories of shells and database clients. Examples next to the real
+# thing
+# (`.env.example`) don't count.
 
 _FOLDERS = frozenset({".ssh", ".aws", ".azure", ".kube", ".docker", ".gnupg"})
 _FILES = frozenset(
@@ -30,7 +32,7 @@ _KINDS = re.compile(
 
 
 def names_credentials(name: str, folder: str = "") -> bool:
-    """Whether a file or folder called `name`, in one called `folder`, is one that holds credentials."""
+    """Return whether a file or folder called `name`, in one called `folder`, holds secrets by its name."""
     name, folder = name.casefold(), folder.casefold()
     return (
         name in _FOLDERS
@@ -43,7 +45,7 @@ def names_credentials(name: str, folder: str = "") -> bool:
 MAX_DEPTH = 64
 """Components of a path; also bounds how many directories are held open at once."""
 MAX_NAME_BYTES = 255
-"""What file systems take for one name."""
+"""Limit of file systems for one name."""
 
 OUTSIDE = "the path leads out of the workspace"
 
@@ -91,7 +93,7 @@ def below(path: str, roots: Sequence[Components]) -> Components:
 
 
 def judge_name(name: str, folder: str) -> None:
-    """Raises ToolDenied for what is named like credentials, in a folder of that name ("": none)."""
+    """Raise ToolDenied for a name of secrets, in a folder of that name ("": none)."""
     if names_credentials(name, folder):
         raise ToolDenied("it is named like a file that holds credentials")
 

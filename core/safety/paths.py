@@ -1,16 +1,19 @@
-"""From a path somebody wrote to an open file, never out of the workspace, whatever changes meanwhile.
+"""The way from a written path to an open file, never out of the workspace, whatever changes in the meantime.
 
-A path is judged twice. As text: relative to the workspace (or absolute and inside), `.` and `..` worked off,
-nothing disguised, no name under which credentials lie. Then on disk: every component is opened in the
-directory opened before it, links are followed one at a time and by this module alone, and never past the
-workspace. What is read or written is what was opened, so renaming or swapping a component in between
-leads to a refusal and not to another file.
+A path is judged twice. As text: relative to the workspace (or absolute and inside), `.` and `..` resolved,
+nothing
+disguised, no name of secrets. Then on disk: every component is opened in the directory opened before it,
+links are
+followed one at a time and by this module alone, and never past the workspace. The opened file is what is
+read or
+written, so renaming or swapping a component leads to a refusal and not to another file.
 
-What is closed is closed by what it is, device and inode of the opened file, and so by every name: a hard link
-to a file of a closed directory is refused like the file itself.
+A closed file is closed by identity, device and inode, and so under every name: a hard link to a file of a
+closed
+directory is refused like the file itself.
 
-One thing cannot be told from the path: a directory that is moved out of the workspace, as a whole, while it
-is being worked in.
+One thing cannot be seen from the path: a directory that is moved out of the workspace, as a whole, while it
+is in use.
 """
 
 import contextlib
@@ -37,14 +40,15 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 _Identity = tuple[int, int]
 MAX_CLOSED_FILES = 200_000
-"""Files looked at below closed directories; beyond it a file with several names counts as one of them."""
+"""Limit of files checked below closed directories; beyond it a file with several names counts as one of
+them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A name in a directory that is held open (`directory` is its descriptor). Nothing need be there.
+    """A name in a directory that is held open (`directory` is its descriptor). The name may be free.
 
-    The name was no link when it was looked at; open it without following one.
+    The name was no link when it was checked; open it without following one.
     """
 
     directory: int
@@ -67,7 +71,7 @@ class PathGuard:
         return "/".join(components(path, self._roots)) or "."
 
     def refusal(self, path: str) -> str | None:
-        """Why a path is refused whatever is on the disk; None if its text is unobjectionable."""
+        """Return the reason a path is refused whatever is on disk; None if its text is acceptable."""
         try:
             components(path, self._roots)
         except ToolDenied as error:
@@ -94,10 +98,11 @@ class PathGuard:
 
     @contextlib.contextmanager
     def place(self, path: str, *, make_parents: bool = False) -> Generator[Place]:
-        """Where the path leads, all links followed, for as long as the context lasts.
+        """Open the place the path leads to, all links followed, for as long as the context lasts.
 
         Raises ToolDenied where that is not allowed and ToolFailed where it is not possible; an OSError
-        within the context becomes ToolFailed too.
+        within the context
+        becomes ToolFailed too.
         """
         parts = components(path, self._roots)
         try:
@@ -109,7 +114,7 @@ class PathGuard:
             _report(error, "/".join(parts) or ".")
 
     def _shut(self, found: os.stat_result) -> None:
-        """Raises ToolDenied for what is closed, under any name it has by now."""
+        """Raise ToolDenied for a closed file, under any name."""
         _shut(found, frozenset(_identities(self._closed)))
         # A file with one name has that in the workspace: it is no file of a closed directory.
         if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._is_closed_file(found):
@@ -143,7 +148,7 @@ class PathGuard:
             yield descriptor
 
     def admit(self, found: os.stat_result, path: str) -> None:
-        """Raises ToolDenied or ToolFailed unless what was found is a regular file that is not closed."""
+        """Raise ToolDenied or ToolFailed unless this is a regular file that is not closed."""
         self._shut(found)
         if stat.S_ISDIR(found.st_mode):
             raise ToolFailed(f"{self.name(path)} is a directory, not a file.")
@@ -276,7 +281,8 @@ def _shut(found: os.stat_result, closed: frozenset[_Identity]) -> None:
 
 
 def _files_below(folder: Path, *, but_not: Path) -> Iterator[os.stat_result]:
-    """What each regular file below a directory is, links not followed, without one directory below it."""
+    """Yield the status of each regular file below a directory, links not followed, without one directory
+    below it."""
     for here, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if Path(here, name) != but_not]
         for name in files:
@@ -303,14 +309,15 @@ def outside_path(path: str, guard: PathGuard) -> str:
     return ":".join(one for one in parts if guard.refusal(one) and guard.refusal(str(Path(one).resolve())))
 
 
-# What a file held, as one short text: consent to change or run it is bound to that.
+# A digest of a file's content: consent to change or run the file is bound to it.
 #
-# A file that is absent, or may not be read, has a digest too: that it was so. So consent to write a new
-# file doesn't cover overwriting one that somebody put there meanwhile.
+# A file that is absent, or may not be read, has a digest too. So consent to write a new file doesn't cover
+# overwriting one that appeared in the meantime.
 
 CONTENT_LIMIT_BYTES = 5_000_000
-"""As much as the hub's own tools write. Of longer files not the content counts but that nobody wrote to
-them: the system's own time of their last change, which a program can't set."""
+"""Limit of a digest, as large as the hub's own tools write. For longer files the system's own time of the
+last change
+counts, which a program can't set."""
 
 
 def file_digest(guard: PathGuard, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Where paths that a program is given may lie: in the workspace, links followed, never where it is closed."""
+"""Paths given to a program: in the workspace, links followed, never where it is closed."""
 
 import os
 import posixpath
@@ -13,7 +13,7 @@ from core.safety.paths import PathGuard
 from core.safety.written_places import WrittenPlace, written_place
 
 MAX_IN_TREE = 5_000
-"""Entries of a directory, at all depths, that are looked at before a program may read all of it."""
+"""Limit of directory entries, at all depths, checked before a program may read all of it."""
 
 
 class Places:
@@ -157,7 +157,7 @@ class Places:
         return None
 
 
-# What a word of a command line may be: text of a written pattern, or a place of the workspace.
+# A word of a command line: text of a written pattern, or a place of the workspace.
 
 _re2 = cast("Any", re2)
 _PLACES: Mapping[str, Callable[[Places, str], str | None]] = {
@@ -271,7 +271,7 @@ class Names:
         yield from self._below("", parts)
 
     def _below(self, base: str, parts: "list[str | Pattern]") -> Iterator[str]:
-        """What matches from `base` on, which ends with a slash unless it is empty."""
+        """Yield the matches from `base` on, which ends with a slash unless it is empty."""
         part, rest = parts[0], parts[1:]
         if not isinstance(part, str):
             names = [name for name in self._entries(base) if name[0] != "." and part.fullmatch(_text(name))]

@@ -19,11 +19,10 @@ from core.safety.path_names import MAX_DEPTH
 from core.safety.paths import PathGuard, file_digest
 from core.safety.places import Places
 
-# Whether git, working in a directory, obeys nothing but the repository's own history: no hook, no program
-# that its configuration names, no file reached through a link.
+# Checks that git, working in a directory, obeys nothing but the repository's own history: no hook, no program
+# named in its configuration, no file reached through a link.
 #
-# What is looked at is what git itself would find from that directory upwards; it has to lie in the
-# workspace.
+# Checked is what git itself would find from that directory upwards; it has to lie in the workspace.
 
 MAX_CONFIG_BYTES = 64_000
 MAX_INDEX_BYTES = 20_000_000
@@ -62,10 +61,10 @@ _ELSEWHERE = frozenset({"commondir", "gitdir", "alternates", "http-alternates", 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What git finds. `problem`: what speaks against letting it work there; None if nothing does.
+    """A repository as git finds it. `problem`: the reason git may not work there; None if there is none.
 
     `config_digest`: of the repository's configuration. `is_local`: whether a remote may be on this machine.
-    `runs_next`: whether a rebase that was begun may go on with running a command.
+    `runs_next`: whether a rebase in progress may run a command.
     """
 
     problem: str | None
@@ -147,7 +146,7 @@ def _is_harmless(section: str, entry: Any) -> bool:
 
 
 def _entries_problem(home: int) -> str | None:
-    """No hook, no link, no second name of a file. Objects themselves are not looked at."""
+    """Return a problem with hooks, links or files with several names. Objects themselves are not checked."""
     waiting, looked_at = [("", home)], 0
     with contextlib.ExitStack() as held:
         while waiting:
@@ -220,7 +219,7 @@ _COMPOSE_READS_MORE = (
 
 
 class Unnamed(Exception):
-    """What the command runs can't be named with certainty; the text says why."""
+    """The reason the files a command runs can't be named with certainty."""
 
 
 def files_run(how: str, argv: Sequence[str], operands: Sequence[str], places: Places) -> Mapping[str, str]:
@@ -374,7 +373,7 @@ def _script(path: str, places: Places) -> tuple[str, Sequence[str]]:
 
 
 def _judge_imports(text: str, beside: Sequence[str]) -> None:
-    """Raise unless all that is imported is Python's own, and nothing beside the script takes its place."""
+    """Raise unless all imports are Python's own, and nothing next to the script shadows them."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

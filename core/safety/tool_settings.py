@@ -1,9 +1,12 @@
-"""What tools that run nothing of a project obey in the workspace: their settings, wherever they find them.
+"""Settings in the workspace that tools obey although they run nothing of a project.
 
 A tool of `commands.toml` names the files it obeys, and the settings in them that are known to do no harm:
-they start nothing, and neither write nor read elsewhere. Consent is bound to each such file, and to the
-absence of those where the tool runs. What is looked at is bounded, and has no links and no second names: a
-tool that rewrites files would write through them.
+they
+start nothing, and neither write nor read elsewhere. Consent is bound to each such file, and to the absence
+of those
+where the tool runs. The search is bounded, and refuses links and files with several names: a tool that
+rewrites
+files would write through them.
 """
 
 import contextlib
@@ -22,7 +25,7 @@ from core.safety.scripts import Unnamed
 
 MAX_ENTRIES = 2_000
 FOLDER_COSTS_ENTRIES = 5
-"""Opening a folder takes as long as looking at so many names: all together at most 50 ms."""
+"""Cost of opening a folder, in entries: all together at most 50 ms."""
 MAX_FILES = 20
 MAX_SETTINGS_BYTES = 64_000
 MAX_DOTS_IN_LINE = 200
@@ -32,10 +35,13 @@ MAX_NESTING = 4
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`section`: what it is called in files it shares with others. `obeys`: the names of its files. `must`:
-    those that have to lie where it runs or above. `never`: names with which it does more than is known.
-    `keys`: the settings that do no harm; none where the files hold no settings and are bound as they are.
-    `writes`: what it keeps for itself where it runs or above. `also`: what it reads besides its operands."""
+    """A tool and its settings. `section`: its name in shared files. `obeys`: the names of its files. `must`:
+    those that
+    have to lie where it runs or above. `never`: names with which it does more than is known. `keys`: the
+    harmless
+    settings; none where the files hold no settings and are bound as they are. `writes`: its own files
+    where it runs or
+    above. `also`: what it reads in addition to its operands."""
 
     section: str
     obeys: frozenset[str]
@@ -107,7 +113,7 @@ def _above(path: str, tool: Tool, places: Places) -> Iterator[str]:
 
 
 def _below(path: str, tool: Tool, places: Places) -> Iterator[tuple[int, set[str]]]:
-    """How many entries each directory below has, and the tool's files in it."""
+    """Yield the number of entries of each directory below, and the tool's files in it."""
     if places.guard.runs_or_leads_elsewhere(path):
         raise Unnamed(f"{path} is a program or leads through a link")
     with contextlib.suppress(ToolFailed), places.guard.reading(path) as file:
@@ -169,8 +175,8 @@ def _of_toml(path: str, text: str, tool: Tool) -> Iterator[str]:
 
 
 def _keys(table: object, prefix: str, tool: Tool) -> Iterator[str]:
-    """The settings by their names from the top on. Of a list of tables each is looked at: it is for a part of
-    the project."""
+    """Yield the settings by their full names. Each table of a list is checked: it is for a part of the
+    project."""
     if not isinstance(table, dict) or prefix.count(".") > MAX_NESTING:
         yield prefix or "what is no table"
         return

@@ -1,8 +1,10 @@
-"""What a standing grant to change a file may cover: documents and data, which no program runs by itself.
+"""Files a standing grant may cover: documents and data, which no program runs by itself.
 
-Programs run files nobody names to them: the hooks of a repository, the configuration of editors, shells and
-build tools, modules beside a script, tests. Which ones is no list that ends. So the rule is the other way
-round: a grant covers a file whose kind says that it is read and not run, in a place that is not hidden.
+Programs run files that were never named to them: hooks of a repository, configuration of editors, shells
+and build
+tools, modules next to a script, tests. No list of them is complete. So the rule is positive: a grant
+covers a file
+whose kind is read and not run, in a place that is not hidden.
 """
 
 import re
@@ -20,14 +22,14 @@ _CACHES = frozenset({"__pycache__", "node_modules", "site-packages", "bin", "sbi
 
 
 class WrittenPlace(Enum):
-    """How a file may be used by others once it is written."""
+    """The use others may make of a written file."""
 
     DOCUMENT = auto()
     """It is read; a grant may cover it."""
     ORDINARY = auto()
     """It may be run by who names it, or what it belongs to; each change is asked about."""
     RUN_UNSEEN = auto()
-    """Programs may run it by themselves; each change is asked about, whatever anybody's settings say."""
+    """Programs may run it by themselves; each change needs approval, whatever the settings."""
 
 
 def written_place(name: str) -> WrittenPlace:

@@ -1,7 +1,7 @@
-"""What a command may use of the machine: how many processes, nothing of the hub's own memory and environment,
-and that it is ended before the hub is.
+"""Limits of a command: its processes, no access to the hub's memory and environment, and an end before the
+hub's.
 
-The system's own limit of processes counts all of a user's and holds for everybody but root, so the call's are
+The system's own process limit counts all of a user's and does not hold for root, so the call's processes are
 counted, too: cheaply, by the system's number of all, and one by one once that has grown.
 """
 
@@ -28,14 +28,15 @@ def bound(pid: int) -> None:
         if hard == resource.RLIM_INFINITY or most < hard:
             resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
     with contextlib.suppress(OSError):
-        # Where memory runs out, the command goes before the hub does.
+        # When memory runs out, the command is killed before the hub.
         (_PROC / str(pid) / "oom_score_adj").write_text("1000")
 
 
 @cache
 def close_own_memory() -> bool:
-    """Other processes of the hub's user can neither read its environment, where tokens may be, nor its memory
-    from now on; root can. Whether the system does that: Linux does."""
+    """Keep other processes of the hub's user from reading its memory and its environment, which may hold
+    tokens; root still
+    can. Return whether the system supports that: Linux does."""
     import ctypes  # of no use before there is a child
 
     try:
@@ -45,7 +46,7 @@ def close_own_memory() -> bool:
 
 
 def all_tasks() -> int:
-    """How many tasks the machine runs; 0 where that cannot be told."""
+    """Return the number of tasks on the machine; 0 if it is unknown."""
     try:
         return int((_PROC / "loadavg").read_text().split()[3].partition("/")[2])
     except (OSError, IndexError, ValueError):
@@ -53,7 +54,7 @@ def all_tasks() -> int:
 
 
 def is_crowd(session: int, tasks_before: int) -> bool:
-    """Whether a session has more than its share of processes."""
+    """Return whether a session has more than its share of processes."""
     grown = all_tasks() - tasks_before
     return grown > MAX_PROCESSES and (grown > 4 * MAX_PROCESSES or _members(session) > MAX_PROCESSES)
 

@@ -1,8 +1,9 @@
-"""Changing a call's arguments before agreeing to it.
+"""Edits of a call's arguments before approval.
 
-An edit is read and judged like what a model asks for: coerced, validated, rated anew. It is prepared outside
-the transaction that takes it, on the call as it was then; that transaction takes it only if the prompt still
-asks about the very same call.
+An edit is read and judged like a model's request: coerced, validated, rated again. It is prepared outside the
+transaction that takes it, on the call as it was then; that transaction takes it only if the gate still
+asks about the
+very same call.
 """
 
 import json
@@ -35,7 +36,7 @@ class CallEditor:
         self._approvals = approvals
 
     async def form(self, gate_id: str) -> EditForm | EditRefused | None:
-        """What can be changed of the prompt's call; None where nothing waits that has arguments."""
+        """Return the editable arguments of the gate's call; None where no call with arguments waits."""
         glance = await self._store.gate_glance(gate_id)
         if glance is not None and glance.gate.calls:
             return EditRefused(card_texts.EDIT_ONE_BY_ONE)
@@ -46,10 +47,10 @@ class CallEditor:
         return EditForm(fields_of(_arguments(glance.arguments)), glance.gate.first_choice)
 
     async def read_reply(self, channel: str, ref: MessageRef, text: str) -> EditedCall | EditRefused | None:
-        """What a text in reply to a card makes of its call; None where it is none about arguments.
+        """Return the edit in a text reply to a card; None if the reply is not about arguments.
 
-        A card counts for what it said when it came, though it is kept up to date: what of it somebody saw
-        who replies cannot be known.
+        A card counts as it was first sent, although it is updated: the version a replying person saw
+        cannot be known.
         """
         shown = await self._store.gate_shown_as(channel, ref)
         if shown is None:
@@ -94,7 +95,7 @@ class CallEditor:
         return asked if isinstance(asked, EditRefused) else self._edited(gate, call, asked, requester)
 
     def editable(self, gate: Gate) -> bool:
-        """Whether its call's arguments can be changed on its card."""
+        """Return whether its call's arguments can be edited on its card."""
         shown = bool(gate.detail) and not self._pipeline.sensitive(gate.tool or "")
         return shown and _has_arguments(gate)
 

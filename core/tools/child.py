@@ -43,10 +43,11 @@ logger = logging.getLogger(__name__)
 
 
 class GatedChild:
-    """One command as the leader of its own session and process group, from birth to burial.
+    """One command as the leader of its own session and process group, from start to end.
 
     It is not waited for until its group was killed: until then its number cannot be given to another
-    process. The caller must call `end`, whatever happens.
+    process. The
+    caller must call `end` in every case.
     """
 
     def __init__(self, command: Command, output: HeadAndTail, call_id: str, orphans: Orphans) -> None:
@@ -100,10 +101,11 @@ class GatedChild:
             self._gate.write(self._message)
 
     async def exits_within(self, limit_s: float) -> bool:
-        """Wait until the command itself is over; False if it is not in time. Raises ToolFailed if it has
-        started more processes than a command may.
+        """Wait until the command itself ends; False if it does not end in time. Raises ToolFailed if it has
+        started more
+        processes than a command may.
 
-        What it left in the background does not count.
+        Background processes do not count.
         """
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + limit_s

@@ -1,10 +1,12 @@
 """Tools from typed Python functions: the signature is the schema, the docstring the description.
 
 A tool is an `async def` whose first parameter is the `CallContext`; the others become its arguments and
-are described by `Annotated[type, "what it is"]` (or a pydantic `Field`, for limits). The schema is built
-when the decorator runs, once for a function as it is written: one that is made again, as with every hub in
-a process, shares it. Arguments are plain JSON values throughout: what a person sees, what is journalled and
-what the function gets are the same.
+are described
+by `Annotated[type, "description"]` (or a pydantic `Field`, for limits). The schema is built when the
+decorator runs,
+once for a function as it is written: a function made again, as with every hub in a process, shares it.
+Arguments are
+plain JSON values throughout: people, the journal and the function see the same.
 """
 
 import inspect
@@ -109,7 +111,7 @@ class ArgumentReader:
 
 
 def _refuses_blank(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
-    """Whether "" can only mean "left out": the field takes null, or takes no strings at all."""
+    """Return whether "" can only mean "left out": the field takes null, or takes no strings at all."""
     kinds = _kinds(part, definitions)
     return "null" in kinds or "string" not in kinds
 
@@ -162,7 +164,7 @@ def _one(error: ErrorDetails) -> str:
 P = ParamSpec("P")
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What both model protocols take as a function's name."""
+"""Names both model protocols accept for a function."""
 
 _STRICTLY_NAMED = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
@@ -249,8 +251,9 @@ class _AsWritten:
 
 
 def _shape(hint: Any) -> object:
-    """A hint by the very classes it names and by what limits and descriptions say: those are made anew with
-    the function, and equal only in their words."""
+    """Return a hint as its classes plus the words of its limits and descriptions: those are made again with
+    the function,
+    and equal only in their words."""
     if get_origin(hint) is Annotated:
         base, *metadata = get_args(hint)
         return _shape(base), repr(metadata)

@@ -20,18 +20,20 @@ from core.tool import TOOLS_PAUSED, CallContext, CallPlan, ProcessInfo, Tool
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 
-# The switch that stops every tool at once: what runs is ended, and nothing begins until it is let go again.
+# The kill switch: running calls are stopped, and nothing starts until tools are unpaused.
 #
-# It is in force as soon as it is on record, and holds over restarts: the transaction that marks a call
-# running reads it there. This is its other half, in the hub that runs: it ends what runs, and keeps back
-# what was marked just before. Waiting for a person's word goes on; a call that is agreed to meanwhile does
-# not run.
+# It is in force as soon as it is recorded, and holds over restarts: the transaction that marks a call running
+# reads
+# it there. This is its other half, in the running hub: it stops running calls, and holds back those marked
+# just
+# before. Gates stay open; a call approved in the meantime does not run.
 
 REASON = TOOLS_PAUSED
 
 
 class ToolPause:
-    """Whether tools may run, and those that do. `paused`: as it was recorded when the hub started."""
+    """The kill switch in the running hub, and the calls it stops. `paused`: as recorded when the hub
+    started."""
 
     def __init__(self, *, paused: bool = False) -> None:
         self._tools_paused = paused
@@ -39,11 +41,11 @@ class ToolPause:
 
     @property
     def paused(self) -> bool:
-        """Whether no tool may run."""
+        """True if no tool may run."""
         return self._tools_paused
 
     def set(self, *, paused: bool) -> None:
-        """Stop everything, or let it go on. Whoever calls has recorded it."""
+        """Pause all tools, or let them run again. The caller has recorded it."""
         self._tools_paused = paused
         if paused:
             for end in tuple(self._running):
@@ -51,7 +53,7 @@ class ToolPause:
 
     @contextlib.contextmanager
     def ends(self, end: Callable[[], None]) -> Generator[None]:
-        """What runs within is ended by the switch, by calling `end`."""
+        """Within the context, the switch stops the call by calling `end`."""
         self._running.add(end)
         try:
             yield
@@ -59,22 +61,22 @@ class ToolPause:
             self._running.discard(end)
 
 
-# A tool's run in a task of its own: whatever comes out of it stays in there, and it ends when it is told
-# to.
+# A tool's run in its own task: everything it raises stays there, and it ends when it is stopped.
 #
-# A cancellation of the caller is the hub's own and goes on upwards; one that the tool raises itself is an
-# error of that call, and so are exits. A tool that swallows its cancellation is cancelled again, then
-# closed. What cannot be ended, a thread that hangs or a tool that ignores being closed, is named, not
-# passed over.
+# A cancellation of the caller is the hub's own and is passed on; one that the tool raises itself is an error
+# of that
+# call, and so are exits. A tool that swallows its cancellation is cancelled again, then closed. A thread that
+# hangs,
+# or a tool that ignores being closed, is reported.
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 CANCELS = 3
-"""How often a tool is cancelled before it is closed; cleaning up may take several seconds."""
+"""Number of cancellations before a tool is closed; cleanup may take several seconds."""
 CLEANS_UP_WITHIN_S = 5.0
-"""How long it may take each time, and how long its threads may take in the end; see `cleans_up_s`."""
+"""Time for each cleanup, and for the tool's threads in the end; see `cleans_up_s`."""
 
 _threads: ContextVar["set[Future[Any]] | None"] = ContextVar("threads of the call", default=None)
 
@@ -93,7 +95,7 @@ class CallThreads(ThreadPoolExecutor):
 
 
 class Ended(Enum):
-    """Why a tool was ended before it returned."""
+    """The reason a tool was stopped before it returned."""
 
     DEADLINE = auto()
     PAUSED = auto()
@@ -115,7 +117,7 @@ class Threw:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a tool's run came out. `ended`: it was told to end; `runs_on`: it could not be ended."""
+    """The end of a tool's run. `ended`: it was stopped; `runs_on`: it could not be stopped."""
 
     came: Said | Threw | None
     ended: Ended | None = None
@@ -166,7 +168,7 @@ class _Apart:
             return Threw(error)
 
     def came(self) -> Said | Threw | None:
-        """What came of it; None if it was closed, or runs on."""
+        """Return the result; None if it was closed, or is still running."""
         if not self.task.done() or self.task.cancelled() or self.task.exception() is not None:
             return None
         return self.task.result()
@@ -214,7 +216,7 @@ class _Apart:
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """What a tool sees of its call; implements core.tool.CallContext."""
+    """A tool's view of its call; implements core.tool.CallContext."""
 
     principal: Principal
     thread_id: str
@@ -239,13 +241,17 @@ async def run_call(
     plan: CallPlan | None = None,
     cleans_up_s: float = CLEANS_UP_WITHIN_S,
 ) -> ToolResult:
-    """Validate the arguments once more, run the tool, and turn whatever happens into its result.
+    """Validate the arguments once more, run the tool, and turn every outcome into a result.
 
-    What the tool says is sanitised, freed of credentials, cut to `limits` (the whole of it goes to a file
-    there) and fenced as untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this
-    returns. With a `plan` exactly that is run. Raised are only CancelledError, where the caller was cancelled
-    and after the tool cleaned up, and StoreError: that is the hub's failure, and what the tool did must then
-    stay open. Whatever else the tool raises, a cancellation or an exit of its own too, is the call's error.
+    The tool's output is sanitized, freed of secrets, cut to `limits` (the whole is stored in a file there)
+    and fenced as
+    untrusted. A tool over `context.deadline_s` is cancelled and cleans up before this returns. With a
+    `plan` exactly that
+    runs. Raises only CancelledError, if the caller was cancelled and after the tool cleaned up, and
+    StoreError: that is
+    the hub's failure, and the tool's effect must then stay open. Everything else the tool raises, also a
+    cancellation or
+    an exit, is the call's error.
     """
     started_s = clock.monotonic_s()
     ran = await _outcome(call_id, tool, arguments, context, pause or ToolPause(), plan, cleans_up_s)
@@ -296,7 +302,7 @@ def _told(call_id: str, tool: Tool, run: Run, deadline_s: float) -> tuple[Result
 
 
 def _is_end(error: BaseException) -> bool:
-    """Whether a tool that was told to end ended by that."""
+    """Return whether the error is the end of a tool that was stopped."""
     return isinstance(error, asyncio.CancelledError | GeneratorExit)
 
 
@@ -307,7 +313,7 @@ def _ended(name: str, run: Run, deadline_s: float) -> str:
 
 
 def _failed(call_id: str, name: str, error: BaseException) -> str:
-    """Of a defect, or of a tool that ended itself by a cancellation or an exit of its own."""
+    """Return the result of a defect, or of a tool that ended itself by a cancellation or an exit."""
     logger.error("call %s: tool %s raised", call_id, name, exc_info=error)
     return f"{name} failed unexpectedly. The operator finds the reason in the log under {call_id}."
 

@@ -28,7 +28,7 @@ else:
 NOTHING_DONE = 125
 """Exit code of a leader that never got a whole plan."""
 LENGTH_BYTES = 8
-"""So many bytes say how long the plan is that follows."""
+"""Length of the number before the plan that says the plan's length."""
 
 Redirect = tuple[str, str, bytes]
 """`<`, `>` or `2>`; then `file`, `append`, `null` or `stdout`; then a path."""
@@ -152,7 +152,7 @@ class Leader:
 
 
 def _execute(argv: tuple[bytes, ...], environment: dict[bytes, bytes]) -> None:
-    """Become the program. Returns after the reason was told, with its exit code, where that cannot be."""
+    """Become the program. If that fails, report the reason and return its exit code."""
     path = argv[0] if b"/" in argv[0] else _found(argv[0], environment.get(b"PATH", b""))
     if path is None:
         _say(argv[0] + b": command not found")
@@ -223,7 +223,7 @@ def _die_with(leader: int) -> None:
 
 
 def _reset_signals() -> None:
-    """As they are for a program nobody has touched; Python ignores SIGPIPE."""
+    """Reset signals to their defaults; Python ignores SIGPIPE."""
     for number in signal.valid_signals():
         if signal.getsignal(number) != signal.SIG_DFL:
             signal.signal(number, signal.SIG_DFL)
@@ -235,7 +235,7 @@ def _say(what: bytes) -> None:
 
 
 def _read(length: int) -> bytes | None:
-    """So many bytes from the hub; None if it is gone before that."""
+    """Read that many bytes from the hub; None if the hub ends before."""
     got = b""
     while len(got) < length:
         piece = os.read(_FROM_HUB, length - len(got))
@@ -255,5 +255,5 @@ def main() -> "NoReturn":
         status = Leader(marshal.loads(message)).run()  # noqa: S302 — from the hub, over a pipe of its own
     except BaseException as error:
         _say(b"the leader failed: " + os.fsencode(repr(error)))
-        _end_all()  # what was done is not known: for the hub that is a leader that was killed
+        _end_all()  # the outcome is unknown: the hub sees a leader that was killed
     os._exit(status)

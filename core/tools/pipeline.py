@@ -39,13 +39,14 @@ from core.tools.registry import ToolRegistry, facts_of
 from core.transcript import ResultStatus, ToolResult
 from core.users import Principal
 
-# Whether what a person agreed to is what would run now.
+# Compares an approval with the call as it would run now.
 
 _AGREED = frozenset({Option.APPROVE, Option.ALWAYS, Option.SESSION})
 
 
 def agreed(call: CallRow, binding: str) -> bool:
-    """Whether a person agreed to this very call: the same arguments and files, for the same person, here."""
+    """Return whether a person approved this very call: the same arguments and files, for the same person,
+    here."""
     if call.answer is Option.RETRY and call.state is CallState.UNKNOWN:
         return True
     if call.answer not in _AGREED or call.binding is None:
@@ -54,22 +55,23 @@ def agreed(call: CallRow, binding: str) -> bool:
 
 
 def outdated(call: CallRow, binding: str) -> str:
-    """Why what a person agreed to doesn't cover the call any more; empty where nobody did."""
+    """Return the reason an approval no longer covers the call; empty without an approval."""
     if call.answer not in _AGREED or call.binding is None:
         return ""
     same_call = same_binding(call.binding.partition(".")[0], binding.partition(".")[0])
     return card_texts.FILE_CHANGED if same_call else card_texts.CALL_CHANGED
 
 
-# What a model asks for, on its way into the journal: hooks are asked here, once, before anybody else is.
+# A model's calls on their way into the journal: hooks are asked here, once, before all others.
 #
-# What they make of a call is journalled with it, so that nothing of it can be lost or asked twice on the
-# way back from a person, or over a restart.
+# Their changes are journalled with the call, so that nothing is lost or asked twice on the way back from a
+# person, or
+# over a restart.
 
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """Calls to be journalled, and the outcome of those that go no further."""
+    """Calls to journal, and the results of those that are refused."""
 
     calls: Sequence[NewCall]
     refused: Sequence[ToolResult] = ()
@@ -94,8 +96,8 @@ async def journalled(
     loop_round: int,
     ids: Ids,
 ) -> Intents:
-    """What a reply's calls become. A call that could not run as it is, is no business of hooks: that is what
-    it will be told."""
+    """Return the intents of a reply's calls. Hooks never see a call that could not run as it is; the model
+    gets its error."""
     calls: list[NewCall] = []
     refused: list[ToolResult] = []
     for request in requests:
@@ -155,7 +157,7 @@ class CallPipeline:
     def offered(
         self, principal: Principal, disabled: frozenset[str] = frozenset(), mode: Mode = INTERACTIVE
     ) -> Sequence[ToolSpec]:
-        """The tools a model working for `principal` is told about. `disabled`: by the person."""
+        """Return the tools offered to a model working for `principal`. `disabled`: by the person."""
         return self._registry.specs(principal, mode, self.laws.policy(), disabled)
 
     def unattended(self, principal: Principal) -> Sequence[str]:
@@ -165,7 +167,7 @@ class CallPipeline:
         return tuple(tool.name for tool in visible if tool.asks is None)
 
     def effect_of(self, name: str) -> Effect:
-        """What running a call of this name twice would mean; a tool that doesn't exist has no effect."""
+        """Return the effect of running a call of this name twice; a tool that doesn't exist has no effect."""
         try:
             return self._registry.lookup(name).effect
         except ToolNotFound:
@@ -174,7 +176,7 @@ class CallPipeline:
     async def intents(
         self, requests: Sequence[CallRequest], principal: Principal, thread_id: str, loop_round: int, ids: Ids
     ) -> Intents:
-        """What the calls of a reply are journalled as: hooks are asked here, once."""
+        """Return the intents of a reply's calls: hooks are asked here, once."""
         return await journalled(requests, self._registry, self._hook, principal, thread_id, loop_round, ids)
 
     def sensitive(self, name: str) -> frozenset[str]:
@@ -189,7 +191,7 @@ class CallPipeline:
         return detail_of_call(call, self._registry)
 
     def argument_names(self, name: str) -> Collection[str]:
-        """What the tool of this name takes."""
+        """Return the argument names of the tool."""
         try:
             return self._registry.lookup(name).parameters.get("properties", {}).keys()
         except ToolNotFound:
@@ -203,7 +205,7 @@ class CallPipeline:
         standing: ConsentSettings,
         mode: Mode = INTERACTIVE,
     ) -> Prepared:
-        """What is to be done with a call now, on what a person may already have said about it."""
+        """Return the next step for a call, given a person's decision so far."""
         if self.pause.paused:
             return Refused(_result(call, ResultStatus.DENIED, f"Not run: {REASON}."))
         try:
@@ -213,7 +215,7 @@ class CallPipeline:
         except InvalidArguments as error:
             text = f"{call.tool} was not run, its arguments do not fit. {error}"
             return Refused(_result(call, ResultStatus.ERROR, text))
-        except BaseException:  # a tool's own code, which waits for nothing: nobody cancelled it
+        except BaseException:  # a tool's own code, which waits for nothing: no caller cancelled it
             logger.exception("call %s: %s could not be looked at", call.call_id, call.tool)
             text = f"{call.tool} was not run: it failed unexpectedly while its arguments were looked at."
             return Refused(_result(call, ResultStatus.ERROR, text))
@@ -244,8 +246,9 @@ class CallPipeline:
     def prepare_edit(
         self, call: CallRow, principal: Principal, thread_id: str, standing: ConsentSettings
     ) -> NeedsPerson | EditRefused:
-        """What a person is asked about a call whose arguments they changed; they are asked even where nobody
-        had to be. Raises ToolNotFound, InvalidArguments."""
+        """Return the gate for a call whose arguments a person edited; it opens even where none was needed.
+        Raises ToolNotFound,
+        InvalidArguments."""
         tool, arguments = self._read(call)
         if tool.sensitive:
             return EditRefused(
@@ -264,9 +267,9 @@ class CallPipeline:
         return NeedsPerson(tool, asked, binding, detail_of(tool, arguments, plan))
 
     def recheck(self, thread_id: str, mode: Mode = INTERACTIVE, ready: Ready | None = None) -> RunCheck:
-        """The same judgement inside the transaction that marks the call running, on what is true then.
+        """Judge again inside the transaction that marks the call running, on the facts then.
 
-        `ready`: what will run; its plan must be what the call comes to now.
+        `ready`: what will run; its plan must still be the call's.
         """
 
         def check(call: CallRow, principal: Principal, standing: ConsentSettings) -> str | None:
@@ -293,7 +296,7 @@ class CallPipeline:
     ) -> ToolResult:
         """Run a prepared call to its one result. Raises StoreError if a record could not be written.
 
-        `remaining_s`: what is left of the turn's time, which no call outlasts.
+        `remaining_s`: the rest of the turn's time, which no call outlasts.
         """
         settings, tool = self._settings, ready.tool
         timeout_s = settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
@@ -361,7 +364,7 @@ class CallPipeline:
 
 
 def _planned(tool: Tool, arguments: Arguments) -> CallPlan | None:
-    """What the call comes to now; None for a tool that doesn't plan. Raises InvalidArguments."""
+    """Return the call's plan as of now; None for a tool that doesn't plan. Raises InvalidArguments."""
     return None if tool.plan is None else tool.plan(arguments)
 
 

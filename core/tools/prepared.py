@@ -1,4 +1,4 @@
-"""What is to be done with a call, once it was looked at."""
+"""The next step for a call, after it was judged."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The call may run, or a person agreed to exactly this. `plan`: what was judged, of a tool that plans."""
+    """The call may run, or a person approved exactly this. `plan`: the judged plan, of a tool that plans."""
 
     tool: Tool
     arguments: Arguments
@@ -38,8 +38,9 @@ class PutsQuestion:
 
 @dataclass(frozen=True, slots=True)
 class NeedsPerson:
-    """A person must agree first. `binding` names exactly what; `detail` shows it. `again`: why what a person
-    agreed to before doesn't count, empty if nobody did."""
+    """A person must approve first. `binding` names exactly what; `detail` shows it. `again`: why an earlier
+    approval doesn't
+    count, empty without one."""
 
     tool: Tool
     ask: Ask
@@ -62,11 +63,13 @@ Prepared = Ready | PutsQuestion | NeedsPerson | Refused
 
 
 def detail_of(tool: Tool, arguments: Arguments, plan: CallPlan | None = None) -> str:
-    """The arguments as a person should see them: one text alone as it is, otherwise a line each. Where a plan
-    shows what they stand for, that is added.
+    """Return the arguments as a person should see them: a single text as it is, otherwise a line each. A plan
+    adds what they
+    stand for.
 
-    What goes on over several lines is indented then, so that it cannot pass for another argument; what would
-    not be seen is named, see safety.plain_sight.
+    Text of several lines is indented then, so that it cannot pass for another argument; invisible
+    characters are named,
+    see safety.confusables.
     """
     shown = _shown(arguments, tool.sensitive)
     return f"{shown}\nruns: {as_seen(plan.shown)}" if plan is not None and plan.shown else shown
@@ -87,7 +90,7 @@ def _shown(arguments: Arguments, sensitive: frozenset[str]) -> str:
 
 
 def as_seen(text: str) -> str:
-    """What is asked about with nothing in it hidden; what may be taken for something else is named below."""
+    """Return the text with nothing hidden; lookalikes are named below."""
     others = confusables.look_alikes(text)
     shown = confusables.in_plain_sight(text)
     return f"{shown}\n[look-alikes: {'; '.join(others)}]" if others else shown
@@ -96,7 +99,7 @@ def as_seen(text: str) -> str:
 def ready_or_question(
     tool: Tool, arguments: Arguments, plan: CallPlan | None, mode: Mode
 ) -> Ready | PutsQuestion:
-    """What is to be done once nothing stands against the call. Raises InvalidArguments."""
+    """Return the next step when nothing stands against the call. Raises InvalidArguments."""
     if tool.asks is None or isinstance(mode, Autonomous):
         return Ready(tool, arguments, plan)
     return PutsQuestion(tool, tool.asks(arguments))

@@ -40,7 +40,7 @@ _ZOMBIE_OR_DEAD = (b"Z", b"X")
 
 
 def started_ticks(pid: int) -> int | None:
-    """When the process was started, in clock ticks after boot; None if there is none.
+    """Return the start of the process, in clock ticks after boot; None if there is none.
 
     A zombie counts as none: it can do nothing any more.
     """
@@ -54,7 +54,7 @@ def started_ticks(pid: int) -> int | None:
 
 
 def process_info(pid: int) -> ProcessInfo:
-    """What to record of a child that leads its own group and was not waited for yet.
+    """Return the record of a child that leads its own group and was not waited for yet.
 
     `started_ticks` is 0 where it cannot be read: that is no process' start, so it is never killed.
     """
@@ -80,7 +80,7 @@ def number_of(call_id: str) -> int:
 
 
 def give_number(pid: int, call_id: str) -> None:
-    """Have a child that has not begun yet, and all it will start, bear the call's number.
+    """Give a child that has not started yet, and all it will start, the call's number.
 
     Where the system does not allow that, the marker in the environment has to do.
     """
@@ -100,24 +100,29 @@ def number_borne(pid: int) -> int | None:
 async def end_marked(call_id: str, kill_others: Callable[[], bool] = lambda: False) -> bool:
     """Kill every process that carries the call's marker or its number, and wait until they are gone.
 
-    `kill_others` (called in another thread) kills what else must go, and says whether there was any.
-    Returns whether there was any; see `end_process` for those that will not go.
+    `kill_others` (called in another thread) kills the others, and returns whether there were any. Return
+    whether there
+    were any; see `end_process` for those that will not go.
     """
     return await _end(call_id, lambda: _kill_marked(call_id) or kill_others())
 
 
 async def end_process(process: ProcessInfo, call_id: str) -> bool:
-    """End what a dead hub left running of a call, and wait until it is gone; whether there was any.
+    """Stop everything a dead hub left running of a call, and wait until it is gone; return whether there was
+    any.
 
-    `call_id`: the idempotency key the call was run with. The recorded group is killed only while its
-    leader is the very process recorded: a number that was given to another process is never touched.
-    What is still there after about 5 s (another user's, or stuck in the kernel) is logged and left.
+    `call_id`: the idempotency key of the call. The recorded group is killed only while its leader is the
+    very process
+    recorded: a number that was given to another process is never touched. A process still there after
+    about 5 s (another
+    user's, or stuck in the kernel) is logged and left.
     """
     return await _end(call_id, lambda: _kill_recorded(process) | _kill_marked(call_id))
 
 
 async def _end(call_id: str, kill_all: Callable[[], bool]) -> bool:
-    """Repeat `kill_all` until it finds nothing: processes may fork meanwhile, and take a moment to go."""
+    """Repeat `kill_all` until it finds nothing: processes may fork in the meantime, and take a moment to
+    go."""
     for look in range(_LOOKS):
         if not await asyncio.to_thread(kill_all):
             return look > 0
@@ -194,7 +199,7 @@ def _carries(pid: int, mark: bytes) -> bool:
         return False  # gone, or another user's
 
 
-# What a call's processes leave without a parent comes to the hub: nothing of it gets out of sight.
+# Orphans of a call's processes become the hub's children: nothing gets out of sight.
 #
 # While calls run, the hub adopts the orphans of all its descendants (PR_SET_CHILD_SUBREAPER, prctl(2)).
 # Each process of a call bears the call's number (core.tools.processes) and can lower it, but not take a
@@ -223,7 +228,7 @@ class Orphans:
         self._running.add(number_of(call_id))
 
     def leads(self, pid: int, call_id: str) -> None:
-        """The call's first process, which has not begun yet; nobody but its starter waits for it."""
+        """Record the call's first process, which has not started yet; only its starter waits for it."""
         self._leaders.add(pid)
         give_number(pid, call_id)
 
@@ -236,9 +241,9 @@ class Orphans:
             _adopt(False)
 
     def kill_strays(self) -> bool:
-        """SIGKILL what is left of calls that are over, whatever it calls itself; whether there was any.
+        """SIGKILL processes of calls that are over, whatever their names; return whether there were any.
 
-        To be called in a thread of its own: it looks at every process.
+        Call it in its own thread: it reads every process.
         """
         strays = [pid for pid in _numbered() if self._strayed(pid) and _descends(pid)]
         for pid in strays:
@@ -261,14 +266,14 @@ class Orphans:
         return True
 
     def bury_all(self) -> None:
-        """Wait for all of them. To be called in a thread of its own: it looks at every process."""
+        """Wait for all of them. Call it in its own thread: it reads every process."""
         hub, own = os.getpid(), _own_number()
         for pid in _numbered():
             if _looked_at(pid) == (hub, True) and self._is_adopted(pid, own):
                 _bury(pid)
 
     def _strayed(self, pid: int) -> bool:
-        """Whether it bears no number that it could have been given and kept."""
+        """Return whether it bears no number that it could have been given and kept."""
         return number_borne(pid) not in self._running
 
     def _is_adopted(self, pid: int, own: int | None) -> bool:
@@ -300,7 +305,7 @@ def _bury(pid: int) -> None:
 
 
 def _descends(pid: int) -> bool:
-    """Whether it lives, and the hub is above it."""
+    """Return whether it is alive and a descendant of the hub."""
     hub, (above, dead) = os.getpid(), _looked_at(pid)
     if dead:
         return False
@@ -319,7 +324,7 @@ def _looked_at(pid: int) -> tuple[int, bool]:
 
 
 def _adopt(adopts: bool) -> None:
-    """Whether the system knows that: Linux does; elsewhere orphans go where they always went."""
+    """Return whether the system supports that: Linux does; elsewhere orphans are not adopted."""
     import ctypes  # of no use before there is a child
 
     with contextlib.suppress(OSError, AttributeError):

@@ -15,9 +15,9 @@ _Asked = tuple[str, Role, Mode, frozenset[str]]
 
 
 class ToolRegistry:
-    """Holds the tools in the order given. Raises ValueError if two names differ only in `-` and `_`.
+    """The registry of tools, in the order given. Raises ValueError if two names differ only in `-` and `_`.
 
-    Looked at from several threads: what changes is made anew and put in place at once.
+    Several threads read it: a change is made in a copy and put in place at once.
     """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
@@ -58,7 +58,7 @@ class ToolRegistry:
 
     @property
     def names(self) -> Sequence[str]:
-        """What the tools are called, in order."""
+        """Names of the tools, in order."""
         return tuple(self._tools)
 
     def all(self) -> Sequence[Tool]:
@@ -68,11 +68,12 @@ class ToolRegistry:
     def visible_tools(
         self, principal: Principal, mode: Mode, policy: Policy, disabled: Collection[str] = frozenset()
     ) -> Sequence[Tool]:
-        """What is on offer to a model working for `principal`; `disabled`: by that person.
+        """Return the tools offered to a model working for `principal`; `disabled`: by that person.
 
-        For chats, and for whatever runs without a person. A hint for the model, not a protection:
-        `consent.decide` judges every call again, by the same rules. Tools a member may ask an owner for are
-        on offer, otherwise nothing could be asked.
+        For chats, and for runs without a person. A hint for the model, not a protection: `consent.decide`
+        judges every call
+        again, by the same rules. Tools a member may ask an owner for are on offer, otherwise nothing could
+        be asked.
         """
         return tuple(
             tool
@@ -89,9 +90,9 @@ class ToolRegistry:
     def specs(
         self, principal: Principal, mode: Mode, policy: Policy, disabled: Collection[str] = frozenset()
     ) -> Sequence[ToolSpec]:
-        """`visible_tools` as a model is told about them; the same objects every time.
+        """Return the specs of `visible_tools`; the same objects every time.
 
-        Asked for at each model call, so what was found is kept for as long as the policy is the same object.
+        Called at each model call, so the result is kept for as long as the policy is the same object.
         """
         asked = (principal.user_id, principal.role, mode, frozenset(disabled))
         under, found = self._offers.get(asked, (None, ()))
@@ -105,7 +106,7 @@ class ToolRegistry:
 
 
 def facts_of(tool: Tool) -> ToolFacts:
-    """What is judged of a tool."""
+    """Return the facts that a tool is judged by."""
     rated = tool.rate is not None or tool.plan is not None
     return ToolFacts(tool.name, tool.requirement, tool.data, rated=rated, users=tool.users)
 

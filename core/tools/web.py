@@ -41,8 +41,9 @@ class WebRequest:
 
     @property
     def carries_credentials(self) -> bool:
-        """Whether anything in it may be a secret: a header that is not known to be harmless, a login in the
-        address, a parameter named like a key. A body is not looked into."""
+        """Return whether anything in it may be a secret: a header that is not known to be harmless, a login
+        in the address, a
+        parameter named like a key. A body is not searched."""
         return (
             any(name.lower() not in _HARMLESS_HEADERS for name in self.headers)
             or self.url.user is not None
@@ -52,12 +53,13 @@ class WebRequest:
 
     @property
     def may_be_redirected(self) -> bool:
-        """Whether another host may get it than the one it was meant for: nothing in it is anybody's."""
+        """Return whether another host may get it than the one it was meant for: it carries no personal
+        data."""
         return self.method == "GET" and self.body is None and not self.carries_credentials
 
     @property
     def only_reads(self) -> bool:
-        """Whether the method promises that nothing is changed (RFC 9110, 9.2.1)."""
+        """Return whether the method promises that nothing changes (RFC 9110, 9.2.1)."""
         return self.method in ("GET", "HEAD", "OPTIONS")
 
     def with_idempotency_key(self, key: str) -> "WebRequest":
@@ -67,8 +69,9 @@ class WebRequest:
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a server answered. `url`: who answered, after redirects, without a login. Header names are lower
-    case. `body` is decompressed."""
+    """A server's answer. `url`: the server that answered, after redirects, without a login. Header names are
+    lower case.
+    `body` is decompressed."""
 
     url: URL
     status: int

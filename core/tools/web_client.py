@@ -38,12 +38,13 @@ class WebClient:
         self._tls = tls
 
     async def fetch(self, request: WebRequest, limit_s: float) -> WebAnswer:
-        """The answer, whatever its status, after at most MAX_REDIRECTS redirects.
+        """Return the answer, whatever its status, after at most MAX_REDIRECTS redirects.
 
-        Redirects are followed for requests that carry nothing of anybody's; others get the redirect itself.
-        Raises ToolDenied for addresses that may not be reached, ToolTimeout after `limit_s`, ToolFailed for
-        everything else that goes wrong; the message says so where a request that changes something may have
-        been taken.
+        Redirects are followed for requests without personal data; others get the redirect itself. Raises
+        ToolDenied for
+        addresses that may not be reached, ToolTimeout after `limit_s`, ToolFailed for everything else that
+        goes wrong; the
+        message says so where a request that changes something may have been taken.
         """
         try:
             async with asyncio.timeout(limit_s):
@@ -119,7 +120,7 @@ class WebClient:
 
 
 class _CheckedResolver(AbstractResolver):
-    """What aiohttp connects to is exactly what was judged: it looks nothing up by itself."""
+    """A resolver through which aiohttp connects to exactly what was judged: it looks nothing up by itself."""
 
     def __init__(self, guard: NetworkGuard) -> None:
         self._guard = guard

@@ -42,8 +42,9 @@ _CASED: Ranges = (
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """What one place of a pattern lets through: the ranges and the kinds (letters of `\\d \\D \\w \\W \\s
-    \\S`), or, negated, all but these."""
+    r"""The characters one place of a pattern accepts: ranges and kinds (letters of `\d \D \w \W \s \S`), or,
+    negated,
+    all others."""
 
     ranges: Ranges
     kinds: frozenset[str] = frozenset()
@@ -64,13 +65,13 @@ _ASCII_KINDS = "".join(of_kind(chr(code)) for code in range(ASCII_END))
 
 
 def takes(kinds: frozenset[str], kind: str) -> bool:
-    """Whether escapes such as `\\w` and `\\S` take what is of that kind."""
+    r"""Return whether escapes such as `\w` and `\S` accept characters of that kind."""
     return any((kind in _TAKEN[letter.lower()]) != letter.isupper() for letter in kinds)
 
 
 @lru_cache(maxsize=256)
 def ascii_codes(characters: Characters) -> Ranges:
-    """What the set has of ASCII."""
+    """Return the ASCII part of the set."""
     found: list[Range] = []
     taken = {kind: takes(characters.kinds, kind) for kind in "dws-"}
     for code, kind in enumerate(_ASCII_KINDS):

@@ -1,8 +1,8 @@
-"""Which routines a message fires, at a cost that hardly grows with their number.
+"""Matcher for event routines, at a cost that hardly grows with their number.
 
-Every pattern is filed under the texts of which a message must contain one; the few whose texts are there
-are asked themselves, by RE2. Patterns that need no text are asked every time. A change is one entry more or
-less: it holds at once, and nothing has to be built anew.
+Every pattern is filed under the texts of which a message must contain one. RE2 tests the few patterns whose
+texts occur. Patterns that need no text are tested every time. A change adds or removes one entry and takes
+effect at once.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from core.routines.matching.nodes import At, Chain, Either, Group, Node, One, Pa
 from core.routines.matching.pattern import Found, Pattern, Subject
 from core.routines.matching.syntax import read_pattern
 
-# Which of many texts a message contains: found by pieces of four or two bytes, at a cost that depends on
-# the message and hardly on how many texts there are.
+# Substring search for many texts at once: found by pieces of four or two bytes, at a cost that depends on the
+# message and hardly on the number of texts.
 #
 # Each text is filed under two of its pieces, one of them the one with the fewest texts so far. A message is
-# cut into all its pieces, and only texts with both pieces among these are looked for in it.
+# cut into all its pieces, and only texts with both pieces among these are searched for.
 
 Key = TypeVar("Key")
 
@@ -50,7 +50,7 @@ class Grams(Generic[Key]):
         self._by_text: dict[bytes, _Filed[Key]] = {}
 
     def asking(self, text: bytes) -> int:
-        """How many keys ask for a text."""
+        """Return the number of keys that lead to a text."""
         filed = self._by_text.get(text)
         return 0 if filed is None else len(filed.keys)
 
@@ -227,7 +227,7 @@ def _worth(texts: Texts) -> tuple[int, int, int]:
 
 
 MAX_TEXT_CHARACTERS = 8192
-"""Of a message; what is beyond takes no part."""
+"""Characters of a message that are matched; the rest is ignored."""
 _READ_AT_ONCE = 10
 _COMPILED_KEPT = 4096
 _logger = logging.getLogger(__name__)
@@ -287,8 +287,8 @@ class Matcher:
         return len(self._entries)
 
     def put(self, listener: Listener) -> None:
-        """From now on the routine listens, in place of what it listened for before. Raises PatternRefused
-        for what `core.routines.validation` lets nobody save; then nothing has changed."""
+        """Add the routine, or replace what it listened for. Raises PatternRefused for patterns that
+        `core.routines.validation` never saves; then nothing changes."""
         sets = needed_texts(listener.event)
         self.remove(listener.routine_id)
         filed = self._best(sets)
@@ -308,7 +308,7 @@ class Matcher:
             self._grams.discard(text, routine_id)
 
     async def load(self, listeners: Iterable[Listener]) -> list[tuple[Listener, PatternRefused]]:
-        """`put` for many, with pauses in which everything else runs; gives those that cannot be used."""
+        """Add many, with pauses in which everything else runs. Return those that cannot be used."""
         refused: list[tuple[Listener, PatternRefused]] = []
         for count, listener in enumerate(listeners):
             if count % _READ_AT_ONCE == 0:
@@ -352,7 +352,7 @@ class Matcher:
 
 
 def hears(listener: Listener, heard: Heard) -> bool:
-    """Whether the message is one for the routine at all, whatever its text."""
+    """Return whether the message concerns the routine at all, whatever its text."""
     event = listener.event
     return (
         listener.owner_id in heard.readers
@@ -363,7 +363,7 @@ def hears(listener: Listener, heard: Heard) -> bool:
 
 
 def needed_texts(event: Event) -> Sets:
-    """What a message must contain, folded: a text of each set. Raises PatternRefused."""
+    """Return the folded texts a message must contain: one of each set. Raises PatternRefused."""
     syntax = read_pattern(event.pattern, ignore_case=event.ignore_case)
     judge(syntax)
     return tuple(tuple(text.encode("utf-8", "replace") for text in texts) for texts in needed(syntax.root))

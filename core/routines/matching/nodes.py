@@ -1,4 +1,4 @@
-"""What a pattern says, as a tree, and why one may be refused."""
+"""The syntax tree of a pattern, and the reasons to refuse one."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,7 +19,7 @@ class PatternRefused(ValueError):
 
 
 class Place(Enum):
-    """What an assertion asks of the place it stands at."""
+    """A condition an assertion puts on its place."""
 
     TEXT_START = auto()
     LINE_START = auto()
@@ -47,7 +47,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What is in parentheses; `number` is None where it is not captured."""
+    """Parentheses; `number` is None for a group that captures nothing."""
 
     number: int | None
     body: "Node"
@@ -103,14 +103,14 @@ def children(node: Group | Either | Chain | Repeat) -> tuple[Node, ...]:
             return (body,)
 
 
-# What a pattern may not ask: RE2 would read it and mean something else, or it asks nothing at all.
+# Patterns that are refused: RE2 would read them differently, or they match nothing.
 
 MAX_MARKS = 3
 """At one place; more `\\b` than that are a mistake."""
 
 
 def judge(syntax: Syntax) -> int:
-    """How many `\\b` can meet at one place. Raises PatternRefused."""
+    r"""Return the number of `\b` that can meet at one place. Raises PatternRefused."""
     if _may_be_empty(syntax.root):
         raise PatternRefused("would match every message, as it matches the empty text", "", 0)
     _judge_ends(syntax.root, last=True)
@@ -153,14 +153,15 @@ def _judge_ends(node: Node, *, last: bool) -> None:
 
 
 class _EdgeCounter:
-    """How many `\\b` ask about one place: each needs a mark of its own there (matching.pattern)."""
+    r"""Counter of the `\b` at one place: each needs a mark there (matching.pattern)."""
 
     def __init__(self) -> None:
         self.most = 0
 
     def after(self, node: Node, taken: int) -> int:
-        """How many may have asked at the place where the node ends, if `taken` have where it begins. Raises
-        PatternRefused where that cannot be counted."""
+        """Return how many may have asked where the node ends, if `taken` have where it begins. Raises
+        PatternRefused
+        where that cannot be counted."""
         match node:
             case One():
                 return 0

@@ -38,9 +38,10 @@ from core.routines.matching.syntax import read_pattern
 
 # A message in the few symbols that one pattern tells apart.
 #
-# ASCII stands for itself. Every other character is told by its kind (see `of_kind`) and by which of the
-# ranges that the pattern names it lies in: characters alike in both are one symbol. The symbols lie where
-# no message has characters that mean anything, and no character of a message is ever left as it is there.
+# ASCII stands for itself. Every other character becomes a symbol for its kind (see `of_kind`) and for the
+# ranges
+# of the pattern it lies in: characters alike in both are one symbol. The symbols lie where no message has
+# meaningful characters, and no character of a message is left as it is there.
 
 EDGE = "\U000f0000"
 """Stands between characters where a word begins or ends, as often as `\\b` may ask there."""
@@ -56,7 +57,7 @@ class Alphabet:
 
     @classmethod
     def of(cls, ranges: Iterable[Range]) -> "Alphabet":
-        """What tells apart the characters of these ranges."""
+        """Return the alphabet that tells the characters of these ranges apart."""
         cuts = {cut for low, high in ranges for cut in (low, high + 1)}
         return cls(tuple(sorted(cut for cut in cuts if ASCII_END < cut <= LAST)))
 
@@ -269,7 +270,7 @@ _WORD_EDGE = re.compile(r"\b")  # the hub's own, and the very edges that `re` se
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What matched: the text itself, and the groups from 1 on; None where a group took no part."""
+    """A match: the text itself, and the groups from 1 on; None for a group that took no part."""
 
     text: str
     groups: tuple[str | None, ...]
@@ -285,7 +286,7 @@ class Subject:
 
     @cached_property
     def edges(self) -> list[int]:
-        """Where words begin and end."""
+        """Return the positions where words begin and end."""
         return [found.start() for found in _WORD_EDGE.finditer(self.text)]
 
     def written(self, alphabet: Alphabet | None, marks: int) -> "Written":

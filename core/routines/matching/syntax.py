@@ -1,8 +1,10 @@
-"""Reads a pattern as Python's `re` reads it (3.11 and later), and refuses by name what cannot be kept.
+r"""Reader of patterns as Python's `re` reads them (3.11 and later); what cannot be supported is refused by
+name.
 
-Refused are what no engine matches in linear time — looking around, looking back at a group, possessive and
-atomic repeats, conditions — and what nobody misses in messages: `\\B`, `\\N{…}` and the flags a, L and x.
-What `re` itself takes for a mistake is one here, too.
+Refused are constructs no engine matches in linear time (lookaround, backreferences, possessive and atomic
+repeats, conditions) and rarely used ones: `\B`, `\N{…}` and the flags a, L and x. A mistake for `re` is a
+mistake
+here, too.
 """
 
 from dataclasses import dataclass
@@ -54,19 +56,19 @@ class Source:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left."""
+        """Return whether nothing is left."""
         return self._position >= len(self._pattern)
 
     def sees(self, text: str) -> bool:
-        """Whether this comes next."""
+        """Return whether this comes next."""
         return self._pattern.startswith(text, self._position)
 
     def sees_repeat(self) -> bool:
-        """Whether a repeat may come next."""
+        """Return whether a repeat may come next."""
         return not self.ended and self._pattern[self._position] in "*+?{"
 
     def began(self, text: str, begin: int) -> bool:
-        """Whether this stands at an earlier position."""
+        """Return whether this stands at an earlier position."""
         return self._pattern.startswith(text, begin)
 
     def takes(self, text: str) -> bool:
@@ -92,7 +94,7 @@ class Source:
         return self._pattern[begin:found]
 
     def braced(self) -> str | None:
-        """What the braces hold that come next; no step is made."""
+        """Return the content of the braces that come next, without moving on."""
         end = self._pattern.find("}", self._position)
         return self._pattern[self._position + 1 : end] if self.sees("{") and end > 0 else None
 
@@ -134,7 +136,7 @@ class Source:
         return int(digits, 8)
 
     def character_class(self) -> tuple[Ranges, frozenset[str], bool]:
-        """What follows a `[`: ranges as written, kinds, and whether all of it is negated."""
+        """Read the rest after a `[`: ranges as written, kinds, and whether all of it is negated."""
         negated = self.takes("^")
         ranges: list[Range] = []
         kinds: set[str] = set()
@@ -170,7 +172,7 @@ MAX_CHARACTERS = 1000
 MAX_GROUPS = 50
 MAX_DEPTH = 50
 MAX_REPEAT = 1000
-"""What RE2 takes; also the sum over nested repeats."""
+"""RE2's limit; also the limit of the sum over nested repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class _Flags:
 
 
 def read_pattern(pattern: str, *, ignore_case: bool = False) -> Syntax:
-    """What the pattern says. Raises PatternRefused."""
+    """Return the meaning of a pattern. Raises PatternRefused."""
     if len(pattern) > MAX_CHARACTERS:
         raise PatternRefused(f"has more than {MAX_CHARACTERS} characters", "", MAX_CHARACTERS)
     return _Reader(pattern, _Flags(ignore_case)).read()

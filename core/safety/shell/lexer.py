@@ -1,6 +1,6 @@
-"""Reading a command line that is plain: literal words, a few operators, nothing for a shell to work out.
+"""Lexer for plain command lines: literal words, a few operators, nothing for a shell to expand.
 
-What is accepted is a positive grammar, so that what we run is what bash would run. All else is not plain:
+The grammar is positive, so that we run exactly what bash would run. All else is not plain:
 
     line     = [ "cd" word "&&" ] pipeline { ("&&" | "||" | ";") pipeline } [ ";" ]
     pipeline = program { "|" program }
@@ -20,7 +20,7 @@ from core.safety.confusables import hides_something
 
 
 class Joiner(StrEnum):
-    """When a step runs, given the exit status of the step that ran last; the first step is `THEN`."""
+    """The condition of a step on the exit status of the step that ran last; the first step is `THEN`."""
 
     THEN = ";"
     AND = "&&"
@@ -96,7 +96,7 @@ _PIECE = re.compile(
     r"|(?P<operator>&&|\|\||[;|])"
     r"|(?P<blank> ++)"
 )
-"""One piece. Linear: an alternative is told by its first two characters, and no loop gives anything back."""
+"""One piece. Linear: its first two characters select the alternative, and no loop backtracks."""
 _SHELLS_OWN = frozenset(
     # reserved words, and builtins but for `echo printf test pwd true false kill`: these mean programs
     "if then else elif fi case esac for select while until do done in function time { } ! [[ ]] coproc . : [ "  # noqa: SIM905
@@ -156,7 +156,7 @@ class _Sign:
 
 
 class _Problem(Exception):
-    """What makes the line not plain."""
+    """The reason a line is not plain."""
 
 
 def read_line(text: str) -> Line | NotPlain:
@@ -229,7 +229,7 @@ def _wild_word(text: str, wild: tuple[int, ...]) -> Word:
 
 
 def _unreadable(text: str, at: int) -> str:
-    """Why no piece begins there."""
+    """Return the reason no piece begins there."""
     sign = text[at]
     if sign == "'":
         return "has a quote that is not closed, or control characters in quotes"

@@ -1,8 +1,9 @@
-"""What a command line would do, worked out once: its plan, whether a person must agree every time, and what a
-grant for it is called.
+"""Rating of command lines, worked out once: the plan, whether a person must approve every time, and the name
+of a
+grant.
 
 A plain line is low where every program in it is covered by a row of the table (commands.toml); all others ask
-every time. What is not plain, bash runs, and only where a person approved that exact text.
+every time. Bash runs a line that is not plain, and only where a person approved that exact text.
 """
 
 import hashlib
@@ -65,10 +66,11 @@ def _placed(redirect: Redirect, directory: str, guard: PathGuard) -> Redirect:
     return replace(redirect, target=replace(redirect.target, path=path))
 
 
-# What is refused in every mode: erasing the system, a home or a disk, or multiplying without end.
+# Lines refused in every mode: erasing the system, a home or a disk, or multiplying without end.
 #
-# Exact for the argv of a plain line. For other lines it is a scan of words, a seat belt: what protects
-# there is that a person approves that exact text each time.
+# Exact for the argv of a plain line. For other lines it is a scan of words, a seat belt: the real protection
+# there
+# is that a person approves that exact text each time.
 
 _DELETES = "it would delete the system or a home directory"
 _OPENS = "it would change the rights of the whole system"
@@ -85,7 +87,7 @@ _GO_ON = frozenset(
     {"sudo", "doas", "env", "nohup", "nice", "timeout", "time", "exec", "command", "busybox", "then", "do"}
 )
 _BEFORE_PROGRAM = frozenset("-0123456789")
-"""How the options, numbers and durations begin that such a program takes before the one it starts."""
+"""First characters of options, numbers and durations before the program that such a program starts."""
 _HERE = frozenset({".", "./", "*", "./*", ".*"})
 _BETWEEN = ";|&\n(){}"
 
@@ -148,7 +150,7 @@ def _is_disk(word: str) -> bool:
 
 
 def _is_vital(word: str) -> bool:
-    """Whether it is the root, a directory of the system, all homes, or a home."""
+    """Return whether it is the root, a system directory, all homes, or a home."""
     if word in ("~", "$HOME") or not word.startswith("/"):
         return word in ("~", "$HOME")
     parts = [part for part in posixpath.normpath(word.removesuffix("*") or "/").split("/") if part]
@@ -171,7 +173,7 @@ EXPANDED = "the names that the wildcards stand for"
 
 
 class Level(StrEnum):
-    """Whether a grant can spare a person the question."""
+    """Whether a grant can replace the question."""
 
     LOW = "low"
     ALWAYS_ASK = "always_ask"
@@ -179,12 +181,12 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShellRating:
-    """`plan`: what to run; None for a line that only a shell can carry out.
+    """A rating. `plan`: what to run; None for a line that only a shell can carry out.
 
     `reason`: why it needs a person. `needs`: what grants must cover. `pattern`: what "Always" would record,
     a pattern a line; None where it is not offered. `blocked`: why it is refused in every mode. `digests`: of
     the files it runs or writes and of the names its wildcards stand for; consent is bound to them. `shown`:
-    the line as it will be run, where that is not what was written; "" otherwise.
+    the line as it will be run, if it differs from the written one; "" otherwise.
     """
 
     level: Level
@@ -255,8 +257,9 @@ def _plain(plan: Plan, places: Places, home: str, shown: str) -> ShellRating:
 
 
 def _overtaken(plan: Plan, judged: Sequence[_Judged]) -> Iterator[str]:
-    """Why what was judged may not be what runs: files that a program runs are looked at before the line, so
-    whatever runs before it or beside it must not change any."""
+    """Yield reasons the judged line may not be the one that runs: the files a program runs are checked before
+    the line, so
+    programs before it or in the same pipeline must not change them."""
     changes_before, rest = False, iter(judged)
     for step in plan.steps:
         beside = list(itertools.islice(rest, len(step.programs)))
@@ -283,7 +286,7 @@ def _judged(program: Program, places: Places, home: str) -> _Judged:
             read_only &= written_place(places.guard.name(target.path)) is WrittenPlace.DOCUMENT
             if places.guard.name(target.path) in verdict.runs:
                 reason = reason or f"{target.path} is among what it runs"
-            if not target.append:  # what is there stays, whoever else adds to it
+            if not target.append:  # existing content stays, whatever others add to it
                 digests[target.path] = file_digest(places.guard, target.path)
         reasons += [reason] if reason else []
     name = _name(program, verdict, places.directory)
@@ -293,9 +296,11 @@ def _judged(program: Program, places: Places, home: str) -> _Judged:
 
 
 def _name(program: Program, verdict: Verdict, directory: str) -> str:
-    """What a grant for exactly this program is called: files it is redirected to or from come first, so that
-    no pattern that begins with a program covers them; then its words; then in brackets, which no word can
-    forge, what it runs, and where."""
+    """Return the name of a grant for exactly this program: files it is redirected to or from come first, so
+    that no pattern
+    that begins with a program covers them; then its words; then in brackets, which no word can forge, what
+    it runs, and
+    where."""
     files = [_redirect(one) for one in program.redirects if isinstance(one.target, ToFile)]
     words = [shlex.quote(word) for word in program.argv]
     if words[0].startswith("@"):  # so begin the names of rows

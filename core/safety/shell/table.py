@@ -49,11 +49,11 @@ class Row:
 
 
 _Values = list[tuple[str, str]]
-"""What is given, each with its kind before it."""
+"""Given values, each with its kind before it."""
 
 
 class _NotCovered(Exception):
-    """Why a row does not cover an argv."""
+    """The reason a row does not cover an argv."""
 
 
 def look_up(argv: Sequence[str], places: Places, home: str) -> Verdict:
@@ -150,7 +150,7 @@ def _operands(row: Row, given: set[str], operands: list[str]) -> tuple[list[str]
 
 
 def _started(row: Row, argv: Sequence[str], places: Places) -> Verdict:
-    """What the table says of the program that this one starts; a grant for it names both."""
+    """Return the table's verdict on the program that this one starts; a grant for it names both."""
     if any("starts" in one.written for one in table().get(_name(argv), ())):
         raise _NotCovered("it starts what starts another program")
     verdict = look_up(argv, places, home="")

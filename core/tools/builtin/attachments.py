@@ -1,6 +1,6 @@
 """`read_attachment`, `save_attachment`, `send_file`: files from people, and files for them.
 
-What people attach stays with their platform until it is asked for: the model is told its name, type and size.
+Attachments stay with their platform until a tool asks for them: the model sees name, type and size.
 """
 
 import asyncio
@@ -45,19 +45,19 @@ _NAME_LIMIT_CHARS = 100
 
 
 class Conversations(Protocol):
-    """Where conversations are kept (the part of `core.store.port.Store` these tools need)."""
+    """The conversations (the part of `core.store.port.Store` these tools need)."""
 
     async def thread(self, thread_id: str) -> "ThreadRow | None":
         """One of them."""
         ...
 
     async def entries(self, thread_id: str, limit: int) -> "Sequence[Entry]":
-        """What was said in it last."""
+        """Return its newest entries."""
         ...
 
 
 class AttachmentSource(Protocol):
-    """What has the files that people attach (see channels.manager.ChannelManager)."""
+    """Source of attached files (see channels.manager.ChannelManager)."""
 
     async def fetch(self, channel: str, attachment: Attachment, limit_bytes: int) -> bytes:
         """Download one. Raises AttachmentTooLarge or another ChannelError."""
@@ -105,7 +105,7 @@ def _save_tool(attached: "_Attached", guard: PathGuard) -> Tool:
 
 
 def _send_tool(guard: PathGuard, telling: Callable[[], Notifier] | None) -> Tool:
-    # Idempotent: what was told under a call's key is not told again.
+    # Idempotent: a message under a call's key is not sent again.
     @tool(
         requirement=Requirement.ASK,
         effect=Effect.IDEMPOTENT,
@@ -131,7 +131,7 @@ def _send_tool(guard: PathGuard, telling: Callable[[], Notifier] | None) -> Tool
     return send_file
 
 
-# --- what people attached --------------------------------------------------------------------------------
+# --- attachments -----------------------------------------------------------------------------------------
 
 
 class _Attached:
@@ -142,7 +142,7 @@ class _Attached:
         self._fetching = fetching
 
     async def content(self, thread_id: str, name: str | None, limit_bytes: int) -> tuple[Attachment, bytes]:
-        """The newest file, or the newest of that name, and what is in it. Raises ToolFailed."""
+        """Return the newest file, or the newest of that name, and its content. Raises ToolFailed."""
         thread = await self._conversations.thread(thread_id)
         if thread is None or self._fetching is None:
             raise ToolFailed("No files can be attached here.")
@@ -183,7 +183,7 @@ def file_name(name: str) -> str:
 
 
 def _save(guard: PathGuard, name: str, content: bytes, draft: str, given_up: threading.Event) -> str:
-    """Beside what is there: under a name of its own, unless it is there already."""
+    """Save next to existing files: under a name of its own, unless it is already there."""
     with guard.place(f"{FOLDER}/{name}", make_parents=True) as place:
         try:
             write_draft(place.directory, draft, content, 0o600)
@@ -205,7 +205,7 @@ def _names(name: str) -> Sequence[str]:
 
 
 def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes) -> bool:
-    """Whether the draft has got that name, or what has it is the same."""
+    """Return whether the draft got that name, or the same content already has it."""
     try:
         os.link(draft, name, src_dir_fd=place.directory, dst_dir_fd=place.directory, follow_symlinks=False)
     except FileExistsError:
@@ -217,7 +217,7 @@ def _takes(guard: PathGuard, place: Place, name: str, draft: str, content: bytes
     return True
 
 
-# --- what is sent ----------------------------------------------------------------------------------------
+# --- sent files ------------------------------------------------------------------------------------------
 
 
 def _sendable(guard: PathGuard, path: str) -> File:

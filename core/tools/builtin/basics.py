@@ -80,7 +80,7 @@ Label = Annotated[str, Field(min_length=1, max_length=LABEL_LIMIT_CHARS)]
 
 
 def ask_user_tool() -> Tool:
-    """The tool. Its calls wait in the store as prompts; it is run only where nobody can be asked."""
+    """Return the tool. Its calls wait in the store as gates; it runs only where no person can be asked."""
 
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.NONE, asks=question_of)
     async def ask_user(
@@ -107,7 +107,7 @@ def ask_user_tool() -> Tool:
 
 
 def question_of(arguments: Arguments) -> Question:
-    """What validated arguments ask. Raises InvalidArguments where a person could not answer it."""
+    """Return the question of validated arguments. Raises InvalidArguments if a person could not answer it."""
     text = sanitise(arguments["question"]).strip()
     if not _is_visible(text):
         raise InvalidArguments("question: there is nothing in it to be read")
@@ -160,12 +160,12 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the secret."""
         ...
 
 
 class Secrets(Protocol):
-    """Where secrets are kept (the part of `core.store.port.Store` these tools need)."""
+    """The secrets (the part of `core.store.port.Store` these tools need)."""
 
     async def secrets(self) -> Sequence[Named]:
         """All of them."""
@@ -205,7 +205,7 @@ def _delete_tool(kept: Secrets) -> Tool:
 
 
 def _auth_tool() -> Tool:
-    """Its calls wait in the store as prompts; it is run only where nobody can be asked."""
+    """Return the tool. Its calls wait in the store as gates; it runs only where no person can be asked."""
 
     @tool(requirement=Requirement.NEVER, effect=Effect.NONE, data=Data.SHARED, asks=_credential_of)
     async def tool_auth(
@@ -221,7 +221,7 @@ def _auth_tool() -> Tool:
 
 
 def _credential_of(arguments: Arguments) -> Question:
-    """What validated arguments ask for. Raises InvalidArguments."""
+    """Return the question of validated arguments. Raises InvalidArguments."""
     name = arguments["name"]
     if not is_secret_name(name):
         raise InvalidArguments("name: use letters and digits, within it also _ . and -; at most 64")
@@ -244,7 +244,7 @@ _ASKS = {
 
 
 def tool_name_tools(visible: Visible) -> tuple[Tool, Tool]:
-    """The two. `visible`: what is on offer to somebody; nobody hears of other tools."""
+    """Return both tools. `visible`: the tools offered to a person; other tools stay unknown."""
     return _list_tool(visible), _info_tool(visible)
 
 

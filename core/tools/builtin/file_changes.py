@@ -1,6 +1,6 @@
-"""`write_file`, `apply_patch`, `delete_file`: changing the files of the workspace, one at a time.
+"""`write_file`, `apply_patch`, `delete_file`: changes to files of the workspace, one at a time.
 
-A change is made whole or not at all. Where a path may lead is core.safety.paths' business.
+A change is made whole or not at all. core.safety.paths decides where a path may lead.
 """
 
 import asyncio
@@ -138,7 +138,7 @@ def _encoded(content: str) -> bytes:
 
 
 def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threading.Event) -> str:
-    """Write to a draft beside the file, then put it in the file's place: others see the old or the new."""
+    """Write to a draft next to the file, then replace the file: others see the old or the new."""
     with guard.place(path, make_parents=True) as place:
         old = _replaceable(guard, path, place)
         mode = stat.S_IMODE(old.st_mode) & 0o777 if old else None
@@ -157,7 +157,7 @@ def _write(guard: PathGuard, path: str, data: bytes, draft: str, given_up: threa
 
 
 def _replaceable(guard: PathGuard, path: str, place: Place) -> os.stat_result | None:
-    """What is there now, None for nothing; raises where it is no file that may be replaced."""
+    """Return the current file, None for none; raises if it may not be replaced."""
     try:
         found = os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -187,8 +187,8 @@ def discard(name: str, directory: int) -> None:
 
 
 async def to_its_end(work: Callable[[threading.Event], T]) -> T:
-    """Do blocking work in a thread. Cancelled, it is told to give up and waited for: nothing of a call goes
-    on after it."""
+    """Do blocking work in a thread. When cancelled, signal it and wait: nothing of a call continues after
+    it."""
     given_up = threading.Event()
     working = asyncio.ensure_future(asyncio.to_thread(work, given_up))
     try:
@@ -200,7 +200,7 @@ async def to_its_end(work: Callable[[threading.Event], T]) -> T:
 
 
 def draft_of(call: CallContext) -> str:
-    """What the draft of a call's file is called: the same whenever the call is run."""
+    """Return the name of the draft of a call's file: the same each time the call runs."""
     return f".hubbub-{hashlib.sha256(call.idempotency_key.encode()).hexdigest()[:16]}.tmp"
 
 

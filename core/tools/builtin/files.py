@@ -1,7 +1,8 @@
 """`read_file`, `list_dir`: the files of the workspace, and nothing beyond it.
 
-Where a path may lead is core.safety.paths' business. A path refused as text is refused before anybody is
-asked; what links on the disk make of it is judged, and held, when the call runs.
+core.safety.paths decides where a path may lead. A path refused as text is refused before a person is
+asked; links on
+the disk are judged, and held, when the call runs.
 """
 
 import asyncio
@@ -168,14 +169,14 @@ _PATTERN_LIMIT_CHARS = 1_000
 
 
 class Pattern(Protocol):
-    """What is used of a compiled pattern."""
+    """The part of a compiled pattern that is used."""
 
     def search(self, text: str) -> object | None:
-        """Where it matches first."""
+        """Return the first match."""
         ...
 
     def fullmatch(self, text: str) -> object | None:
-        """Whether all of the text matches."""
+        """Return whether all of the text matches."""
         ...
 
 

@@ -1,7 +1,8 @@
 """`http`: one request to a web address and its answer as text.
 
-Where a request may go is core.safety.network's business. Only a GET that carries nothing of anybody's runs
-without consent; what cannot be sent at all is refused before anybody is asked.
+core.safety.network decides where a request may go. Only a GET without personal data runs without consent;
+a request
+that can't be sent at all is refused before a person is asked.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from core.tools.web_client import WebClient
 
 
-# What a server sent, as text a model can read: HTML without its markup, other text as it is.
+# A server's answer as text a model can read: HTML without its markup, other text as it is.
 
 HTML_LIMIT_CHARS = 1_000_000
 """More markup is cut off: the worst takes two seconds of one core per million characters."""
@@ -105,7 +106,7 @@ class _Link:
 
 
 class _PageReader(HTMLParser):
-    """Collects lines. What it does not know it treats as text within a line."""
+    """Collector of lines. It treats unknown markup as text within a line."""
 
     def __init__(self, url: URL) -> None:
         super().__init__(convert_charrefs=True)
@@ -119,7 +120,7 @@ class _PageReader(HTMLParser):
         self._verbatim = False
 
     def text(self) -> str:
-        """What was collected so far."""
+        """Return the collected text."""
         self._end_line()
         return "\n".join(self._lines).strip("\n")
 
@@ -186,7 +187,7 @@ class _PageReader(HTMLParser):
         return tag in _APART and not (self._lists and tag in ("p", "ul", "ol"))
 
     def _bullet(self) -> str:
-        """What an item begins with; lists within lists are indented, to a depth."""
+        """Return the beginning of an item; nested lists are indented, to a depth."""
         indent = "  " * min(max(len(self._lists) - 1, 0), 8)
         number = self._lists[-1] if self._lists else None
         if number is None:
@@ -233,7 +234,7 @@ FETCH_LIMIT_S = 60.0
 _OWN_SHARE_OF_DEADLINE = 0.9
 """The request is given up before its call is: then it can be told what came of it."""
 _SHOWN_HEADERS = ("content-type", "location", "retry-after", "allow", "last-modified", "etag")
-"""What helps to go on. Others are left out, cookies above all."""
+"""Headers that help the model continue. Others are left out, cookies above all."""
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 Body = str | dict[str, Any] | list[Any]

@@ -23,7 +23,7 @@ TEXT_LIMIT_CHARS = 10_000
 
 
 class Notifier(Protocol):
-    """What brings it there (see core.people.notices.Notices)."""
+    """Delivery of messages (see core.people.notices.Notices)."""
 
     async def send(self, key: str, to: "Recipient", message: Message) -> bool:
         """Tell it, once for each key. Raises NobodyToTell where there is no such place."""
@@ -35,12 +35,12 @@ class Owned(Protocol):
 
     @property
     def owner_id(self) -> str:
-        """Whose it is."""
+        """Id of its owner."""
         ...
 
 
 class Threads(Protocol):
-    """Where conversations are (the part of `core.store.port.Store` this tool needs)."""
+    """The conversations (the part of `core.store.port.Store` this tool needs)."""
 
     async def thread(self, thread_id: str) -> Owned | None:
         """One of them."""
@@ -50,7 +50,7 @@ class Threads(Protocol):
 def message_tool(threads: Threads, telling: Callable[[], Notifier] | None) -> Tool:
     """The tool. `telling` is asked for when something is to be said; None where nothing can be."""
 
-    # Idempotent: what was told under a call's key is not told again.
+    # Idempotent: a message under a call's key is not sent again.
     @tool(requirement=Requirement.NEVER, effect=Effect.IDEMPOTENT, data=Data.OWN)
     async def message(
         call: CallContext,

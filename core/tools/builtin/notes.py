@@ -24,12 +24,12 @@ class Kept(Protocol):
 
     @property
     def text(self) -> str:
-        """What was kept."""
+        """The stored text."""
         ...
 
 
 class Place(Protocol):
-    """Where a document is."""
+    """The path and size of a document."""
 
     @property
     def path(self) -> str:
@@ -38,19 +38,19 @@ class Place(Protocol):
 
     @property
     def size_chars(self) -> int:
-        """How long it is."""
+        """Length of the document."""
         ...
 
 
 class Documents(Protocol):
-    """Where documents are kept (the part of `core.store.port.Store` these tools need)."""
+    """The documents (the part of `core.store.port.Store` these tools need)."""
 
     async def document(self, user_id: str, path: str) -> Kept | None:
-        """What a person keeps under a path."""
+        """Return a person's document under a path."""
         ...
 
     async def documents(self, user_id: str, folder: str, limit: int) -> Sequence[Place]:
-        """What a person keeps at or below a path."""
+        """Return a person's documents at or below a path."""
         ...
 
 
@@ -104,12 +104,12 @@ class Note(Protocol):
 
     @property
     def text(self) -> str:
-        """What was kept."""
+        """The stored text."""
         ...
 
     @property
     def created_at(self) -> int:
-        """When."""
+        """Time of creation."""
         ...
 
     @property
@@ -119,7 +119,7 @@ class Note(Protocol):
 
 
 class Notes(Protocol):
-    """Where notes are kept (the part of `core.store.port.Store` these tools need)."""
+    """The notes (the part of `core.store.port.Store` these tools need)."""
 
     async def write_memory(self, user_id: str, key: str, text: str) -> None:
         """Keep a note; the same `key` is kept once."""

@@ -16,7 +16,7 @@ from core.users import Principal
 
 
 class Told(Protocol):
-    """What people are told of their routines (the part of core.routines.trial these tools need)."""
+    """Operations on routines in words (the part of core.routines.trial these tools need)."""
 
     async def create(self, by: Principal, thread_id: str, page: Mapping[str, Any]) -> str:
         """A new one."""
@@ -45,7 +45,7 @@ class Told(Protocol):
     async def emit(
         self, by: Principal, source: str, event_type: str, payload: Mapping[str, Any], key: str
     ) -> str:
-        """What an event fires."""
+        """Return the routines an event fires."""
         ...
 
 

@@ -72,7 +72,7 @@ _SAFE_NAMES = frozenset(
     }
 )
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-"""Nobody can answer a pager or a password question."""
+"""Environment that keeps programs from waiting at a pager or a password question."""
 
 
 def shell_tool(
@@ -124,7 +124,7 @@ class _Runner:
         self._shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
     def plan(self, arguments: Arguments) -> CallPlan:
-        """Return what a call comes to in the workspace as it is.
+        """Return the plan of a call in the workspace as it is.
 
         Raises InvalidArguments for a line that can't be carried out.
         """
@@ -168,7 +168,7 @@ class _Runner:
 
 
 def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a command may see of the hub's environment: never a token, whatever its name."""
+    """Return the part of the hub's environment that a command may see: never a token, whatever its name."""
     kept = {k: v for k, v in environment.items() if k in _SAFE_NAMES or k.startswith("LC_")}
     return {"PATH": os.defpath, **kept, **_QUIET}
 

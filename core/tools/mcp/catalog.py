@@ -1,9 +1,10 @@
-"""What a server lists, as tools of this hub: named, bounded, with the requirement the operator gave them.
+"""A server's list as tools of this hub: named, bounded, with the requirement the operator gave them.
 
-A server's own hints about its tools (read-only, idempotent, …) count for nothing: the configuration says what
-asks whom and what may be repeated. Descriptions and schemas are cut and cleaned, since each model call
-carries them. A tool is known by its description and schemas as well as its name: consent given to one holds
-for that one alone.
+A server's own hints about its tools (read-only, idempotent, …) are ignored: the configuration decides who
+is asked
+and what may be repeated. Descriptions and schemas are cut and cleaned, since each model call carries them.
+A tool is
+identified by its description and schemas as well as its name: consent to one holds for that one alone.
 """
 
 import hashlib
@@ -19,10 +20,10 @@ from core.safety.fencing import sanitise
 from core.tool import Arguments, CallContext, Data, Effect, Requirement, Risk, Tool
 from core.tools.mcp.refusal import SchemaRefused
 
-# When a schema that a server wrote is judged: at once, or when it is first used.
+# The time at which a server's schema is judged: at once, or at first use.
 
 Judge = Callable[[Any], str | None]
-"""What of a value does not fit; None if all of it does. Raises SchemaRefused where that cannot be told."""
+"""Function that returns the problem with a value; None if it fits. Raises SchemaRefused if it can't tell."""
 
 
 def judge_of(schema: Mapping[str, Any], *, at_once: bool) -> Judge:
@@ -44,13 +45,14 @@ def _made(schema: Mapping[str, Any]) -> Judge:
     return ForeignSchema(schema).problem
 
 
-# What a server's tools are called here: `SERVER__TOOL`, of small letters, digits, `_` and `-`.
+# Names of a server's tools here: `SERVER__TOOL`, of small letters, digits, `_` and `-`.
 #
-# A server's own name has no double underscore, so no two servers can take each other's names, nor one of
-# the hub's own tools.
+# A server's own name has no double underscore, so no two servers can take each other's names, nor one of the
+# hub's
+# own tools.
 
 LIMIT_CHARS = 64
-"""What both model protocols take as a function's name."""
+"""Limit of both model protocols for a function's name."""
 SEPARATOR = "__"
 
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -75,8 +77,8 @@ def own_name(server: str, tool: str) -> str | None:
 
 
 MAX_LISTED = 512
-"""Further ones are not looked at: reading a list takes a tenth of a millisecond a tool, during which nothing
-else goes on."""
+"""Limit of tools read from a list: reading takes a tenth of a millisecond a tool, during which nothing
+else runs."""
 MAX_TOOLS = 64
 """Of one server. Models lose their way among more, and each is sent with every request."""
 DESCRIPTION_CHARS = 1_000
@@ -99,7 +101,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class ToolTerms:
-    """What the configuration says of one tool; None: as the server's."""
+    """The configuration of one tool; None: as the server's."""
 
     requirement: Requirement | None = None
     effect: Effect | None = None
@@ -108,8 +110,9 @@ class ToolTerms:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the configuration says of a server. `only`: the tools that are wanted, None for all; those, and
-    those of `tools`, by the names they have here behind the server's."""
+    """The configuration of a server. `only`: the wanted tools, None for all; those, and those of `tools`, by
+    the part of
+    their names here that follows the server's."""
 
     server: str
     users: frozenset[str]
@@ -134,7 +137,8 @@ Run = Callable[[Tool, Listed, Judge | None, CallContext, Arguments], Awaitable[s
 
 
 def offer(listed: Sequence[Listed], terms: Terms, run: Run, *, judged: bool = False) -> Offer:
-    """What becomes of a list. It may be long and its schemas odd: call this in a thread, unless all of it was
+    """Return the offer made of a list. It may be long and its schemas odd: call this in a thread, unless all
+    of it was
     `judged` before."""
     tools: dict[str, Tool] = {}
     kept: list[Listed] = []

@@ -1,4 +1,4 @@
-"""What a connection to a server is, whatever carries it: the port between the tools and a client library."""
+"""Connections to a server, whatever carries them: the port between the tools and a client library."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ class NotCalled(ServerFailed):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call came to. `structured`: the part of it that has a schema, None if there is none."""
+    """The answer to a call. `structured`: its part with a schema, None if there is none."""
 
     text: str
     failed: bool = False
@@ -80,7 +80,7 @@ class Known(Protocol):
     """Keeps what a server listed, so that its tools are known before it is reached again."""
 
     def load(self) -> Sequence[Listed]:
-        """What was kept; nothing if it was of another server, or cannot be read."""
+        """Return the stored list; nothing if it was another server's, or cannot be read."""
         ...
 
     def save(self, listed: Sequence[Listed]) -> None:
@@ -174,7 +174,8 @@ class ServerChild:
         return self._killed_because
 
     async def end(self) -> None:
-        """Kill what is left of it and bury it. Not cut short by being cancelled: that is passed on after."""
+        """Kill the rest of it and wait for it. A cancellation does not cut this short; it is passed on
+        after."""
         if self._ended:
             return
         self._ended = True
@@ -205,13 +206,13 @@ class ServerChild:
 
 
 class _Window:
-    """Counts what is said within a stretch of time."""
+    """Counter of output within a period."""
 
     def __init__(self) -> None:
         self._began_s = self._bytes = self._lines = 0.0
 
     def add(self, now_s: float, size_bytes: int, lines: int) -> bool:
-        """Whether that is too much by now."""
+        """Add output and return whether it is too much."""
         if now_s - self._began_s > WINDOW_S:
             self._began_s, self._bytes, self._lines = now_s, 0.0, 0.0
         self._bytes += size_bytes
@@ -220,7 +221,7 @@ class _Window:
 
 
 class _Complaints(asyncio.Protocol):
-    """What it writes to its standard error: beginning and end are for the log."""
+    """Standard error of a server: beginning and end are for the log."""
 
     def __init__(self, child: ServerChild) -> None:
         self._child = child
@@ -231,7 +232,7 @@ class _Complaints(asyncio.Protocol):
 
 
 class _Flow(asyncio.BaseProtocol):
-    """Whether its input takes more."""
+    """Flow control of its input."""
 
     def __init__(self) -> None:
         self.ready = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Why something that a server lists is not taken."""
+"""The reason an item of a server's list is refused."""
 
 
 class SchemaRefused(Exception):

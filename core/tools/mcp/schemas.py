@@ -1,8 +1,10 @@
-"""JSON schemas that a server wrote, which may mean no good: judged before they are used, and used in bounds.
+"""JSON schemas written by a server, possibly hostile: judged before use, and used within limits.
 
-What a schema refers to must be in it. Patterns are matched by RE2, in linear time; one it does not know is
-not checked here, and neither are `format`, `uniqueItems` and `unevaluated…`: the server checks its own
-arguments. However a schema refers to itself, judging one value takes at most `MAX_STEPS` steps.
+References must stay within the schema. RE2 matches patterns, in linear time; one it does not know is not
+checked
+here, and neither are `format`, `uniqueItems` and `unevaluated…`: the server checks its own arguments.
+Judging one
+value takes at most `MAX_STEPS` steps, however a schema refers to itself.
 """
 
 import json
@@ -33,14 +35,14 @@ MAX_STEPS = 5_000
 _SHOWN_CHARS = 120
 _UNCHECKED = ("format", "uniqueItems", "unevaluatedItems", "unevaluatedProperties")
 _BEYOND_US = (Unresolvable, RecursionError, TypeError, ValueError, KeyError, AttributeError)
-"""What a schema that is none after all can make of its judge."""
+"""Errors an invalid schema can cause in its judge."""
 
 _Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 _left: ContextVar[list[int]] = ContextVar("steps left")
 
 
 class _TooManySteps(Exception):
-    """Judging a value takes longer than anybody waits."""
+    """Judging a value takes too long."""
 
 
 class ForeignSchema:
@@ -61,9 +63,9 @@ class ForeignSchema:
         self._judge = bounded(schema, registry=cast("Any", Registry)())
 
     def problem(self, value: Any) -> str | None:
-        """What of the value does not fit, without the value itself; None if all of it does.
+        """Return the problem with the value, without the value itself; None if it fits.
 
-        Raises SchemaRefused where that cannot be told.
+        Raises SchemaRefused if it can't tell.
         """
         try:
             with _Steps():
@@ -76,7 +78,7 @@ class ForeignSchema:
 
 
 def _draft(schema: Mapping[str, Any]) -> Any:
-    """What the schema says it is, or the newest."""
+    """Return the draft the schema names, or the newest."""
     for_any: Any = validators.validator_for
     found = for_any(schema, default=Draft202012Validator)
     return found if found in (Draft4Validator, Draft6Validator, Draft7Validator) else Draft202012Validator
@@ -130,7 +132,7 @@ def _sentence(error: ValidationError) -> str:
 
 
 class _Steps:
-    """Within it, so many steps may be taken."""
+    """Context within which that many steps may be taken."""
 
     def __enter__(self) -> None:
         self._token = _left.set([MAX_STEPS])

@@ -4,8 +4,9 @@
         ⇅         ↓ gone, hung, or out of bounds
       failed ←────┘     tried again after 1, 2, 4, … 300 s
 
-Nobody waits for a server but those who call its tools, and they no longer than their call may take: while it
-connects they wait, while it is failed they are told so at once.
+Only callers of its tools wait for a server, and no longer than their call may take: while it connects they
+wait,
+while it is failed they get an error at once.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from core.tools.processes import end_marked
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
 STEADY_AFTER_S = 60.0
-"""A connection that lasted so long was a good one: the next pause is the first again."""
+"""Duration after which a connection counts as good: the next pause is the first again."""
 LIST_AGAIN_AFTER_S = 600.0
 """For servers that do not say when their list changes."""
 BETWEEN_LISTS_S = 2.0
@@ -43,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class Phase(StrEnum):
-    """How a server is."""
+    """The state of a server."""
 
     CONNECTING = "connecting"
     READY = "ready"
@@ -52,8 +53,9 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """How a server is, why, and since when (microseconds UTC). `tools`: how many are on offer; `refused`: by
-    the server's own names why others are not."""
+    """A server's state, its reason, and since when (microseconds UTC). `tools`: the number on offer;
+    `refused`: by the
+    server's own names why others are not."""
 
     phase: Phase
     reason: str | None
@@ -176,7 +178,7 @@ class McpServer:
             if connection is None:
                 raise ToolFailed(f"The server {self.name} cannot be reached: {self.state.reason}.")
             if tool.effect is Effect.EFFECT and connection.process is not None:
-                # The next hub ends the server before anybody is asked what became of the call.
+                # The next hub stops the server before it asks about the outcome of the call.
                 await call.process_started(connection.process)
             try:
                 reply = await connection.call(listed.name, arguments, call.idempotency_key)
@@ -191,7 +193,7 @@ class McpServer:
         return await asyncio.to_thread(self._judged, reply, judge) if judge is not None else reply.text
 
     def _judged(self, reply: Reply, judge: Judge) -> str:
-        """What it says, marked if it is not what it was said to be."""
+        """Return its text, marked if it breaks its declared schema."""
         mark = ""
         try:
             if reply.structured is None or judge(reply.structured) is not None:
@@ -219,7 +221,7 @@ class McpServers:
                 logger.warning("ended what was left of %s", mark)
 
     def states(self) -> dict[str, ServerState]:
-        """How each is."""
+        """Return the state of each server."""
         return {server.name: server.state for server in self._servers}
 
     async def run(self) -> None:
