@@ -38,6 +38,7 @@ from core.routines.definitions import text_of
 from core.store.sqlite.store import SqliteStore
 from core.users import Principal, Role
 from tests.core.routines.engine_world import Told, service_of
+from tests.timers import ManualTimers
 
 GATE_CPU = 1.1
 GATE_WAIT_MS = 20.0
@@ -122,7 +123,7 @@ async def waiting(directory: Path, database: Path) -> Waiting:
     clock, ids = SystemClock(), RandomIds()
     store = await SqliteStore.open(database, clock, ids)
     try:
-        service = service_of(config, store, DemoModel(), Told(), clock, ids)
+        service = service_of(config, store, DemoModel(), Told(), clock, ManualTimers(clock), ids)
         gc.set_threshold(FEW_COLLECTIONS)
         began = time.thread_time()
         async with ticking() as load_waits:

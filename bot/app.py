@@ -23,13 +23,16 @@ from bot.ops.metrics import Gauges, MeteredInbox, MeteredModel
 from bot.parts import Dependencies, open_models, open_store
 from bot.platforms import ChannelBuilder
 from bot.runtime import Certificates, StartError, listen, needed_to_start, url_of, with_advice
+from bot.timers import ScheduledTimers
 from bot.web.auth import AccessRules
 from bot.web.console import Console
 from bot.web.file_links import FileLinks
 from bot.web.health import Readiness, health_routes, metrics_routes, readiness_of
 from bot.web.login import LoginDesk, login_routes, login_url
 from bot.web.server import OnDemand, WebServer, channel_routes
+from bot.web.uploads import TIDY_EVERY_S
 from channels.manager import ChannelManager
+from core.audit.linker import PRUNE_EVERY_S
 from core.clock import Clock, SystemClock
 from core.errors import SchemaTooNew, StoreLocked, StoreUnavailable
 from core.events import SilentListener, TurnListener
@@ -40,7 +43,7 @@ from core.people.pairing import PairingDesk
 from core.ports import Inbox
 from core.routines.service import RoutineService
 from core.runs.actors import ThreadActors
-from core.runs.recovery import BootRecovery
+from core.runs.recovery import CHECK_EVERY_S, BootRecovery
 from core.store.lock import DataDirectoryLock
 from core.store.port import Store
 from core.tools.execution import CallThreads, ToolPause
@@ -244,7 +247,7 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         pause = ToolPause(paused=await store.tools_paused())
         asyncio.get_running_loop().set_default_executor(CallThreads(thread_name_prefix="asyncio"))
         models = seams.model(await opened.enter_async_context(open_models(config, clock, certificates)))
-        ground = Dependencies(loaded, store, owner, ring, clock, ids)
+        ground = Dependencies(loaded, store, owner, ring, clock, ScheduledTimers(clock), ids)
         metered = MeteredModel(models, ground.metrics)
         builder = ChannelBuilder(clock, certificates, loaded.closed, seams.telegram)
         speaking = Channels(ground, builder, seams.turns)
@@ -256,17 +259,27 @@ async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
         yield _app(ground, speaking, calling, answering, serving)
 
 
+def _set_timers(ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns) -> None:
+    """Set what the hub does again and again; routines set their own timers."""
+    timers = ground.timers
+    timers.every("gates.deadlines", CHECK_EVERY_S, answering.expiry.look)
+    timers.every("uploads.tidy", TIDY_EVERY_S, speaking.uploads.tidy)
+    timers.every("audit.retention", PRUNE_EVERY_S, calling.audit.prune)
+    if ground.hooks is not None:
+        ground.hooks.set_timers(timers)
+
+
 def _app(ground: Dependencies, speaking: Channels, calling: Tools, answering: Turns, serving: Serving) -> App:
+    _set_timers(ground, speaking, calling, answering)
     runs = {
         "channels": lambda: speaking.manager.run(serving.inbox),
-        "prompt expiry": answering.expiry.run,
         "previews": speaking.previews.run,
         "albums": answering.gathering.run,
         "acknowledgements": answering.acknowledgements.run,
         "routines": calling.routines.run,
         "audit": calling.audit.run,
         "web": serving.web.run,
-        "uploads": speaking.uploads.run,
+        "timers": ground.timers.run,
         **answering.beside,
     }
     if calling.servers is not None:

@@ -96,6 +96,7 @@ class Tools:
             self.notices,
             speaking.manager.open_thread,
             clock,
+            ground.timers,
             ground.ids,
             ground.leaks,
             ground.hooks.replies if ground.hooks is not None else None,

@@ -14,6 +14,7 @@ from core.clock import Clock
 from core.errors import ToolDenied
 from core.hooks.chain import AnswerHooks, CallHooks, Chain, Hook, Point, Registered, ReplyHooks
 from core.hooks.points import (
+    LOOK_EVERY_S,
     TELL_TIMEOUT_S,
     AskingWebhook,
     InboundHooks,
@@ -30,6 +31,7 @@ from core.ports import OutboxListener
 from core.safety.leaks import LeakDetector
 from core.safety.network import NetworkGuard
 from core.store.port import Store
+from core.timers import Timers
 from core.tools.web import WebAnswer, WebRequest
 from core.tools.web_client import WebClient
 
@@ -101,9 +103,12 @@ class Hooks:
         running: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"hooks told": self.telling.run}
         if inbound is not None:
             running["hooks about messages"] = inbound.run
-        if (sessions := self.sessions()) is not None:
-            running["hooks about sessions"] = sessions.run
         return running
+
+    def set_timers(self, timers: Timers) -> None:
+        """Set what is looked at again and again."""
+        if (sessions := self.sessions()) is not None:
+            timers.every("sessions.idle", LOOK_EVERY_S, sessions.look)
 
     def sessions(self) -> SessionHooks | None:
         """Who comes and goes."""
@@ -111,7 +116,7 @@ class Hooks:
         if begin is None and end is None:
             return None
         idle_s = self.config.sessions.idle_days * DAY_S
-        return SessionHooks(begin, end, self.store, self.clock, idle_s)
+        return SessionHooks(begin, end, self.store, idle_s)
 
 
 def build_hooks(config: Config, leaks: LeakDetector, store: Store, clock: Clock, ids: Ids) -> Hooks:

@@ -13,7 +13,7 @@ from bot.parts import Dependencies
 from bot.routines.desks import desks
 from bot.runtime import StartError, version
 from bot.tools import build_tools, path_guard
-from bot.views import ChannelView, ServerView, StatusView
+from bot.views import ChannelView, ServerView, StatusView, TimerView
 from bot.web.api import ApiParts, api
 from bot.web.auth import AccessRules
 from bot.web.health import Readiness
@@ -27,12 +27,13 @@ from core.routines.service import RoutineService
 from core.routines.webhooks import Webhooks
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
+from core.timers import Timers
 from core.vault import Vault
 
 # The hub at a glance, for `GET /api/status`.
 
 
-async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) -> StatusView:
+async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]], timers: Timers) -> StatusView:
     """What runs, in which state, and how much waits for people."""
     state = await readiness()
     channels = {
@@ -57,6 +58,7 @@ async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]]) ->
         },
         approvals=len(await store.open_gates()),
         pairing_requests=len(await store.pairing_requests()),
+        timers=tuple(map(TimerView.of, timers.listing())),
     )
 
 
@@ -91,7 +93,7 @@ def build_api(
         workspace=path_guard(loaded),
         states=speaking.manager.states,
         platforms={name: channel.platform for name, channel in ground.config.channels.items()},
-        status=lambda: status(store, readiness),
+        status=lambda: status(store, readiness, ground.timers),
         routines=desks(ground.config, store, calling.routines, clock, ids, ground.leaks),
         sensitive=calling.pipeline.sensitive,
         laws=calling.pipeline.laws,

@@ -15,6 +15,7 @@ from bot.config.types import DATABASE_NAME
 from bot.live import Live
 from bot.ops.metrics import Metrics
 from bot.runtime import HTTPX_COMMAND_LINE, Certificates, StartError, left_out, needed_to_start
+from bot.timers import ScheduledTimers
 from bot.tools import build_approvals, build_laws, vote_rule
 from channels.manager import ChannelManager
 from channels.webchat import WEB
@@ -98,13 +99,21 @@ def configured_hooks(
 
 
 class Dependencies:
-    """The configuration, the open store, its owner, time, ids and keys; who watches; what must not get out.
+    """The configuration, the open store, its owner, time, timers, ids and keys; who watches; what must not
+    get out.
 
     Raises StartError for a hook that is not there, or must not be asked.
     """
 
     def __init__(
-        self, loaded: Loaded, store: Store, owner: Principal, ring: VaultKeyRing, clock: Clock, ids: Ids
+        self,
+        loaded: Loaded,
+        store: Store,
+        owner: Principal,
+        ring: VaultKeyRing,
+        clock: Clock,
+        timers: ScheduledTimers,
+        ids: Ids,
     ) -> None:
         self.loaded = loaded
         self.config: Config = loaded.config
@@ -113,6 +122,7 @@ class Dependencies:
         self.ring = ring
         self.clock = clock
         self.ids = ids
+        self.timers = timers
         self.metrics = Metrics()
         self.live = Live()
         self.leaks = build_leaks(loaded.config)

@@ -13,6 +13,7 @@ from core.gates import Answer, Chose, Grant, Offer, Option, Options, Replies, Wr
 from core.store.facets import SealedSecret, ToolSettingRow
 from core.store.pairing import PairingRequest
 from core.store.rows import GateView, ThreadRow
+from core.timers import TimerState
 from core.transcript import (
     AssistantSaid,
     Entry,
@@ -358,6 +359,27 @@ class ServerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimerView:
+    """One of the hub's timers. `due_at`: None while nothing is set; `last_run_at`: None before the first
+    call; `failures`: how many calls raised since the hub started."""
+
+    name: str
+    due_at: int | None
+    last_run_at: int | None
+    failures: int
+
+    @classmethod
+    def of(cls, state: TimerState) -> Self:
+        """Return the timer as it stands."""
+        return cls(
+            name=state.name,
+            due_at=state.due_at,
+            last_run_at=state.last_run_at,
+            failures=state.failures,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
     """The hub at a glance. `approvals` and `pairing_requests`: how many wait for a person."""
 
@@ -369,3 +391,4 @@ class StatusView:
     mcp: dict[str, ServerView]
     approvals: int
     pairing_requests: int
+    timers: tuple[TimerView, ...]

@@ -188,6 +188,12 @@ def run(config: ConfigOption = None) -> None:
 
 
 @app.command()
+def status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Show how the running hub is. Lists channels, MCP servers and timers with their next run."""
+    finish(lambda: show.show_status(config, as_json=as_json))
+
+
+@app.command()
 def chat(
     config: ConfigOption = None,
     as_json: Annotated[

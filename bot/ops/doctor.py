@@ -4,7 +4,6 @@ While a hub runs, it is asked about its channels and servers; otherwise the port
 answers, the clock are tried. Changes nothing: no file is made, no schema upgraded, nothing sent to anybody.
 """
 
-import fcntl
 import importlib.util
 import os
 import shutil
@@ -24,7 +23,7 @@ from bot.ops.probes import Finding, broken, fine, probed, warning
 from bot.runtime import DeskRefused, StartError, listen
 from bot.views import ServerView, StatusView
 from core.errors import StoreError, VaultError
-from core.store.lock import LOCK_NAME
+from core.store.lock import is_held
 from core.store.sqlite.memory import sealed_in
 from core.store.sqlite.queries import SqliteReader
 from core.tools.builtin.shell import safe_environment
@@ -200,7 +199,7 @@ async def examine(loaded: Loaded, status: Status) -> list[Finding]:
     except OSError as error:
         problem = f"{loaded.database} cannot be read: {error.strerror}"
         findings.append(broken("store", problem, "run this as the user the hub runs as"))
-    running = _is_held(data_dir)
+    running = is_held(data_dir)
     if running:
         findings += await _hub(status)
     else:
@@ -267,21 +266,6 @@ async def _store(database: Path, *, there: bool) -> list[Finding]:
     if paused:
         return [found, warning("tools", "all tools are paused; no tool runs", UNPAUSE)]
     return [found, fine("tools", "tools run; nobody has paused them")]
-
-
-def _is_held(data_dir: Path) -> bool:
-    """Whether a hub runs on the directory. Where there is no lock file none is made."""
-    try:
-        fd = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
 
 
 async def _hub(status: Status) -> list[Finding]:

@@ -27,7 +27,16 @@ STRUCK_OUT = "***"
 SHORTEST_SECRET = 4
 """Shorter values are not struck out: they would tear holes into ordinary words."""
 
-QUIET = ("httpx", "httpcore", "telegram", "aiohttp.access", "uvicorn", "markdown_it", "asyncio")
+QUIET = (
+    "httpx",
+    "httpcore",
+    "telegram",
+    "aiohttp.access",
+    "uvicorn",
+    "markdown_it",
+    "asyncio",
+    "apscheduler",
+)
 """Libraries of which only warnings are of interest."""
 
 _PATTERNS = (

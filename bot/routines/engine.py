@@ -24,6 +24,7 @@ from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.safety.paths import PathGuard
 from core.store.port import Store
+from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 from core.tools.processes import end_process
 
@@ -37,6 +38,7 @@ def build_engine(
     notices: Callable[[], Notices],
     open_thread: ThreadOpener,
     clock: Clock,
+    timers: Timers,
     ids: Ids,
     leaks: LeakDetector,
     hook: ReplyHook | None,
@@ -66,6 +68,7 @@ def build_engine(
         events,
         signals,
         clock,
+        timers,
         ids,
         end_process,
     )

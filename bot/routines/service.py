@@ -15,6 +15,7 @@ from core.routines.service import Engine, RoutineService, RoutineSignals
 from core.runs.services import ReplyHook
 from core.safety.leaks import LeakDetector
 from core.store.port import Store
+from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def build_routines(
     notices: "Callable[[], Notices]",
     open_thread: "ThreadOpener",
     clock: Clock,
+    timers: Timers,
     ids: Ids,
     leaks: LeakDetector,
     hook: ReplyHook | None = None,
@@ -48,7 +50,19 @@ def build_routines(
 
     def build(signals: RoutineSignals) -> Engine:
         return engine.build_engine(
-            signals, config, store, model, pipeline, notices, open_thread, clock, ids, leaks, hook, closed
+            signals,
+            config,
+            store,
+            model,
+            pipeline,
+            notices,
+            open_thread,
+            clock,
+            timers,
+            ids,
+            leaks,
+            hook,
+            closed,
         )
 
     own = partial(_keep_heartbeat, config, store, clock)

@@ -6,7 +6,6 @@ arrives, so what is under way takes next to no memory.
 
 import asyncio
 import json
-import logging
 import os
 import re
 import time
@@ -22,8 +21,6 @@ from core.clock import SECOND_US, Clock
 from core.errors import HubError
 from core.ids import Ids
 from core.messages import Attachment
-
-logger = logging.getLogger(__name__)
 
 UPLOADS_NAME = "uploads"
 LIMIT_BYTES = 20 * 1024 * 1024
@@ -50,6 +47,10 @@ class EmptyUpload(HubError):
     """Nothing arrived."""
 
 
+class UploadsNotTidied(HubError):
+    """Files that are too old are still there; they are given out to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """A file as it is described beside it; `at`: when it was uploaded, microseconds UTC."""
@@ -71,15 +72,13 @@ class FileUploads:
         self._ids = ids
         self._arriving: Counter[str] = Counter()
 
-    async def run(self) -> None:
-        """Remove what is too old, now and every hour, until cancelled."""
-        while True:
-            try:
-                if self._directory.exists():  # most hubs are sent no files, and a thread takes memory
-                    await asyncio.to_thread(self._tidy)
-            except OSError as error:
-                logger.warning("uploads.tidy_failed error=%s", error)
-            await self._clock.sleep(TIDY_EVERY_S)
+    async def tidy(self) -> None:
+        """Remove what is too old."""
+        try:
+            if self._directory.exists():  # most hubs are sent no files, and a thread takes memory
+                await asyncio.to_thread(self._tidy)
+        except OSError as error:
+            raise UploadsNotTidied(str(error)) from error
 
     async def keep(
         self, user_id: str, name: str, media_type: str, content: AsyncIterator[bytes]

@@ -112,14 +112,13 @@ RETRY_S = 10.0
 AT_ONCE = 500
 """Maximum number of records chained, or dropped, in one transaction, so that a turn waits no
 longer for it than for another turn."""
-DAY_US = 24 * 3600 * SECOND_US
+PRUNE_EVERY_S = 24 * 3600
+DAY_US = PRUNE_EVERY_S * SECOND_US
 
 
 class AuditLinker:
-    """The linker: implements core.store.feed.ChangeListener.
-
-    `keep_days`: records older than that are dropped, once a day (0: none).
-    `policy`: the admin policy, in the form to record."""
+    """Implements core.store.feed.ChangeListener. `keep_days`: records older than that are dropped by `prune`
+    (0: none). `policy`: what the operator laid down, as it is to be recorded."""
 
     def __init__(
         self,
@@ -140,7 +139,8 @@ class AuditLinker:
         self._wanted = asyncio.Event()
         self._policy_changed = True
         self._noted: str | None = None
-        self._pruned_at: int | None = None
+        self._turn = asyncio.Lock()
+        """Held by whoever links or drops records: the chain grows at one end at a time."""
 
     def changed(self, changes: Changes) -> None:
         """Handle a commit: its records wait to be chained."""
@@ -179,13 +179,13 @@ class AuditLinker:
         if self._policy_changed:
             await self._store.record_policy(self._policy())
             self._policy_changed = False
-        await self._prune()
-        more, head = True, None
-        while more:
-            head, more = await self._store.link_audit(AT_ONCE)
-        if head is not None and head != self._noted:
-            await asyncio.to_thread(self._note, head)
-            self._noted = head
+        async with self._turn:
+            more, head = True, None
+            while more:
+                head, more = await self._store.link_audit(AT_ONCE)
+            if head is not None and head != self._noted:
+                await asyncio.to_thread(self._note, head)
+                self._noted = head
 
     def _note(self, head: str) -> None:
         newest = self._heads.newest() if self._noted is None else None
@@ -197,13 +197,14 @@ class AuditLinker:
         if newest is None or str(newest) != head:
             self._heads.append(head, self._clock.now())
 
-    async def _prune(self) -> None:
-        now = self._clock.now()
-        if not self._keep_us or (self._pruned_at is not None and now - self._pruned_at < DAY_US):
+    async def prune(self) -> None:
+        """Drop records that are older than they are kept. Raises StoreUnavailable."""
+        if not self._keep_us:
             return
-        self._pruned_at = now
-        while await self._store.prune_audit(now - self._keep_us, AT_ONCE):
-            await self._store.link_audit(AT_ONCE)  # dropping records is recorded too
+        before = self._clock.now() - self._keep_us
+        async with self._turn:
+            while await self._store.prune_audit(before, AT_ONCE):
+                await self._store.link_audit(AT_ONCE)  # dropping records is recorded too
 
 
 # Verification of the audit: every record, its seal and its place, and the heads kept elsewhere.

@@ -162,26 +162,14 @@ LOOK_EVERY_S = 30.0
 class SessionHooks:
     """A periodic check for sessions. A session ends after `idle_s` without a message from its person."""
 
-    def __init__(
-        self, begin: Chain | None, end: Chain | None, store: Store, clock: Clock, idle_s: float
-    ) -> None:
+    def __init__(self, begin: Chain | None, end: Chain | None, store: Store, idle_s: float) -> None:
         self._begin = begin
         self._end = end
         self._store = store
-        self._clock = clock
         self._idle_us = int(idle_s * SECOND_US)
 
-    async def run(self) -> None:
-        """Check for session changes until cancelled."""
-        while True:
-            try:
-                await self.look()
-            except StoreUnavailable as error:
-                logger.info("sessions are looked at later: %s", error)
-            await self._clock.sleep(LOOK_EVERY_S)
-
     async def look(self) -> None:
-        """Notify hooks of the sessions that changed since the last check. Their answers are ignored."""
+        """Tell what changed since the last look. Nothing can be said to it. Raises StoreUnavailable."""
         for change in await self._store.session_changes(self._idle_us):
             chain = self._begin if change.began else self._end
             point = Point.SESSION_START if change.began else Point.SESSION_END
@@ -278,7 +266,7 @@ class TellingWebhooks:
             logger.warning("hook %s is not told: %d others are under way", target.name, IN_FLIGHT)
 
     async def run(self) -> None:
-        """Send notifications until cancelled."""
+        """Check for session changes until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(IN_FLIGHT // 4):
                 group.create_task(self._work(), name=f"hooks told {number}")

@@ -1,22 +1,21 @@
-"""The routine engine: it claims due slots, starts runs within the limits, and brings each to one recorded
-end.
+"""Carries routines out: claims the slots that have come, starts runs within the limits, brings each to one
+recorded end.
 
-The clock is a plain task that sleeps until the next slot, at most `MAX_REST_S`, and looks again. Due times
-are
-a column of the store; a scheduler's own list of jobs would be a second truth. The next look notices a clock
-that jumped or a process that was suspended, and each slot can be claimed only once.
+One timer looks at what is due: every `MAX_REST_S`, at the next slot, and when it is woken. What is due is a
+column of the store, so a look that is late or made twice loses and repeats nothing: each slot can be claimed
+but once.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from core.clock import SECOND_US, Clock
-from core.errors import HubError, ModelError, StoreError, StoreUnavailable
+from core.errors import HubError, ModelError, StoreError
 from core.ids import Ids
 from core.messages import InboundMessage
 from core.routine import Cron, Definition, FullJob, Lightweight, Match, RunStatus, SlotInput, claim_key
@@ -37,6 +36,7 @@ from core.store.port import Store
 from core.store.routines import BudgetDay, NewRun, NextDue, RoutineRow, RoutineRunRow, RunEnd, StartedRun
 from core.store.rows import CallState
 from core.store.units import patiently
+from core.timers import Timers
 from core.tool import ProcessInfo
 
 # Runs interrupted by a dead hub: each resumes after its last recorded step, or has ended.
@@ -173,6 +173,8 @@ def _pause_notice(definition: Definition, failures: int, text: str) -> str:
 
 READ_AT_ONCE = 200
 MAX_REST_S = 30.0
+SLOTS, LEASES, BEAT = "routines.slots", "routines.leases", "routines.heartbeat"
+"""The engine's timers."""
 AGAIN_S = 5.0
 LEASE_S = 90
 HEARTBEAT_S = 30.0
@@ -191,6 +193,7 @@ class EngineParts:
     events: HubEvents
     signals: RoutineSignals
     clock: Clock
+    timers: Timers
     ids: Ids
     end_process: EndProcess
 
@@ -202,6 +205,7 @@ class RoutineEngine:
         self._parts = parts
         self._store = parts.store
         self._clock = parts.clock
+        self._timers = parts.timers
         self._most = most
         self._timezone = timezone
         self._running: set[str] = set()
@@ -242,20 +246,27 @@ class RoutineEngine:
         """See Engine."""
         await self._parts.events.started()
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep_leases(), name="routine leases")
-            while True:
-                wait_s = AGAIN_S
-                try:
-                    wait_s = await self._look(group)
-                except StoreUnavailable:
-                    pass  # said by the store already; the next look finds the same
-                except Exception:
-                    # A defect in one look must not stop the hub: what is due stays due.
-                    logger.exception("looking for routines that are due failed")
-                await self._parts.signals.rest(self._clock, wait_s)
+            look = partial(self._look, group)
+            self._timers.every(LEASES, HEARTBEAT_S, self._keep_leases)
+            self._timers.every(SLOTS, MAX_REST_S, look)
+            try:
+                while True:
+                    await self._parts.signals.something()
+                    self._timers.at(SLOTS, self._clock.now(), look)
+            finally:
+                for name in (SLOTS, BEAT, LEASES):
+                    self._timers.cancel(name)
 
-    async def _look(self, group: asyncio.TaskGroup) -> float:
-        """Do everything that is due and return the seconds until the next look."""
+    async def _look(self, group: asyncio.TaskGroup) -> None:
+        """Do what is due, and look again when there is more to do. Raises StoreUnavailable."""
+        next_at = self._clock.now() + int(AGAIN_S * SECOND_US)
+        try:
+            next_at = await self._do_due(group)
+        finally:
+            self._timers.at(SLOTS, next_at, partial(self._look, group))
+
+    async def _do_due(self, group: asyncio.TaskGroup) -> int:
+        """Do what is due; return until when there is nothing more to do."""
         now = self._clock.now()
         for row in await self._store.due_routines(now):
             await self._claim(row, now)
@@ -265,7 +276,19 @@ class RoutineEngine:
             self._running.add(started.run.id)
             group.create_task(self._carry_out(started), name=f"routine run {started.run.id}")
         await self._parts.telling.tell_due()
-        return _rest_s(await self._store.next_due(), now)
+        await self._await_beat()
+        return now + int(_rest_s(await self._store.next_due(), now) * SECOND_US)
+
+    async def _await_beat(self) -> None:
+        """Set the heartbeat's timer to its next slot; without one there is none."""
+        row = await self._store.routine(HEARTBEAT_ID)
+        self._timers.cancel(BEAT)
+        if row is not None and row.enabled and row.text.next_slot_at is not None:
+            self._timers.at(BEAT, row.text.next_slot_at, self._beat)
+
+    async def _beat(self) -> None:
+        """Have its slot looked at with all others."""
+        self._parts.signals.wake()
 
     async def _claim(self, row: RoutineRow, now: int) -> None:
         slot_at = row.text.next_slot_at
@@ -306,12 +329,9 @@ class RoutineEngine:
     # --- running ---------------------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        while True:
-            await self._clock.sleep(HEARTBEAT_S)
-            if self._running:
-                until = self._clock.now() + LEASE_S * SECOND_US
-                with contextlib.suppress(StoreUnavailable):
-                    await self._store.extend_leases(list(self._running), until)
+        if self._running:
+            until = self._clock.now() + LEASE_S * SECOND_US
+            await self._store.extend_leases(list(self._running), until)
 
     async def _carry_out(self, started: StartedRun) -> None:
         try:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from core.clock import Clock
 from core.messages import InboundMessage
 from core.store.port import Store
 
@@ -26,17 +25,6 @@ class RoutineSignals:
     def wake(self) -> None:
         """There may be something to do. Never blocks."""
         self._something.set()
-
-    async def rest(self, clock: Clock, seconds: float) -> None:
-        """Wait for a signal, at most that long."""
-        sleeping = asyncio.ensure_future(clock.sleep(seconds))
-        waking = asyncio.ensure_future(self._something.wait())
-        try:
-            await asyncio.wait({sleeping, waking}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleeping.cancel()
-            waking.cancel()
-        self._something.clear()
 
     async def something(self) -> None:
         """Until there is something to do."""

@@ -8,7 +8,6 @@ from core import texts
 from core.clock import Clock
 from core.consent import card_texts
 from core.consent.cards import expired_text, open_card, reminder, settled_card, unknown_outcome_gate
-from core.errors import StoreUnavailable
 from core.gates import Gate
 from core.ids import Ids
 from core.messages import plain
@@ -171,19 +170,11 @@ class GateExpiry:
         self._ids = ids
         self._editable = editable
 
-    async def run(self) -> None:
-        """Check gates until cancelled."""
-        while True:
-            try:
-                await self.expire()
-                await self.remind()
-                await self.escalate()
-            except StoreUnavailable:
-                pass  # the store has reported it; the next check finds the same gates
-            except Exception:
-                # A defect met by one check must not stop the hub: the gates wait for the next check.
-                logger.exception("looking for expired prompts failed")
-            await self._clock.sleep(CHECK_EVERY_S)
+    async def look(self) -> None:
+        """Do what is due by now. Raises StoreUnavailable: the next look finds the same prompts."""
+        await self.expire()
+        await self.remind()
+        await self.escalate()
 
     async def expire(self) -> None:
         """Close the gates that have expired."""

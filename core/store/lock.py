@@ -54,3 +54,18 @@ class DataDirectoryLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def is_held(data_dir: Path) -> bool:
+    """Return whether a hub runs on the directory. Where there is no lock file none is made."""
+    try:
+        fd = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -13,6 +13,7 @@ NUMBERS = {
     "bot.cli.exit_codes.USAGE": 2,
     "bot.config.keys.KEY_BYTES": 32,
     "bot.config.policy.LIMIT_BYTES": 32_768,
+    "bot.timers.LOOK_S": 20.0,
     "bot.web.endpoints.BODY_LIMIT_BYTES": 524_288,
     "bot.web.endpoints.BODY_LIMIT_S": 10.0,
     "bot.live.EVENTS_LIMIT": 256,

@@ -25,7 +25,7 @@ VARIABLES = {
 }
 STAYS = {"run", "chat"}
 """These go on until they are ended; tests of their own run them."""
-ASKS = {"init", "login", "secrets set", "config reload"}
+ASKS = {"init", "login", "secrets set", "config reload", "status"}
 """These need somebody at a terminal, or a hub that runs."""
 FIRST = ("permissions", "set", "shell", "default")
 """Makes the database that other commands look at."""

@@ -54,7 +54,9 @@ class Office:
         async with self.opened() as world:
             for _ in range(days):
                 await self.a_day(world)
-                await self.linker(world, keep_days).catch_up()
+                linker = self.linker(world, keep_days)
+                await linker.prune()
+                await linker.catch_up()
                 self.clock.advance(24 * 3600)
 
     async def a_day(self, world: World) -> None:

@@ -11,7 +11,8 @@ from bot.config.load import load
 from bot.config.schema import Config
 from bot.routines.desks import build_desk
 from bot.routines.service import build_routines
-from core.clock import SECOND_US, Clock
+from bot.timers import ScheduledTimers
+from core.clock import Clock
 from core.errors import ModelRejected
 from core.ids import Ids, RandomIds
 from core.messages import Address, Message
@@ -23,10 +24,11 @@ from core.safety.leaks import LeakDetector
 from core.store.port import Store
 from core.store.routines import RoutineRow, RoutineRunRow, StartedRun
 from core.store.sqlite.store import SqliteStore
+from core.timers import Timers
 from core.tools.pipeline import CallPipeline
 from core.transcript import Origin, UserSaid
 from core.users import Principal, Role
-from tests.clock import ManualClock
+from tests.clock import JumpingClock
 from tests.databases import lay_database
 
 OLIVIA = Principal("owner", Role.OWNER, "Olivia")
@@ -40,22 +42,6 @@ provider = "demo"
 [routines]
 max_concurrent = {most}
 """
-
-
-class JumpingClock(ManualClock):
-    """One whose hands can be set: whoever sleeps sleeps as long as before, as with a real one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._set_us = 0
-
-    def now(self) -> int:
-        """As the hands say."""
-        return super().now() + self._set_us
-
-    def jump(self, seconds: float) -> None:
-        """Set the hands; nobody wakes."""
-        self._set_us += round(seconds * SECOND_US)
 
 
 @dataclass
@@ -112,7 +98,7 @@ class CountingStore:
 
 
 def service_of(
-    config: Config, store: Store, model: Model, told: "Told", clock: Clock, ids: Ids
+    config: Config, store: Store, model: Model, told: "Told", clock: Clock, timers: Timers, ids: Ids
 ) -> RoutineService:
     """Routines as the hub has them; those that use tools or threads of their own have no place here."""
 
@@ -121,7 +107,7 @@ def service_of(
 
     notices, no_tools = cast("Notices", told), cast("CallPipeline", None)
     return build_routines(
-        config, store, model, no_tools, lambda: notices, open_thread, clock, ids, LeakDetector()
+        config, store, model, no_tools, lambda: notices, open_thread, clock, timers, ids, LeakDetector()
     )
 
 
@@ -148,8 +134,9 @@ class Works:
     model: HeldModel = field(default_factory=HeldModel)
     told: Told = field(default_factory=Told)
     ids: RandomIds = field(default_factory=RandomIds)
+    timers: ScheduledTimers = field(init=False)
     _service: RoutineService | None = None
-    _task: asyncio.Task[None] | None = None
+    _tasks: tuple[asyncio.Task[None], ...] = ()
 
     @property
     def service(self) -> RoutineService:
@@ -165,15 +152,19 @@ class Works:
     async def start(self) -> None:
         """As a starting hub does it."""
         store = cast("Store", self.store)
-        self._service = service_of(self.config, store, self.model, self.told, self.clock, self.ids)
+        self.timers = timers = ScheduledTimers(self.clock)
+        self._service = service_of(self.config, store, self.model, self.told, self.clock, timers, self.ids)
         await self._service.prepare()
-        self._task = asyncio.create_task(self._service.run(), name="routines")
+        self._tasks = (
+            asyncio.create_task(self._service.run(), name="routines"),
+            asyncio.create_task(timers.run(), name="timers"),
+        )
 
     async def crash(self) -> None:
         """Nobody is left, and nothing was tidied up."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def make(self, name: str, **other: Any) -> RoutineRow:
         """A routine that asks its own name; every minute unless told otherwise."""
