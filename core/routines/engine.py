@@ -1,14 +1,12 @@
-"""Carries routines out: claims the slots that have come, starts runs within the limits, brings each to one
-recorded end.
+"""The routine engine: it claims due slots, starts runs within the limits, and brings each to one recorded end.
 
-One timer looks at what is due: every `MAX_REST_S`, at the next slot, and when it is woken. What is due is a
-column of the store, so a look that is late or made twice loses and repeats nothing: each slot can be claimed
-but once.
+One timer looks at due slots: every `MAX_REST_S`, at the next slot, and when it is woken. Due times are a column
+of the store, so a look that is late or made twice loses and repeats nothing: each slot can be claimed only once.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -52,7 +50,7 @@ it is gone."""
 
 
 class InterruptedRuns:
-    """Looks after them at the start. `finish` records a run's end."""
+    """Runs that no hub executes any more. `finish` records a run's end."""
 
     def __init__(
         self,
@@ -64,11 +62,12 @@ class InterruptedRuns:
         self._end_process = end_process
         self._finish = finish
 
-    async def settle(self) -> None:
-        """All of them, before anything else runs."""
-        for left in await self._store.lapsed_runs(None):
-            await self._end_children(left.run)
-            await self._settle(left)
+    async def settle(self, before: int | None = None, but_not: Collection[str] = ()) -> None:
+        """Settle the runs whose leases lapsed before then, except some. None settles all, at the start."""
+        for left in await self._store.lapsed_runs(before):
+            if left.run.id not in but_not:
+                await self._end_children(left.run)
+                await self._settle(left)
 
     async def _end_children(self, run: RoutineRunRow) -> None:
         """A surviving child must not act any more once its call is said to be over."""
@@ -209,6 +208,7 @@ class RoutineEngine:
         self._most = most
         self._timezone = timezone
         self._running: set[str] = set()
+        self._interrupted = InterruptedRuns(parts.store, parts.end_process, self._finish)
 
     # --- messages --------------------------------------------------------------------------------------
 
@@ -240,7 +240,7 @@ class RoutineEngine:
             for row in rows:
                 self._parts.doors.changed(row)
             after = rows[-1].id
-        await InterruptedRuns(self._store, self._parts.end_process, self._finish).settle()
+        await self._interrupted.settle()
 
     async def run(self) -> None:
         """See Engine."""
@@ -332,6 +332,7 @@ class RoutineEngine:
         if self._running:
             until = self._clock.now() + LEASE_S * SECOND_US
             await self._store.extend_leases(list(self._running), until)
+        await self._interrupted.settle(self._clock.now(), self._running)
 
     async def _carry_out(self, started: StartedRun) -> None:
         try:

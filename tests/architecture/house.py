@@ -1,6 +1,6 @@
 """The house in figures, held at their limits by `make lint`: python -m tests.architecture.house
 
-A figure without a limit is printed only: what is counted there is still being mended.
+A figure without a limit is printed only.
 """
 
 import ast
@@ -39,6 +39,8 @@ LIMITS = {
     "imported_by_one_percent": 20,
     "imports_inside_functions": 40,
     "gerund_modules": 8,
+    "docstrings_that_open_relative_percent": 2,
+    "stock_phrases_per_10k_words": 15,
     "modules_at_the_top_of_bot": 12,
 }
 _OPENS_RELATIVE = re.compile(
@@ -160,8 +162,8 @@ def main() -> int:
         limit = LIMITS.get(name)
         missed = limit is not None and value > limit
         over |= missed
-    if over:
-        pass
+        told = "" if limit is None else f" (limit {limit})"
+        print(f"{name}: {value:.4g}{told}{' MISSED' if missed else ''}")
     return int(over)
 
 

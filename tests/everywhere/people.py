@@ -154,7 +154,7 @@ class InDiscord:
         return None
 
 
-SHOWN = frozenset({"user", "assistant", "operator", "notice", "prompt"})
+SHOWN = frozenset({"user", "assistant", "operator", "notice", "gate"})
 """Kinds of lines that the console draws as messages."""
 
 

@@ -112,7 +112,7 @@ def in_console(item: Json, card: Json | None) -> Seen:
     with it."""
     blocks: list[Json] = item.get("blocks", [])
     texts = [text_of(block) for block in blocks] or [item.get("text") or ""]
-    if item["kind"] == "prompt":
+    if item["kind"] == "gate":
         outcome = item["outcome"] or ""
         texts = [item["title"], *item["lines"], *([outcome] if outcome else [])]
     text = "\n".join(texts)

@@ -7,10 +7,11 @@ import pytest
 import pytest_asyncio
 
 from core.clock import SECOND_US
-from core.routine import RunStatus, SlotInput
-from core.routine_json import input_from_json
+from core.routine import ManualInput, RunStatus, SlotInput, claim_key
+from core.routine_json import input_from_json, input_to_json
+from core.routines.engine import budget_day
 from core.routines.notices import MAX_AN_HOUR
-from core.store.routines import RoutineRow, RoutineRunRow
+from core.store.routines import NewRun, RoutineRow, RoutineRunRow
 from tests.core.routines.engine_world import OLIVIA, Works, open_works
 from tests.plugins.profile import Profile
 from tests.plugins.proof import ProofRecord
@@ -206,6 +207,20 @@ async def test_a_run_cut_off_has_ended_when_the_hub_is_back_and_its_owner_knows(
     await works.desk.fire(OLIVIA, row.id, "again")
     await works.settled()
     assert [run.state for run in await works.runs(row)] == [RunStatus.OK, RunStatus.INTERRUPTED]
+
+
+async def test_a_run_whose_lease_lapsed_is_ended_while_the_hub_runs(works: Works) -> None:
+    row = await works.make("lost", trigger={"type": "manual"})
+    await works.settled()
+    now, fired_by = works.clock.now(), ManualInput("first", OLIVIA.user_id)
+    run_id, key = works.ids.row_id(), claim_key(fired_by)
+    await works.store.claim_run(NewRun(run_id, row.id, key, "manual", input_to_json(fired_by), now))
+    day = budget_day(now, "UTC")
+    await works.store.begin_runs(most=1, lease_until=now + 90 * SECOND_US, day=day)  # by a hub that is gone
+    await works.passes(121)
+    (run,) = await works.runs(row)
+    assert (run.state, run.notice_state) == (RunStatus.INTERRUPTED, "sent")
+    assert works.model.asked == []
 
 
 async def test_a_run_that_may_is_started_again_but_not_for_ever(works: Works) -> None:
