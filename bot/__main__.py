@@ -32,9 +32,9 @@ def run_command() -> None:
 
 
 def plainly_to_run(words: Sequence[str]) -> tuple[bool, Path | None]:
-    """Whether a command line says nothing but `run`, and the configuration it names.
+    """Return whether a command line says nothing but `run`, and the configuration it names.
 
-    What runs for weeks then does without the parser of commands: 2 MB, and a tenth of the start.
+    A long-running hub then does without the parser of commands: 2 MB, and a tenth of the start.
     """
     match list(words):
         case ["run"]:

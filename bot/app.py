@@ -1,4 +1,4 @@
-"""Builds every object once and runs the hub until it is told to stop."""
+"""The hub's program: builds every object once and runs the hub until it is stopped."""
 
 import asyncio
 import contextlib
@@ -107,7 +107,7 @@ class Serving:
         return login_url(self.people_reach, self.login)
 
     async def readiness(self) -> Readiness:
-        """Whether the hub can do its work."""
+        """Return whether the hub can do its work."""
         return await readiness_of(
             self._ground.store, self._answering.hub, self._speaking.manager, self._calling.servers
         )
@@ -145,7 +145,7 @@ them, and they were a twentieth of what it costs. A command starts with fewer st
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """Where a program around the hub may put something of its own in between."""
+    """Replacements that a program around the hub may provide."""
 
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
@@ -200,8 +200,9 @@ async def serve(
 
 
 def ending_signals() -> Sequence[signal.Signals]:
-    """Those that end the hub in good order: also that its terminal was closed, unless it was started to
-    outlive that (nohup)."""
+    """Return the signals that stop the hub in good order, also a closed terminal, unless it was started to
+    outlive that
+    (nohup)."""
     outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM, *(() if outlives else (signal.SIGHUP,)))
 
@@ -231,7 +232,7 @@ async def _run(app: App, stop: asyncio.Event, ready: Callable[[App], None] | Non
 
 @contextlib.asynccontextmanager
 async def build(loaded: Loaded, seams: Seams) -> AsyncIterator[App]:
-    """Construct everything; what was opened is closed in reverse order on leaving."""
+    """Construct everything; leaving closes it in reverse order."""
     config, clock, ids = loaded.config, seams.clock, seams.ids
     async with contextlib.AsyncExitStack() as opened:
         with needed_to_start(config.hub.data_dir, "make it writable, or set another [hub] data_dir"):

@@ -46,7 +46,7 @@ MAX_CONCURRENT_TURNS = 256
 
 
 class Channels:
-    """The channels, and who is told of turns: previews, streams, metrics and `listener`."""
+    """The channels, and the listeners to turns: previews, streams, metrics and `listener`."""
 
     def __init__(self, ground: Dependencies, builder: ChannelBuilder, listener: TurnListener) -> None:
         config, clock, hooks = ground.config, ground.clock, ground.hooks
@@ -104,7 +104,7 @@ class Tools:
         )
 
     def notices(self) -> "Notices":
-        """What tells people something of the hub's own accord."""
+        """Return the sender of the hub's own notices."""
         from bot.parts import build_notices  # a hub that only answers does not need it
 
         return build_notices(self._ground.store, self._manager, self.rules, self._ground.leaks)
@@ -117,9 +117,9 @@ class Tools:
 
 
 class Turns:
-    """The hub, the turns it gives to actors, and what those wait for or are picked up by.
+    """The hub, the turns it gives to actors, and their recovery.
 
-    `beside`: what hooks need to have run as long as the hub does, by name.
+    `beside`: tasks that hooks need for as long as the hub runs, by name.
     """
 
     def __init__(self, ground: Dependencies, speaking: Channels, calling: Tools, models: Model) -> None:

@@ -72,34 +72,34 @@ class Hooks:
 
     @property
     def answers(self) -> AnswerHooks | None:
-        """What people write in answer to a question."""
+        """Return the hook for answers to questions."""
         chain = self.chains.get(Point.BEFORE_INBOUND)
         return None if chain is None else AnswerHooks(chain)
 
     @property
     def replies(self) -> ReplyHooks | None:
-        """What models say."""
+        """Return the hook for replies of models."""
         chain = self.chains.get(Point.TRANSFORM_RESPONSE)
         return None if chain is None else ReplyHooks(chain)
 
     @property
     def gate(self) -> OutboundHooks | None:
-        """What goes out."""
+        """Return the hook for outgoing messages."""
         chain = self.chains.get(Point.BEFORE_OUTBOUND)
         return None if chain is None else OutboundHooks(chain, self.store)
 
     @property
     def show_steps_only(self) -> bool:
-        """Whether nobody may see a text before it is whole."""
+        """Return whether texts stay hidden until they are complete."""
         return Point.TRANSFORM_RESPONSE in self.chains or Point.BEFORE_OUTBOUND in self.chains
 
     def inbound(self, starts: Starts, listener: OutboxListener) -> InboundHooks | None:
-        """What people write."""
+        """Return the hook for messages of people."""
         chain = self.chains.get(Point.BEFORE_INBOUND)
         return None if chain is None else InboundHooks(chain, self.store, starts, listener, self.clock)
 
     def beside(self, inbound: InboundHooks | None) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
-        """What runs as long as the hub does, by name."""
+        """Return tasks that run as long as the hub, by name."""
         running: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"hooks told": self.telling.run}
         if inbound is not None:
             running["hooks about messages"] = inbound.run
@@ -111,7 +111,7 @@ class Hooks:
             timers.every("sessions.idle", LOOK_EVERY_S, sessions.look)
 
     def sessions(self) -> SessionHooks | None:
-        """Who comes and goes."""
+        """Return the hook for sessions."""
         begin, end = self.chains.get(Point.SESSION_START), self.chains.get(Point.SESSION_END)
         if begin is None and end is None:
             return None
@@ -154,7 +154,7 @@ def _registered(
 
 
 def webhook_target(settings: HookSettings, guard: NetworkGuard) -> Target:
-    """Who is asked. Raises StartError where tools may not reach it."""
+    """Return the webhook's target. Raises StartError where tools may not reach it."""
     try:
         url = guard.web_address(settings.url)
     except ToolDenied as error:
@@ -167,7 +167,7 @@ def webhook_target(settings: HookSettings, guard: NetworkGuard) -> Target:
 
 
 def looked_at(config: Config, settings: HookSettings) -> str:
-    """What a hook is, without asking it. Raises StartError as `build_hooks` does."""
+    """Return a hook's description, without calling it. Raises StartError as `build_hooks` does."""
     if not settings.url:
         loaded(settings)
         return f"the entry point {settings.ask}"

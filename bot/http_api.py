@@ -34,7 +34,7 @@ from core.vault import Vault
 
 
 async def status(store: Store, readiness: Callable[[], Awaitable[Readiness]], timers: Timers) -> StatusView:
-    """What runs, in which state, and how much waits for people."""
+    """Return the hub's parts, their states, and the number of open gates."""
     state = await readiness()
     channels = {
         name: ChannelView(state=channel.state, reason=channel.reason, since=channel.since)

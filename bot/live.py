@@ -1,8 +1,10 @@
-"""What is going on right now, for those who look on: running turns, and who is to be told of what.
+"""Live state for subscribers: running turns and events.
 
-Told by turns as they run and by the store after its commits; nothing here is ever asked of the database, and
-nothing waits for a subscriber. A subscriber holds no text: it notes how far it has read, and reads on from
-the one copy there is, so one that is slow costs no more than one that is quick.
+Turns report as they run, the store after its commits; nothing here queries the database, and nothing waits
+for a
+subscriber. A subscriber holds no text: it notes how far it has read, and reads on from the one copy, so a
+slow one
+costs no more than a quick one.
 """
 
 import asyncio
@@ -36,15 +38,15 @@ class LiveTurn:
 
     @property
     def text(self) -> str:
-        """What there is of the reply."""
+        """Return the reply so far."""
         return "".join(self.pieces)
 
     def text_from(self, piece: int) -> str:
-        """The reply behind its first so many pieces."""
+        """Return the reply after its first `piece` pieces."""
         return "".join(self.pieces[piece:])
 
     def add(self, delta: TextDelta) -> None:
-        """The reply goes on, or another one begins."""
+        """Append to the reply, or begin another one."""
         if delta.offset == 0:
             self.reply += 1
             self.pieces, self.chars = [], 0
@@ -88,7 +90,7 @@ class Subscription:
         self._wake.set()
 
     async def something(self, timeout_s: float) -> bool:
-        """Wait until there may be something to tell, at most so long; whether there may."""
+        """Wait for news, at most that long; return whether there may be any."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._wake.wait()
@@ -116,7 +118,7 @@ class Live:
 
     @property
     def streams(self) -> int:
-        """How many look on."""
+        """Return the number of subscriptions."""
         return self._count
 
     def turn(self, thread_id: str) -> LiveTurn | None:
@@ -140,7 +142,7 @@ class Live:
         return one
 
     def leave(self, one: Subscription) -> None:
-        """Nobody looks on there any more."""
+        """Remove a subscription."""
         self._count -= 1
         self._members -= one.person.role is not Role.OWNER
         self._of_person -= Counter((one.person.user_id,))
@@ -177,7 +179,7 @@ class Live:
     def _keep(
         self, thread_id: str, turn_id: str, event: Began | Step | AutoLoop | Finished | Failed | Rested
     ) -> None:
-        """What those are told who look on from now on."""
+        """Store an event for later subscribers."""
         turn = self._turns.get(thread_id)
         match event:
             case Began():

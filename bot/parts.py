@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 def build_leaks(config: Config) -> LeakDetector:
-    """What no conversation may hold: the configuration's own secrets, and what looks like one."""
+    """Return the detector of secrets: the configuration's own, and texts shaped like one."""
     return LeakDetector(secret_values(config))
 
 
@@ -80,7 +80,7 @@ def build_credentials(leaks: LeakDetector, ring: VaultKeyRing, clock: Clock, ids
 
 
 def holds_inputs(config: Config) -> bool:
-    """Whether messages wait for hooks before a turn takes them."""
+    """Return whether messages wait for hooks before a turn takes them."""
     return any("before_inbound" in hook.on for hook in config.hooks)
 
 
@@ -196,7 +196,7 @@ def _model(settings: ModelSettings, client: "httpx.AsyncClient | None", clock: C
 
 
 def build_rules(config: Config, owner: Principal, ids: Ids, laws: EffectivePolicy) -> InboundRules:
-    """Who may speak where, how fast, and how much may wait."""
+    """Return who may speak where, the rate limits, and the queue limits."""
     identities = [identity.split(":", 1) for identity in config.hub.owner_identities]
     access = Access(
         owner=owner,
@@ -243,7 +243,7 @@ def build_chat(
     turns: TurnListener,
     elsewhere: ApproverCopies,
 ) -> DelegateFactory:
-    """What makes the delegate of every chat turn."""
+    """Return the factory of chat turns' delegates."""
     config, hooks = ground.config, ground.hooks
     with needed_to_start(config.workspace.dir, "make it a directory, or set another [workspace] dir"):
         config.workspace.dir.mkdir(parents=True, exist_ok=True)
@@ -333,7 +333,7 @@ class ChangeListeners:
 
 
 def laid_down(config: Config, laws: EffectivePolicy) -> dict[str, Any]:
-    """What the operator laid down about tools and consent, as plain JSON values."""
+    """Return the operator's settings of tools and consent, as plain JSON values."""
     admin = laws.policy().admin
     return {
         "owner": config.hub.owner,

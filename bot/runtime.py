@@ -1,4 +1,4 @@
-"""What every part of the program stands on: errors, TLS, sockets, the version."""
+"""Foundations of the program: errors, TLS, sockets, the version."""
 
 import contextlib
 import errno
@@ -51,7 +51,7 @@ class ConfigError(HubError):
 
 
 class StartError(Exception):
-    """The hub cannot start; the message says what is wrong and what to do."""
+    """The hub cannot start; the message names the problem and the remedy."""
 
 
 class DeskRefused(HubError):
@@ -66,7 +66,7 @@ class DeskRefused(HubError):
 
 
 def with_advice(error: StoreError) -> str:
-    """What the store says, and what to do about its file where it does not say that itself."""
+    """Return the store's error, with a remedy for its file if the error has none."""
     from core.store.sqlite.connection import what_to_do
 
     advice = what_to_do(error.__cause__)
@@ -106,8 +106,9 @@ def left_out(*names: str) -> Iterator[None]:
 
 @contextmanager
 def put_off(package: str, module: str, *names: str) -> Iterator[None]:
-    """Inside, importing the package does without one of its modules, and without the names it takes from
-    there; whoever asks for one of them later gets it. Does nothing for a package that is loaded already."""
+    """Within the context, import the package without one of its modules and the names it takes from there;
+    later uses get
+    them. Does nothing for a package that is loaded already."""
     if package in sys.modules:
         yield
         return
@@ -175,6 +176,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(sock: socket.socket) -> str:
-    """Where a listening socket is reached."""
+    """Return the address of a listening socket."""
     host, port = sock.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,4 +1,4 @@
-"""The tools of this hub, and who may use them: for the hub itself, and for whoever looks from outside."""
+"""The tools of this hub, and who may use them, for the hub and for commands."""
 
 import ssl
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ class ToolStore(Notes, Documents, Conversations, Secrets, Protocol):
 
 
 def no_routines() -> Told:
-    """For those who only look at the tools."""
+    """Return no routines, for callers that only list tools."""
     raise LookupError("routines are not at hand here")
 
 
@@ -64,9 +64,9 @@ def build_tools(
     lookup: Lookup | None = None,
     fetching: Callable[[], AttachmentSource] | None = None,
 ) -> ToolRegistry:
-    """All of them, in the order models are told. `store` None: they are named here, not run; `lookup`: what
-    names of hosts stand for, if it is not the system that is to be asked; `fetching`: what has the files that
-    people attach."""
+    """Return all tools, in the order models see them. `store` None: they are listed, not run; `lookup`:
+    resolver of host
+    names, by default the system's; `fetching`: source of attached files."""
     config = configured.config
     kept = store if store is not None else cast("ToolStore", None)
     guard = path_guard(configured)
@@ -108,7 +108,7 @@ def build_tools(
 
 
 def build_policy(config: Config) -> Policy:
-    """What the operator laid down."""
+    """Return the configured policy."""
     approvals = config.approvals
     return Policy(
         preset=Preset(approvals.preset),
@@ -132,7 +132,7 @@ def build_laws(config: Config) -> EffectivePolicy:
 
 
 def build_approvals(config: Config) -> ApprovalRules:
-    """Who is asked about which call, and where."""
+    """Return who is asked about which call, and where."""
     rules = [_approval_rule(config, rule) for rule in config.approvals.rules]
     return ApprovalRules(ApprovalRule(vote_rule(config)), rules, config.hub.owner)
 
@@ -154,7 +154,7 @@ def _approval_rule(config: Config, rule: Rule) -> ApprovalRule:
 
 
 def vote_rule(config: Config) -> VoteRule:
-    """Whose word closes a prompt that no rule is about."""
+    """Return who can decide a gate without a rule of its own."""
     approvals = config.approvals
     return VoteRule(approvers=_people(config, approvals.approvers), quorum=approvals.quorum)
 
@@ -171,17 +171,17 @@ def _people(config: Config, named: str) -> tuple[str, ...]:
 
 
 def path_guard(configured: Loaded) -> PathGuard:
-    """The workspace without what is the hub's own, wherever the operator put that."""
+    """Return the workspace without the hub's own files, wherever the operator put them."""
     return PathGuard(configured.config.workspace.dir, configured.closed)
 
 
 def network_guard(config: Config, lookup: Lookup | None = None) -> NetworkGuard:
-    """Which addresses tools may reach."""
+    """Return the addresses tools may reach."""
     return NetworkGuard(
         lookup or SystemLookup(), [Exemption.parse(text) for text in config.network.allow_private]
     )
 
 
 def authorities() -> ssl.SSLContext:
-    """Whom to trust on the web. Called in a thread, when something is first fetched."""
+    """Return the trusted certificate authorities. Called in a thread, at the first fetch."""
     return http.tls_context()

@@ -164,8 +164,9 @@ class PairingRequestView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantView:
-    """What a person allowed once and for all. `pattern`: None covers the whole tool; `thread_id`: None holds
-    everywhere; `expires_at`: None until it is revoked."""
+    """A grant ("Always allow"). `pattern`: None covers the whole tool; `thread_id`: None holds everywhere;
+    `expires_at`:
+    None until it is revoked."""
 
     id: str
     user_id: str
@@ -221,7 +222,7 @@ class SecretView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionView:
-    """What was decided about: a prompt by its id, or an account as `channel:id`; and the outcome in words."""
+    """A decision on a gate by its id, or on an account as `channel:id`; and the outcome in words."""
 
     id: str
     outcome: str

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
-    """What the action at the operator's desk comes to. Raises CommandFailed with the reason if refused."""
+    """Return the result of an operator's action. Raises CommandFailed with the reason if it is refused."""
     loaded = load(path, secrets=False)
     existing_database(loaded.database)
 
@@ -50,7 +50,7 @@ def at_desk(path: Path | None, action: Callable[[Desk], Awaitable[T]]) -> T:
 
 
 def at_keeping(path: Path | None, action: Callable[[Keeping], Awaitable[T]]) -> T:
-    """The same for what is laid down for the time to come, also before the first start of a hub."""
+    """Return the result of a change to settings, also before the first start of a hub."""
     loaded = load(path, secrets=False)
 
     async def here() -> T:
@@ -99,7 +99,7 @@ def _settled(doing: Awaitable[T]) -> T:
 
 
 def tell(decision: DecisionView, *, as_json: bool) -> None:
-    """Print what was decided."""
+    """Print the decision."""
     if as_json:
         print_json(decision)
     else:
@@ -123,7 +123,7 @@ def decide(path: Path | None, gate_id: str, answer: str, *, as_json: bool) -> No
 
 
 def list_pairing(path: Path | None, *, as_json: bool) -> None:
-    """Who asks to be let in."""
+    """List pairing requests."""
     requests = asked(path, lambda reader: reader.pairing_requests())
     found = [PairingRequestView.of(request) for request in requests]
     if as_json:
@@ -215,7 +215,7 @@ AS_CONFIGURED = "default"
 
 
 def set_secret(path: Path | None, name: str, *, as_json: bool) -> None:
-    """Keep what is typed, or what comes in by standard input."""
+    """Store a secret that is typed, or read from standard input."""
     value = _typed(name)
     if not value:
         raise CommandFailed("nothing was given, so nothing was kept", USAGE)
@@ -283,7 +283,7 @@ def list_secrets(path: Path | None, *, as_json: bool) -> None:
 
 
 def list_grants(path: Path | None, user_id: str | None, *, as_json: bool) -> None:
-    """What people allowed by "always"."""
+    """List the grants people gave with "always"."""
     found = [GrantView.of(grant) for grant in asked(path, lambda reader: reader.grants(user_id))]
     if as_json:
         print_json(found)

@@ -29,7 +29,7 @@ def users_list(config: ConfigOption = None, as_json: JsonOption = False) -> None
 
 @pair_commands.command("list")
 def pair_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Who asks and has a good code, the oldest first."""
+    """List pairing requests with a valid code, the oldest first."""
     finish(lambda: admin.list_pairing(config, as_json=as_json))
 
 
@@ -110,10 +110,10 @@ def audit_export(
     config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object a line.")] = False,
 ) -> None:
-    """All records, the oldest first. Works beside a running hub or without one.
+    """Print all records, the oldest first. Works while a hub runs or not.
 
-    With --message the whole chain is verified, too. The exit code is 0 if it is as it was written; else 1,
-    with what is wrong with which record. KEY may also be that of what fired a routine, such as
+    With --message the whole chain is verified, too. The exit code is 0 if it is intact; else 1, with the
+    problem of each record. KEY may also be the key of an input that fired a routine, such as
     slot:1767225600000000.
     """
     if message is not None:
@@ -130,12 +130,13 @@ def audit_verify(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Whether all records are as they were written.
+    """Verify that all records are as they were written.
 
-    The exit code is 0 if they are; else 1, with what is wrong with which.
+    The exit code is 0 if they are; else 1, with the problem of each record.
 
-    Finds what was changed, deleted, inserted, moved or cut off. The head it prints, kept where nobody who can
-    write to the data directory can write, shows a later cut even if the file of heads was cut, too.
+    Finds changed, deleted, inserted, moved and cut-off records. Keep the head it prints where users of the
+    data
+    directory can't write: it shows a later cut even if the file of heads was cut, too.
     """
     finish(lambda: audit.verify(config, head, as_json=as_json))
 
@@ -170,7 +171,7 @@ db_commands = typer.Typer(help="Look after the database.", no_args_is_help=True)
 
 @db_commands.command("check")
 def db_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Read all of it and say whether it is sound. Works beside a running hub or without one."""
+    """Check the whole database. Works while a hub runs or not."""
     finish(lambda: database.check(config, as_json=as_json))
 
 
@@ -180,7 +181,7 @@ def db_backup(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy it as it is at one moment. Works beside a running hub or without one."""
+    """Back up the database as it is at one moment. Works while a hub runs or not."""
     finish(lambda: database.backup(config, target, as_json=as_json))
 
 
@@ -190,7 +191,7 @@ def db_restore(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a copy in its place, while no hub runs. What was there is kept, under another name; tools are
+    """Restore a backup (stop the hub first). The current database is kept under a new name; tools start
     paused."""
     finish(lambda: database.restore(config, backup, as_json=as_json))
 
@@ -215,7 +216,7 @@ SecretArgument = Annotated[
 
 @grants_commands.command("list")
 def grants_list(user: UserOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """What runs unasked because somebody said "always"."""
+    """List the grants people gave with "always"."""
     finish(lambda: admin.list_grants(config, user, as_json=as_json))
 
 
@@ -260,7 +261,7 @@ def permissions_set(
 
 @secrets_commands.command("list")
 def secrets_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """The names of what is kept; values are never shown."""
+    """List the names of stored secrets; values are never shown."""
     finish(lambda: admin.list_secrets(config, as_json=as_json))
 
 
@@ -278,7 +279,7 @@ def secrets_delete(name: SecretArgument, config: ConfigOption = None, as_json: J
 
 @secrets_commands.command("rotate")
 def secrets_rotate(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Change the vault's key. Every secret is sealed anew, and the old key opens nothing any more."""
+    """Change the vault's key. Every secret is encrypted again, and the old key no longer opens any."""
     finish(lambda: admin.rotate(config, as_json=as_json))
 
 

@@ -80,7 +80,7 @@ def noted_heads(loaded: Loaded) -> Sequence[Head]:
 def verified_in(
     snapshot: AuditSnapshot, loaded: Loaded, noted: Sequence[Head], given: Head | None = None
 ) -> Verified:
-    """Return what is found when all records are verified."""
+    """Return the result of verifying all records."""
     return look_at(
         snapshot.checkpoint(),
         snapshot.rows(),
@@ -102,12 +102,12 @@ def require_sound(verified: Verified) -> None:
 
 
 def verdict(verified: Verified) -> dict[str, Any]:
-    """Return what was found, as JSON values."""
+    """Return the result as JSON values."""
     return {"ok": not verified.findings, **asdict(verified)}
 
 
 def tell(verified: Verified) -> None:
-    """Print what was found, for people."""
+    """Print the result for people."""
     for line in as_lines(verified):
         typer.echo(printable(line))
     if verified.findings:
@@ -244,7 +244,7 @@ def test(path: Path | None, policy: Path | None, limit: int, *, as_json: bool) -
 
 
 def _with_policy(loaded: Loaded, policy: Path | None) -> Loaded:
-    """Raises CommandFailed for a policy that leaves nobody any tool because it cannot be read."""
+    """Raise CommandFailed for a policy that leaves no tool because it cannot be read."""
     config = loaded.config
     file = policy.absolute() if policy is not None else config.policy.file
     if file is not None and (why := read_policy(file).unreadable) is not None:
@@ -279,7 +279,7 @@ def _otherwise(pipeline: CallPipeline, past: PastCall) -> ChangedDecision | None
 
 
 def _judged(pipeline: CallPipeline, past: PastCall) -> Sequence[str]:
-    """What would become of it, and why."""
+    """Return the decision on a past call under today's rules, with its reason."""
     prepared = pipeline.prepare(past.call, past.principal, past.thread_id, past.standing)
     match prepared:
         case Ready() | PutsQuestion():

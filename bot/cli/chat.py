@@ -1,4 +1,4 @@
-"""`hubbub chat`: in a terminal or through a pipe, with the running hub or one of its own."""
+"""The `hubbub chat` command: in a terminal or through a pipe, with the running hub or one of its own."""
 
 import asyncio
 import contextlib
@@ -93,7 +93,7 @@ def _is_of_a_reader_that_has_gone(error: Exception) -> bool:
 
 
 class _Ended:
-    """How the chat ended."""
+    """The end of the chat."""
 
     code = OK
 
@@ -124,7 +124,7 @@ async def _chat(loaded: Loaded, front: Front, ended: _Ended) -> None:
 
 
 def _front(loaded: Loaded, *, as_json: bool) -> Front:
-    """How this terminal, or what stands in for one, holds a conversation."""
+    """Return the front for this terminal, or for the pipe in its place."""
     if as_json:
         return _lines
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -197,7 +197,8 @@ async def conversation(loaded: Loaded, stop: asyncio.Event) -> AsyncIterator[Con
 
 @contextlib.asynccontextmanager
 async def _talk(loaded: Loaded) -> AsyncIterator[Talk]:
-    """The same way in both cases, so that a conversation goes on whichever hub it was begun with."""
+    """Return the talk to the hub, the same in both cases, so that a conversation continues with either
+    hub."""
 
     def access() -> ApiAccess | None:
         return read_access(loaded.config.hub.data_dir)
@@ -274,7 +275,7 @@ class PipeTalk:
         self._asked: dict[str, Card] = {}
 
     async def one_message(self, text: str) -> bool:
-        """Send the text and print what is answered; whether all is done, and nothing waits for a person."""
+        """Send the text and print the answer; return whether all is done, and no gate is open."""
         if text.strip():
             await self._talk.say(text)
         standing = await self._until_rest(self._print)
@@ -362,7 +363,7 @@ class PipeTalk:
 
 
 def as_json(event: Event) -> Mapping[str, object]:
-    """An event for programs: `type`, and what belongs to it. What is said is text as it is printed."""
+    """Return an event for programs: `type` and its fields. Text is as it is printed."""
     page: Mapping[str, object]
     match event:
         case Said():

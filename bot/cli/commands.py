@@ -111,7 +111,7 @@ def logs(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What the hub has written down, also while none runs."""
+    """Show the hub's log, also while no hub runs."""
     finish(lambda: ops.show(config, level, since, limit, follow=follow, as_json=as_json))
 
 
@@ -123,7 +123,7 @@ def models_test(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 
 @config_commands.command("check")
 def config_check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Read the configuration and say whether it is right. With --json also what is in force."""
+    """Check the configuration. With --json also print the settings in force."""
     finish(lambda: ops.check(config, as_json=as_json))
 
 
@@ -223,7 +223,7 @@ def why(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what became of a message, and why. Without a key also what was only counted."""
+    """Show the outcome of a message, and why. Without a key also show events that were only counted."""
     finish(lambda: show.why(config, key, limit, as_json=as_json))
 
 
@@ -249,7 +249,7 @@ def threads_show(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What was said in a conversation. Tool calls and their results are included."""
+    """Show a conversation, with tool calls and their results."""
     if prompt:
         finish(lambda: ops.show_prompt(config, thread, as_json=as_json))
     finish(lambda: show.show_thread(config, thread, limit, as_json=as_json))
@@ -267,7 +267,7 @@ def threads_export(
 
 @approvals_commands.command("list")
 def approvals_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """What is open now, the oldest first."""
+    """List open requests, the oldest first."""
     finish(lambda: show.list_approvals(config, as_json=as_json))
 
 
@@ -324,4 +324,4 @@ def _name(command: CommandInfo) -> str:
 
 
 def _mentioned() -> None:
-    """What is only mentioned does nothing: a command that is called is a real one."""
+    """Return placeholders for commands: one that is called is a real one."""

@@ -28,7 +28,7 @@ PAUSED = (
 
 
 def check(path: Path | None, *, as_json: bool) -> None:
-    """Whether the database is sound; beside a running hub too."""
+    """Check the database, also while a hub runs."""
     database = existing_database(database_of(path))
     found = maintenance.check(database)
     current = len(schema_scripts())
@@ -48,7 +48,7 @@ def check(path: Path | None, *, as_json: bool) -> None:
 
 
 def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
-    """Copy the database to a new file; beside a running hub too."""
+    """Copy the database to a new file, also while a hub runs."""
     database = existing_database(database_of(path))
     copy = target / f"hub-{_now()}.db" if target.is_dir() else target
     try:
@@ -67,9 +67,9 @@ def backup(path: Path | None, target: Path, *, as_json: bool) -> None:
 
 
 def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
-    """Put a copy in the place of the database. Raises CommandFailed over a running hub.
+    """Restore a backup. Raises CommandFailed over a running hub.
 
-    Tools are paused in it: what had been agreed to when it was made may have run since.
+    Tools are paused in it: calls approved when it was made may have run since.
     """
     from bot.cli.offline import pause_tools_in  # half of the hub
 
@@ -107,7 +107,7 @@ def restore(path: Path | None, backup_file: Path, *, as_json: bool) -> None:
 
 
 def upgrade(path: Path | None, *, as_json: bool) -> None:
-    """Bring the schema up to date, after a copy of what is there."""
+    """Upgrade the schema, after a backup."""
     loaded = load(path, secrets=False)
     database = existing_database(loaded.database)
     with _alone(loaded.config.hub.data_dir):

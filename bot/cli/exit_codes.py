@@ -1,4 +1,4 @@
-"""How commands end: exit codes, and one sentence instead of a trace for what can go wrong."""
+"""Exit codes of commands, and one sentence instead of a trace for expected failures."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,7 @@ OK, FAILED, USAGE = 0, 1, 2
 
 
 def complain(text: str) -> None:
-    """A line for whoever started the command."""
+    """Print a line for the person who started the command."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

@@ -1,4 +1,5 @@
-"""`hubbub init`: asks, tries what was answered, writes hubbub.toml and hubbub.env, and says what is next."""
+"""The `hubbub init` command: asks, tries the answers, writes hubbub.toml and hubbub.env, and names the
+next steps."""
 
 import asyncio
 import getpass
@@ -43,7 +44,7 @@ class SecretWanted:
 
 @dataclass(frozen=True, slots=True)
 class PlatformSetup:
-    """What is asked about a platform. `account`: how people find their own id on it."""
+    """The questions about a platform. `account`: how people find their own id on it."""
 
     name: str
     secrets: tuple[SecretWanted, ...]
@@ -123,7 +124,7 @@ def configuration(answers: Answers) -> str:
 
 
 def variables(answers: Answers) -> Mapping[str, str]:
-    """What goes into the environment file."""
+    """Return the content of the environment file."""
     found = {name: value for one in answers.channels for name, value in one.secrets.items() if value}
     key = answers.model.api_key
     return found | ({MODEL_KEY_VARIABLE: key} if key else {})
@@ -151,7 +152,7 @@ MARKS = {Health.FINE: "ok", Health.WARNING: "note", Health.BROKEN: "NOT OK"}
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the command line says; None is asked about where somebody can be asked."""
+    """Values of the command line; None is asked for where a person can answer."""
 
     platforms: tuple[str, ...] | None
     owner: tuple[str, ...]
@@ -187,7 +188,7 @@ class Dialogue:
         self._environ = environ
 
     def answers(self) -> Answers:
-        """All of them. Raises CommandFailed for what is missing and cannot be asked."""
+        """Return all answers. Raises CommandFailed for a missing one that cannot be asked for."""
         channels = [self._channel(PLATFORMS[name]) for name in self._platforms()]
         return Answers(channels, self._model())
 
@@ -257,7 +258,7 @@ def _agreed_to_replace(files: Sequence[Path], given: Given) -> None:
 
 
 def _try(answers: Answers, environ: Mapping[str, str], given: Given) -> None:
-    """Judge what was answered, and try it live. Raises CommandFailed if it cannot work."""
+    """Validate the answers, and try them live. Raises CommandFailed if they cannot work."""
 
     try:
         config = judged(answers, environ)
@@ -326,7 +327,7 @@ def judged(answers: Answers, environ: Mapping[str, str]) -> Config:
 
 
 async def tried(config: Config) -> Sequence[Finding]:
-    """What the platforms and the model say, the broken first; no secret is in it."""
+    """Return the results of trying platforms and model, the broken first, without secrets."""
     redact = Redactor(secret_values(config))
     found = [*await channel_findings(config), *await _models(config)]
     said = [Finding(one.what, one.health, redact(one.message), redact(one.fix)) for one in found]

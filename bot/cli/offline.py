@@ -1,4 +1,4 @@
-"""The operator's desk while no hub runs: what is decided is kept, and the next hub goes on from there."""
+"""Operator actions while no hub runs: decisions are recorded, and the next hub continues from there."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ from core.users import Role
 
 @contextlib.asynccontextmanager
 async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
-    """A desk on the database itself. Whoever opens it holds the data directory's lock.
+    """Open a desk on the database itself. The caller holds the data directory's lock.
 
     Raises StoreUnavailable or SchemaTooNew.
     """
@@ -43,7 +43,7 @@ async def offline_desk(loaded: Loaded) -> AsyncIterator[Desk]:
 
 @contextlib.asynccontextmanager
 async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
-    """The same for what is laid down for the time to come; makes the database where there is none yet."""
+    """Open the settings the same way; makes the database if there is none yet."""
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
@@ -54,7 +54,7 @@ async def offline_keeping(loaded: Loaded) -> AsyncIterator[Keeping]:
 
 @contextlib.asynccontextmanager
 async def offline_routines(loaded: Loaded) -> AsyncIterator[RoutineActions]:
-    """The owner's routines; what is asked for runs with the next hub."""
+    """Open the owner's routines; requested runs start with the next hub."""
     config = loaded.config
     clock, ids = SystemClock(), RandomIds()
     ring = VaultKeyRing(config.hub.data_dir, loaded.environment)
@@ -90,7 +90,7 @@ class NoOutboxListener:
         return False
 
     def prerender(self, channel: str, message: Message) -> None:
-        """Nobody is there to draw it."""
+        """Ignore the message: no channel runs."""
 
 
 class RecordingInbox:

@@ -54,7 +54,7 @@ else:
 
 
 def _loaded(path: Path | None, *, as_json: bool) -> Loaded:
-    """Without a good configuration nothing else can be looked at."""
+    """Load the configuration; without a valid one no other check is possible."""
     try:
         return load(path)
     except ConfigError as error:
@@ -94,7 +94,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
 
 
 def check(path: Path | None, *, as_json: bool) -> None:
-    """Say whether the configuration is right; as JSON also what is in force, secrets struck out."""
+    """Check the configuration; as JSON also print the settings in force, without secrets."""
     if not as_json:
         loaded = load(path)
         source = loaded.source or "embedded defaults"
@@ -212,7 +212,7 @@ class _Wanted:
 
 
 class _Tail:
-    """Reads a file to its end, then what is added to it, then the file that took its place."""
+    """Reader of a file to its end, then of what is added to it, then of the file that replaced it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -258,7 +258,7 @@ def _lines_of(path: Path) -> Iterator[bytes]:
 
 
 def _records(lines: Iterable[bytes]) -> Iterator[Record]:
-    """What can be read; a line cut short by a crash is left out."""
+    """Yield readable records; a line cut short by a crash is left out."""
     for line in lines:
         try:
             page = json.loads(line)

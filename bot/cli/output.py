@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, tables and lines for people."""
+"""Output of commands: JSON for programs, tables and lines for people."""
 
 import json
 import sys

@@ -99,7 +99,7 @@ def routines_edit(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change what is given, and nothing else. A routine stays of the kind it is."""
+    """Change the given fields only. A routine keeps its kind of trigger."""
 
     def change() -> None:
         given = _given(prompt, cooldown, description) | ({"name": rename} if rename is not None else {})
@@ -142,7 +142,7 @@ def routines_test(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Whether and why a message would fire one. Says what the model would get; nothing is run."""
+    """Test whether a message would fire a routine, and why. Shows the model's input; nothing runs."""
     finish(lambda: routines.test(config, name, text, as_json=as_json))
 
 
@@ -187,7 +187,8 @@ def _trigger(
     signature: str | None,
     event: str | None,
 ) -> dict[str, Any]:
-    """What the options say; of several kinds the first, and the fields of the others are refused later."""
+    """Return the trigger of the options; of several kinds the first, and the fields of the others are
+    refused later."""
     page: dict[str, Any] = {}
     if cron is not None:
         page |= {"type": "cron", "schedule": cron}

@@ -34,7 +34,7 @@ def looked_up(path: Path | None, question: Callable[[RoutineActions], Awaitable[
 def at_routines(
     path: Path | None, action: Callable[[RoutineActions], Awaitable[T]], *, new_database: bool = True
 ) -> T:
-    """What the action comes to, here or in the running hub. Raises CommandFailed if refused."""
+    """Return the result of the action, here or in the running hub. Raises CommandFailed if it is refused."""
     loaded = load(path, secrets=False)
     if not new_database:
         existing_database(loaded.database)
@@ -104,7 +104,7 @@ def history(path: Path | None, name: str, limit: int, *, as_json: bool) -> None:
 
 
 def test(path: Path | None, name: str, text: str, *, as_json: bool) -> None:
-    """Whether a message would fire it; nothing is run."""
+    """Test whether a message would fire it; nothing runs."""
     trial = looked_up(path, lambda desk: desk.test(name, text))
     if as_json:
         print_json(trial)
@@ -124,7 +124,7 @@ def add(path: Path | None, page: dict[str, Any], *, as_json: bool) -> None:
 
 
 def edit(path: Path | None, name: str, page: dict[str, Any], *, as_json: bool) -> None:
-    """What is given is changed."""
+    """Change the given fields."""
     if not page:
         raise CommandFailed("nothing to change was given; see `hubbub routines edit --help`", USAGE)
     _tell(at_routines(path, lambda desk: desk.change(name, page)), "is changed", as_json=as_json)

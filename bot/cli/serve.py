@@ -20,7 +20,7 @@ LAST_THREADS_S = 0.5
 
 
 def load_or_complain(path: Path | None) -> Loaded | None:
-    """The configuration, or None after telling what is wrong with it."""
+    """Return the configuration, or None after printing its problems."""
     try:
         return load(path)
     except ConfigError as error:
@@ -62,9 +62,10 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
 def quicker_loop() -> LoopFactory | None:
-    """libuv's loop (the extra `fast`) if it is installed: a tenth less CPU for a message. None: Python's own.
+    """Return libuv's loop (the extra `fast`) if it is installed: a tenth less CPU for a message. None:
+    Python's own.
 
-    Not for terminals: it leaves what it reads from non-blocking, to the surprise of whoever reads next.
+    Not for terminals: it leaves standard input non-blocking for the programs that read it next.
     """
     try:
         import uvloop
@@ -74,9 +75,9 @@ def quicker_loop() -> LoopFactory | None:
 
 
 def run_to_the_end(serving: Coroutine[Any, Any, None], loop_factory: LoopFactory | None = None) -> None:
-    """`asyncio.run`, but once `serving` is over the process ends soon, whatever its threads do.
+    """Run like `asyncio.run`, but end the process soon after `serving` is over, whatever its threads do.
 
-    A name look-up that nobody answers cannot be interrupted, and Python waits for the thread it blocks.
+    A name lookup without an answer cannot be interrupted, and Python waits for the thread it blocks.
     """
 
     async def serve_then_end() -> None:
@@ -90,7 +91,7 @@ def run_to_the_end(serving: Coroutine[Any, Any, None], loop_factory: LoopFactory
 
 
 def _banner(url: str, login_url: str, loaded: Loaded) -> str:
-    """What runs, and what to do next."""
+    """Return the start message: the hub's addresses, and the next steps."""
     lines = [
         f"hubbub serves on {url} (state: {url}/readyz). Models: {models_in_words(loaded)}.",
         f"Console: {login_url} (this link works once, for 15 minutes; `hubbub login` prints another)",

@@ -94,7 +94,7 @@ def list_threads(path: Path | None, limit: int, *, as_json: bool) -> None:
 
 
 async def _names(reader: "SqliteReader") -> Mapping[str, str]:
-    """What everybody is called, by user id."""
+    """Return names by user id."""
     return {person.user.user_id: person.user.name for person in await reader.people()}
 
 
@@ -131,7 +131,8 @@ def export_thread(path: Path | None, thread_id: str, *, as_json: bool) -> None:
 
 
 def _says_something(entry: EntryView) -> bool:
-    """A model that only calls tools says nothing; what it calls is an entry of its own."""
+    """Return whether the entry has text. A model that only calls tools writes none; its calls are entries
+    of their own."""
     return bool(entry.text.strip()) or entry.kind != "assistant"
 
 
@@ -187,7 +188,7 @@ def _person(user: UserView) -> Sequence[str]:
 
 
 def list_approvals(path: Path | None, *, as_json: bool) -> None:
-    """What waits for a person."""
+    """List open gates."""
 
     async def waiting(reader: "SqliteReader") -> "tuple[Sequence[GateView], Mapping[str, str]]":
         return await reader.open_gates(), await _names(reader)
@@ -224,8 +225,8 @@ def _waiting(approval: ApprovalView, names: Mapping[str, str]) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Events, newest first, and what was counted instead of kept, the latest first; `records`: of the audit,
-    about what the one event asked for led to."""
+    """Events, newest first, and those only counted, the latest first; `records`: audit records of the one
+    event asked for."""
 
     events: Sequence[Explanation]
     noise: Sequence[NoiseRow] = ()
@@ -233,7 +234,7 @@ class Told:
 
 
 def why(path: Path | None, key: str | None, limit: int, *, as_json: bool) -> None:
-    """What became of one event; or of the newest ones, and of what was only counted.
+    """Print the outcome of one event; or of the newest ones, and of those only counted.
 
     JSON: an object of `events`, `noise` and `audit`, in both cases.
     """

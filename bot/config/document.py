@@ -220,7 +220,7 @@ def _place(tree: dict[str, Any], segments: list[str], raw: str) -> Key | None:
 
 
 def _step(at: Any, segment: str) -> str | int | None:
-    """How a container names what a variable's segment means; None if it cannot hold it."""
+    """Return a container's name for a variable's segment; None if it cannot hold it."""
     if isinstance(at, dict):
         same = [name for name in at if name.lower().replace("-", "_") == segment.replace("-", "_")]
         return same[0] if same else segment
@@ -267,7 +267,7 @@ def apply_references(
 def apply_vault(
     document: Document, data_dir: Path, environ: Mapping[str, str], *, secrets: bool = True
 ) -> Iterator[Problem]:
-    """Replace each secret "vault:NAME" by what is kept under that name in the data directory."""
+    """Replace each secret "vault:NAME" by the value stored under that name in the data directory."""
 
     values = VaultValues(data_dir, environ)
     for holder, step, key, found in _found(document, _SECRET):
@@ -362,7 +362,7 @@ def _variables(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class NoValue:
-    """Why there is no value, and what to do, as a line of the configuration's problems says it."""
+    """The reason there is no value, and the remedy, as a line of the configuration's problems."""
 
     text: str
 
@@ -375,7 +375,7 @@ class VaultValues:
         self._ring = VaultKeyRing(data_dir, environ)
 
     def value(self, name: str) -> str | NoValue:
-        """What is kept under the name."""
+        """Return the value stored under the name."""
         from core.store.sqlite.memory import sealed_in
 
         try:

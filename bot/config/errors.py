@@ -1,6 +1,6 @@
-"""Turns what is wrong with a configuration into one line each, with the place and what to do about it.
+"""Problems of a configuration as one line each, with the place and the remedy.
 
-Knows by the shape of bot.config.schema what was meant, and what an example looks like.
+The shape of bot.config.schema tells what was meant, and what an example looks like.
 """
 
 import json
@@ -83,7 +83,7 @@ def annotation_at(key: Key) -> Any:
 
 
 def is_list(key: Key) -> bool:
-    """Whether a key holds a list."""
+    """Return whether a key holds a list."""
     return get_origin(annotation_at(key)) is tuple
 
 
@@ -92,10 +92,11 @@ def _is_text(annotation: Any) -> bool:
 
 
 def typed(raw: str, key: Key) -> Any:
-    """An environment variable's value as the file would have held it.
+    """Return an environment variable's value as the file would have held it.
 
-    Text is taken as it stands (or in TOML's quotes); everything else is TOML. What is neither stays text,
-    so that the models refuse it like any other wrong value.
+    Text is taken as it stands (or in TOML's quotes); everything else is TOML. Other values stay text, so
+    that the models
+    refuse them like any other wrong value.
     """
     if _is_text(annotation_at(key)) and raw[:1] not in ('"', "'"):
         return raw
@@ -125,7 +126,7 @@ _CREDENTIALS = re.compile(r"://[^/@\s]+@")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a key and what to do. `located`: the text already says where."""
+    """A problem with a key and its remedy. `located`: the text already names the place."""
 
     key: Key
     text: str
@@ -134,7 +135,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Where:
-    """Where keys were set: lines of the file, or names of environment variables."""
+    """The places of keys: lines of the file, or names of environment variables."""
 
     source: Path | None
     lines: Mapping[Key, int]
@@ -299,7 +300,7 @@ def _choice(key: Key, value: object, *, shown: bool) -> str:
 
 
 def _example(key: Key) -> str:
-    """How a good value is written, as advice."""
+    """Return an example of a valid value, as advice."""
     found = field_at(key)
     if found is None:
         return (

@@ -1,4 +1,4 @@
-"""The hub's own key: made at the first start, kept beside the database, readable by its user only."""
+"""The hub's own key: made at the first start, stored next to the database, readable by its user only."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ KEY_BYTES = 32
 
 
 def hub_key(data_dir: Path) -> bytes:
-    """The key that binds consent to exact arguments; whoever asks holds the directory's lock.
+    """Return the key that binds consent to exact arguments; the caller holds the directory's lock.
 
     Raises StartError if the file is damaged or cannot be used.
     """
@@ -39,7 +39,7 @@ def hub_key(data_dir: Path) -> bytes:
 
 
 def write_for_its_user(path: Path, text: str) -> None:
-    """Put a file in place of what was there, whole or not at all, readable by nobody else."""
+    """Replace a file, whole or not at all, readable by its user only."""
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -78,7 +78,7 @@ _HEX = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 class VaultKeyRing:
-    """Where the keys of one data directory's vault are. Methods raise StartError if they cannot be used."""
+    """The keys of one data directory's vault. Methods raise StartError if they cannot be used."""
 
     def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
         self.path = data_dir / VAULT_KEY_NAME
@@ -87,7 +87,7 @@ class VaultKeyRing:
 
     @property
     def from_environment(self) -> bool:
-        """Whether somebody else keeps the keys."""
+        """Return whether the keys are stored elsewhere."""
         return bool(self._given)
 
     def require_sound(self) -> None:
@@ -101,7 +101,7 @@ class VaultKeyRing:
         return vault.VaultKeys(keys) if keys else None
 
     def keys_to_seal(self) -> "VaultKeys":
-        """The keys; the first one is made if there is none. Whoever asks holds the directory's lock."""
+        """Return the keys; makes the first one if there is none. The caller holds the directory's lock."""
         if not self._read():
             self._write([secrets.token_bytes(KEY_BYTES)])
         found = self.keys()
@@ -120,7 +120,7 @@ class VaultKeyRing:
         return self._chain
 
     def audit_masters(self) -> Sequence[bytes]:
-        """What the audit's keys are derived from, of each of the vault's keys, the newest first."""
+        """Return the audit's master keys, one for each of the vault's keys, the newest first."""
         return [audit_chain.master_of(key) for key in self._read()]
 
     def add_newest(self) -> None:
@@ -128,7 +128,7 @@ class VaultKeyRing:
         self._write([secrets.token_bytes(KEY_BYTES), *self._read()])
 
     def drop_older(self) -> None:
-        """Leave only the newest key in the file: what was sealed with another one is lost."""
+        """Keep only the newest key in the file: secrets encrypted with another one are lost."""
         self._write(self._read()[:1])
 
     def _read(self) -> Sequence[bytes]:

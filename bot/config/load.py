@@ -1,15 +1,19 @@
-"""Reads the configuration: file, environment, defaults. The only module that reads the environment.
+"""Loader of the configuration: file, environment, defaults. The only module that reads the environment.
 
-Which file: the path given (`--config`), else HUBBUB_CONFIG, else ./hubbub.toml if it exists, else none: the
-embedded defaults of bot.config.schema (a demo model, no channel). Over it go variables
-HUBBUB__SECTION__KEY, their values in TOML syntax (text needs no quotes; a number steps into a list:
-HUBBUB__MODELS__0__API_KEY). Any text "env:NAME" stands for the environment variable NAME, a secret
-"vault:NAME" for what `hubbub secrets set NAME` kept. Variables may also stand in a file beside the
-configuration file (hubbub.env beside hubbub.toml); the process's own environment goes first. Relative paths
-start at the file's directory.
+The file is the path given (`--config`), else HUBBUB_CONFIG, else ./hubbub.toml if it exists, else none:
+the embedded
+defaults of bot.config.schema (a demo model, no channel). Variables HUBBUB__SECTION__KEY override it, their
+values in
+TOML syntax (text needs no quotes; a number steps into a list: HUBBUB__MODELS__0__API_KEY). Any text
+"env:NAME"
+stands for the environment variable NAME, a secret "vault:NAME" for the value of `hubbub secrets set NAME`.
+Variables may also stand in a file next to the configuration file (hubbub.env next to hubbub.toml); the
+process's own
+environment has priority. Relative paths start at the file's directory.
 
-Every refusal is a ConfigError whose lines read `FILE:LINE: KEY: problem; what to do` (the variable's name in
-place of FILE:LINE where a variable said it). Values of secrets and of references never appear in it.
+Every refusal is a ConfigError whose lines read `FILE:LINE: KEY: problem; remedy` (with the variable's name
+in place
+of FILE:LINE for a variable). Values of secrets and of references never appear in it.
 """
 
 import os
@@ -47,8 +51,9 @@ if TYPE_CHECKING:
 class Loaded:
     """A valid configuration.
 
-    `source` is None on embedded defaults. `environment` is the hub's own, for those who hand a harmless part
-    of it to programs they start: it may hold secrets. `environment_file`: where a part of that was read.
+    `source` is None on embedded defaults. `environment` is the hub's own, for passing a harmless part of
+    it to programs:
+    it may hold secrets. `environment_file`: the file a part of it was read from.
     """
 
     config: "Config"
@@ -60,7 +65,7 @@ class Loaded:
 
     @property
     def database(self) -> Path:
-        """Where the hub keeps everything."""
+        """Return the path of the database."""
         return self.config.hub.data_dir / DATABASE_NAME
 
     @property
@@ -77,10 +82,11 @@ def load(
     cwd: Path | None = None,
     secrets: bool = True,
 ) -> Loaded:
-    """The configuration in force. `environ` and `cwd` default to the process's own.
+    """Return the configuration in force. `environ` and `cwd` default to the process's own.
 
-    `secrets` False is for those who need none of them: references in their places stay unopened, and need not
-    lead anywhere. Raises ConfigError with every problem found.
+    `secrets` False is for callers that need none: references in their places stay unopened, and need not
+    lead anywhere.
+    Raises ConfigError with every problem found.
     """
     again = partial(load, path, environ=environ, cwd=cwd, secrets=secrets)
     environ = os.environ if environ is None else environ
@@ -100,10 +106,11 @@ def load(
 
 
 def database_of(path: Path | None) -> Path:
-    """Where the database lies, for commands that only read it.
+    """Return the path of the database, for commands that only read it.
 
-    Nothing else in the configuration is looked at where that can be told from the file alone, so they work
-    (and cost a third less) whatever else is wrong with it. Raises ConfigError as `load` does elsewhere.
+    If the file alone gives it, nothing else in the configuration is read, so these commands work (and cost
+    a third less)
+    whatever else is wrong with it. Raises ConfigError as `load` does elsewhere.
     """
     cwd = Path.cwd()
     source = _source(path, os.environ, cwd)
@@ -115,7 +122,7 @@ def database_of(path: Path | None) -> Path:
 
 
 def _written_data_dir(source: Path | None, cwd: Path) -> str | None:
-    """As the file has it in so many words, else the default; None if there is more to it."""
+    """Return the directory as written in the file, else the default; None if it takes more than that."""
     if source is None:
         return DATA_DIR
     try:
@@ -128,12 +135,12 @@ def _written_data_dir(source: Path | None, cwd: Path) -> str | None:
 
 
 def environment_file(source: Path | None) -> Path:
-    """Where variables may stand beside the configuration file: `hubbub.env` beside `hubbub.toml`."""
+    """Return the path of the environment file: `hubbub.env` next to `hubbub.toml`."""
     return Path(FILE_NAME if source is None else source).with_suffix(".env")
 
 
 def process_environment() -> Mapping[str, str]:
-    """The process's own variables, for those who make a configuration."""
+    """Return the process's own variables, for code that makes a configuration."""
     return dict(os.environ)
 
 
@@ -177,7 +184,7 @@ def _as_tuples(value: Any) -> Any:
 
 
 def _across_sections(config: Config) -> Iterator[Problem]:
-    """What no single section can judge."""
+    """Yield problems across sections."""
     yield from _http(config)
     yield from _models(config)
     yield from _teams(config)
@@ -236,7 +243,7 @@ def _teams(config: Config) -> Iterator[Problem]:
 
 
 def _servers(config: Config) -> Iterator[Problem]:
-    """MCP servers: each is one thing, has names of its own, and is there for people there can be."""
+    """Yield problems of MCP servers: one transport each, unique names, and people that can exist."""
     folded: dict[str, str] = {}
     for name, server in config.mcp.items():
         key = ("mcp", name)
@@ -293,7 +300,7 @@ def _people(
     not_requester: bool = False,
     name: str = "approvers",
 ) -> Iterator[Problem]:
-    """Whether enough people are named; one of a team may be the one who asks."""
+    """Yield a problem unless enough people are named; one of a team may be the requester."""
     available = 1
     if named.startswith("team:"):
         team = named.removeprefix("team:")
@@ -392,7 +399,7 @@ def _with_absolute_paths(config: Config, base: Path) -> Config:
 
 
 def _data_dir(document: Document, base: Path) -> Path:
-    """Where the vault is, before the document is known to be right."""
+    """Return the vault's directory, before the document is known to be valid."""
     hub = document.tree.get("hub")
     written = hub.get("data_dir") if isinstance(hub, dict) else None
     return absolute(Path(written if isinstance(written, str) and written else DATA_DIR), base)

@@ -1,13 +1,12 @@
-"""The operator's policy: a file of its own, read anew when it has changed, so that it holds at once.
+"""The admin policy: a file of its own, reloaded on change, so that it takes effect at once.
 
-    disabled_tools = ["shell"]          # nobody has them: hidden from models, refused if called
-    preset = "auto_loop"                # the loosest that anybody may choose
-    max_rounds = 10                     # the most; also max_tools, loop_timeout_s
-    [users.owner]                       # for one person: further disabled tools, and other bounds instead
+    disabled_tools = ["shell"]          # disabled for everyone: hidden from models, refused if called
+    preset = "auto_loop"                # the loosest preset allowed
+    max_rounds = 10                     # the limit; also max_tools, loop_timeout_s
+    [users.owner]                       # for one person: further disabled tools, and other limits instead
     preset = "auto"
 
-A file that cannot be read, or says anything else, leaves nobody any tool until it is mended: doctor and log
-say why.
+While the file can't be read, or says anything else, all tools are disabled: doctor and log say why.
 """
 
 import logging
@@ -53,7 +52,7 @@ PresetName = Annotated[str, StringConstraints(pattern=f"^({'|'.join(Preset)})$")
 
 
 class _Rules(Section):
-    """What is said of everybody, or of one person."""
+    """The policy for everyone, or for one person."""
 
     disabled_tools: Tools
     preset: PresetName | None = None
@@ -110,7 +109,7 @@ def policy_source(path: Path | None) -> PolicySource:
 
 
 def read_policy(path: Path) -> AdminPolicy:
-    """The policy as it is written. Never raises: what cannot be read leaves nobody any tool."""
+    """Return the policy as written. Never raises: a file that can't be read disables all tools."""
     try:
         return _policy(_Page.model_validate(tomllib.loads(_text(path))))
     except OSError as error:

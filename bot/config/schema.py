@@ -1,9 +1,10 @@
-"""What `hubbub.toml` can say: one frozen model per section, with defaults, units in the names, limits.
+"""The shape of `hubbub.toml`: one frozen model per section, with defaults, units in the names, limits.
 
-The models judge single values; what spans sections is judged in bot.config.load. Every refusal becomes one
-line with file, line, key and advice (bot.config.errors). Refusals raised here have the form "problem; what
-to do". `examples` are what an error offers for a key without a default; `restart` marks what only a new start
-reads.
+The models judge single values; bot.config.load judges across sections. Every refusal becomes one line with
+file,
+line, key and advice (bot.config.errors). Refusals raised here have the form "problem; remedy". `examples`
+are the
+error's offer for a key without a default; `restart` marks values that only a new start reads.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,7 +59,7 @@ class Hub(Section):
 
 
 class Http(Section):
-    """Where the hub listens; port 0 takes any free one."""
+    """The hub's address; port 0 takes any free one."""
 
     host: Text = Field(default="127.0.0.1", json_schema_extra=RESTART)
     port: int = Field(default=8765, ge=0, le=65535, json_schema_extra=RESTART)
@@ -78,7 +79,7 @@ class Model(Section):
 
     @property
     def priced(self) -> bool:
-        """Whether it is known what its replies cost."""
+        """Return whether the price of its replies is known."""
         return self.input_usd_per_million > 0 or self.output_usd_per_million > 0
 
 
@@ -86,7 +87,7 @@ DEMO = Model(name="demo", provider="demo")
 
 
 class Agent(Section):
-    """How a turn is run."""
+    """Settings of turns."""
 
     system_prompt: Text = (
         "You are a careful assistant in a chat. Answer briefly, in the language you are spoken to. "
@@ -100,13 +101,13 @@ class Agent(Section):
 
 
 class Policy(Section):
-    """What nobody's own settings go beyond."""
+    """The admin policy file."""
 
     file: FilePath | None = Field(default=None, examples=["./policy.toml"])
 
 
 class MemberRole(Section):
-    """What a person let in by pairing or a list may use."""
+    """Tools of people paired or allowed by a list."""
 
     tools: tuple[ToolName, ...] = (
         "time",
@@ -120,7 +121,7 @@ class MemberRole(Section):
 
 
 class GuestRole(Section):
-    """What anybody may use where a channel is `open`."""
+    """Tools of everyone on an `open` channel."""
 
     tools: tuple[ToolName, ...] = ("time", "json", "ask_user")
     daily_model_calls: Limit = 50
@@ -148,19 +149,19 @@ class Access(Section):
 
 
 class Network(Section):
-    """What tools may reach beyond the public internet."""
+    """Addresses tools may reach beyond the public internet."""
 
     allow_private: tuple[Annotated[str, AfterValidator(_private_address)], ...] = ()
 
 
 class Workspace(Section):
-    """Where tools work."""
+    """The tools' directory."""
 
     dir: FilePath = Field(default=Path("./workspace"), json_schema_extra=RESTART)
 
 
 class Log(Section):
-    """What the hub writes to standard error, and to a file in the data directory."""
+    """The log on standard error, and in a file of the data directory."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(default="info", json_schema_extra=RESTART)
     format: Literal["plain", "json"] = Field(default="plain", json_schema_extra=RESTART)
@@ -169,7 +170,7 @@ class Log(Section):
 
 
 class Audit(Section):
-    """How long records of who decided and did what are kept."""
+    """Retention of audit records."""
 
     keep_days: Limit = Field(default=0, json_schema_extra=RESTART)
 

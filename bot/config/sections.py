@@ -1,4 +1,4 @@
-"""What `hubbub.toml` can say of channels, one section per platform."""
+"""Sections of `hubbub.toml` for channels, one per platform."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -81,7 +81,7 @@ def _websocket_url(text: str) -> str:
 
 
 class _ChannelSection(Section):
-    """What every channel has."""
+    """Fields of every channel."""
 
     direct: Literal["pairing", "allowlist", "open"] = "pairing"
     groups: Literal["off", "addressed", "all"] = "off"
@@ -160,7 +160,7 @@ def _tool_pattern(text: str) -> str:
 
 
 class Rule(Section):
-    """Who is asked about some calls, and where; of several rules that fit the first counts."""
+    """A rule for some calls: who is asked, and where; the first of several matching rules counts."""
 
     tool: Annotated[str, AfterValidator(_tool_pattern)] = "*"
     risk: Literal["ask", "always_ask"] | None = Field(default=None, examples=["always_ask"])
@@ -242,7 +242,7 @@ class Hook(Section):
 
 
 class Sessions(Section):
-    """When somebody's session is over, for hooks on `session_end`."""
+    """The end of a session, for hooks on `session_end`."""
 
     idle_days: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=7, json_schema_extra=RESTART
@@ -342,7 +342,7 @@ class Routines(Section):
 
 
 class Heartbeat(Section):
-    """The owner's list, looked at every so often."""
+    """The owner's list, checked at an interval."""
 
     enabled: bool = Field(default=False, json_schema_extra=RESTART)
     every_s: Annotated[int, Field(ge=60, le=7 * 86_400, multiple_of=60)] = Field(

@@ -1,6 +1,6 @@
-"""What values of `hubbub.toml` are made of: names, addresses, paths, secrets; and what every section is.
+"""Types of values in `hubbub.toml`: names, addresses, paths, secrets; and the base of every section.
 
-Refusals raised here have the form "problem; what to do".
+Refusals raised here have the form "problem; remedy".
 """
 
 import os
@@ -49,7 +49,7 @@ def _tool_name(text: str) -> str:
 
 
 def is_row_id(text: str) -> bool:
-    """Whether it is an id the store made, dashed or plain."""
+    """Return whether it is an id the store made, dashed or plain."""
     return re.fullmatch(r"[0-9a-fA-F]{32}", text.replace("-", "")) is not None
 
 
@@ -82,10 +82,10 @@ def _path(value: object) -> object:
 
 
 class Unopened(SecretStr):
-    """A reference in the place of a secret that nobody needed."""
+    """A reference in place of a secret that is not needed."""
 
     def get_secret_value(self) -> str:
-        """Nobody may ask."""
+        """Raise: the reference was not resolved."""
         raise LookupError("the configuration was read without its secrets")
 
 

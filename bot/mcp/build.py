@@ -97,7 +97,7 @@ def build_servers(loaded: Loaded, registry: ToolRegistry, clock: Clock) -> McpSe
 
 
 def name_known_tools(loaded: Loaded, registry: ToolRegistry) -> None:
-    """The tools servers are known to have, for those who only look at them."""
+    """Register the tools servers are known to have, for commands that only list them."""
     for name, settings in loaded.config.mcp.items():
         known = _known(loaded, name, settings).load()
         registry.replace(name, offer(known, _terms(loaded, name, settings), _not_here, judged=True).tools)
@@ -128,7 +128,7 @@ def _terms(loaded: Loaded, name: str, settings: ServerSettings) -> Terms:
 
 
 def _mark(loaded: Loaded, name: str) -> str:
-    """What the server's processes carry, and nobody else's."""
+    """Return the mark that only the server's processes carry."""
     whose = hashlib.sha256(str(loaded.config.hub.data_dir.resolve()).encode()).hexdigest()[:16]
     return f"mcp-{whose}-{name}"
 
@@ -272,7 +272,7 @@ async def _say(child: ServerChild, source: MemoryObjectReceiveStream[SessionMess
 
 
 def _shorter(read: dict[str, Any]) -> dict[str, Any]:
-    """A list of tools without those that are too many to look at."""
+    """Cut a list of tools to its limit."""
     match read:
         case {"result": {"tools": [*tools], **rest}} if len(tools) > MAX_LISTED:
             return {**read, "result": {**rest, "tools": tools[:MAX_LISTED]}}
@@ -281,7 +281,7 @@ def _shorter(read: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _message(line: bytes) -> types.JSONRPCMessage | None:
-    """What a line holds that a client needs; None for anything else, such as a log line that went astray."""
+    """Return the part of a line that a client needs; None for anything else, such as a stray log line."""
     try:
         long = len(line) > _LONG_LINE_BYTES
         read: Any = await asyncio.to_thread(json.loads, line) if long else json.loads(line)

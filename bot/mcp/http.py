@@ -84,14 +84,14 @@ class _TooMuch(httpx2.StreamError):
 
 
 class _Budget:
-    """What may still be said."""
+    """The rest of the output limit."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left_bytes = most_bytes
         self._left_events = ANSWER_LIMIT_EVENTS
 
     def spend(self, piece: bytes) -> bool:
-        """Whether there was enough left."""
+        """Return whether enough was left."""
         self._left_bytes -= len(piece)
         self._left_events -= piece.count(b"data:")
         return self._left_bytes >= 0 and self._left_events >= 0

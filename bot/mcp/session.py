@@ -29,7 +29,7 @@ _NO_PROTOCOL = "it does not keep to the protocol"
 
 
 def quieten() -> None:
-    """What the SDK would log holds what servers say, as often as they say it; the hub has its own words."""
+    """Silence the SDK's log: it repeats servers' output; the hub has its own events."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
@@ -44,8 +44,9 @@ class SdkConnection:
         process: ProcessInfo | None,
         limit_s: float,
     ) -> None:
-        """`requests`: where requests live, which end with the session and not with whoever waits for them.
-        `limit_s`: for what is not a call."""
+        """`requests`: tasks of requests, which end with the session and not with their callers. `limit_s`:
+        for everything but
+        calls."""
         self._session = session
         self._requests = requests
         self._process = process
@@ -151,8 +152,9 @@ class SdkConnection:
 async def greeted(
     streams: Any, process: ProcessInfo | None, limit_s: float, tell: list[SdkConnection]
 ) -> AsyncIterator[SdkConnection]:
-    """A session over a transport's two streams, once greetings are exchanged. `tell`: gets the connection at
-    once, for those who learn of its end. Raises ServerFailed, also what the body raised of it."""
+    """Open a session over a transport's two streams. `tell` gets the connection at once, for listeners to its
+    end. Raises
+    ServerFailed, also for errors of the body."""
     failed: ServerFailed | None = None
 
     async def hear(message: object) -> None:

@@ -1,7 +1,8 @@
-"""What an operator can change: decisions on what waits, and who may speak to the hub.
+"""An operator's changes: decisions on gates, and who may speak to the hub.
 
-The same desk is at work in a running hub (behind its API) and in a command, where no hub runs. Its decisions
-go the way of everybody's: through the front door, judged in the transaction that keeps them.
+The same desk works in a running hub (behind its API) and in a command without one. Its decisions are
+judged like
+everyone's, in the transaction that records them.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ class Desk(Protocol):
         ...
 
     async def pairing_requests(self) -> Sequence[PairingRequestView]:
-        """Who asks to be let in and has a good code, oldest first."""
+        """Return pairing requests with a valid code, oldest first."""
         ...
 
     async def let_in(self, code: str, pair_as: PairAs) -> DecisionView:
@@ -90,7 +91,7 @@ class HubDesk:
         return await self.answer(gate, gate.first_choice + options.index(option), self._owner)
 
     async def open_gate(self, gate_id: str) -> Gate:
-        """What waits under this id. Raises DeskRefused, also where it was settled already."""
+        """Return the open gate of this id. Raises DeskRefused, also if it is closed."""
         found = await self._store.gate_glance(normalise_gate_id(gate_id))
         if found is None:
             raise DeskRefused("not_found", f"nothing that waits has the id {gate_id}; list the approvals")

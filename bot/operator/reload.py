@@ -1,7 +1,8 @@
-"""What a running hub takes over from a changed configuration: the tokens and secrets of its channels.
+"""Reload of a changed configuration in a running hub: the tokens and secrets of its channels.
 
-Everything else holds from the next start. A channel whose token the platform refused is tried again with the
-one it has: it may have been let in again.
+Everything else takes effect with the next start. A channel whose token the platform rejected is tried
+again with the
+same token: it may have been allowed again.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from core.errors import ChannelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadedChannel:
-    """One configured channel. `refused`: it goes on as before, for this reason."""
+    """One configured channel. `refused`: it stays as before, for this reason."""
 
     name: str
     outcome: Literal["unchanged", "replaced", "refused"]
@@ -53,7 +54,7 @@ class ReloadView:
 
 
 class Reloader(Protocol):
-    """How a running hub reads its configuration again."""
+    """Reader of a changed configuration in a running hub."""
 
     async def reload(self) -> ReloadView:
         """Take over what can be taken over. Raises DeskRefused, and then nothing has changed."""

@@ -138,8 +138,8 @@ class EmittedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
-    """What a text would do. `why`: in words; `system`, `input`: what the model would get, None where the
-    pattern is not found."""
+    """The trial of a text. `why`: in words; `system`, `input`: the model's prompts, None if the pattern
+    does not match."""
 
     fires: bool
     why: str
@@ -154,7 +154,7 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemView:
-    """What is wrong with a field, "" for none in particular."""
+    """A problem with a field, "" for none in particular."""
 
     field: str
     message: str
@@ -171,7 +171,7 @@ class DraftView:
 
     @classmethod
     def of(cls, draft: Draft) -> Self:
-        """What is to be said of it."""
+        """Return the view of a draft."""
         return cls(
             problems=[ProblemView(field=one.field, message=one.message) for one in draft.problems],
             fires_on=draft.fires_on,

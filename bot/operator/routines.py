@@ -32,7 +32,7 @@ MAX_WITH_STATUS = 200
 
 
 class RoutineActions(Protocol):
-    """What one person does with their routines. Raises DeskRefused, and then nothing has changed."""
+    """One person's operations on routines. Raises DeskRefused, and then nothing has changed."""
 
     async def listed(
         self, *, after: str = "", limit: int | None = None, containing: str = ""
@@ -49,11 +49,11 @@ class RoutineActions(Protocol):
         ...
 
     async def change(self, name: str, page: Mapping[str, Any]) -> RoutineView:
-        """What the page names is changed."""
+        """Change the fields that the page names."""
         ...
 
     async def switch(self, name: str, *, enabled: bool) -> RoutineView:
-        """It is paused, or goes on."""
+        """Pause or resume it."""
         ...
 
     async def delete(self, name: str) -> RoutineView:
@@ -69,7 +69,7 @@ class RoutineActions(Protocol):
         ...
 
     async def test(self, name: str, text: str) -> TrialView:
-        """Whether and why a message of this text would fire it; nothing is run."""
+        """Return whether and why a message of this text would fire it; nothing runs."""
         ...
 
 
@@ -137,7 +137,7 @@ class DeskOfRoutines:
             return TrialView.of(try_text(await self._desk.find(self._by, name), text, self._moment))
 
     async def draft(self, page: Mapping[str, Any], text: str | None) -> DraftView:
-        """What is to be said of a routine that is still being written; nothing is kept."""
+        """Return the judgement of a routine that is still being written; nothing is stored."""
         return DraftView.of(try_page(page, text, self._moment))
 
     async def calendar(self, timezone: str, days: int) -> CalendarView:

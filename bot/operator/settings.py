@@ -1,6 +1,6 @@
-"""What an operator lays down for the time to come: secrets, and what people are (not) asked about.
+"""An operator's settings: secrets, grants, and tools.
 
-The same in a running hub (behind its API) and in a command, where no hub runs; see bot.operator.decisions.
+The same in a running hub (behind its API) and in a command without one; see bot.operator.decisions.
 """
 
 from collections.abc import Callable, Collection
@@ -29,7 +29,7 @@ class Keeping(Protocol):
     """All methods raise DeskRefused, and then nothing has changed."""
 
     async def keep_secret(self, name: str, value: str) -> DecisionView:
-        """Keep a secret in the vault, in the place of what had its name."""
+        """Store a secret in the vault, replacing one of the same name."""
         ...
 
     async def drop_secret(self, name: str) -> DecisionView:
@@ -88,7 +88,7 @@ class HubKeeping:
         return DecisionView(id=name, outcome=f"kept; {await self._taken_up()}")
 
     async def _taken_up(self) -> str:
-        """What became of it in the hub that runs."""
+        """Return the outcome in the running hub."""
         later = "what uses it reads it at the next start"
         if self._reloading is None:
             return later

@@ -1,4 +1,4 @@
-"""How commands on the same machine reach a running hub: a file beside the database, for its user only."""
+"""Access of commands to a running hub on the same machine: a file next to the database, for its user only."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ ANYWHERE = {"http://0.0.0.0": "http://127.0.0.1", "http://[::]": "http://[::1]"}
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """Where the API answers, and the token it wants; good until the hub ends."""
+    """The API's address and its token; valid until the hub ends."""
 
     url: str
     token: str = field(repr=False)
@@ -31,7 +31,7 @@ class ApiAccess:
 
 @contextlib.contextmanager
 def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
-    """Inside, the file is there. Whoever publishes holds the directory's lock.
+    """Publish the file within the context. The caller holds the directory's lock.
 
     Raises StartError if the file cannot be written.
     """
@@ -51,8 +51,9 @@ def published(data_dir: Path, access: ApiAccess) -> Iterator[None]:
 
 
 def read_access(data_dir: Path) -> ApiAccess | None:
-    """What a hub has published; None if there is nothing to be read. Raises StartError if it is not ours to
-    read: the hub is another user's."""
+    """Return what a hub has published; None if there is nothing. Raises StartError if the file belongs to
+    another user's
+    hub."""
     try:
         page = json.loads((data_dir / ACCESS_NAME).read_text())
         return ApiAccess(str(page["url"]), str(page["token"]))

@@ -1,7 +1,8 @@
-"""Looks at everything the hub needs, and says of each thing how it is and what to do about it.
+"""Checks of everything the hub needs, each with its state and a remedy.
 
-While a hub runs, it is asked about its channels and servers; otherwise the port, the platforms and, by their
-answers, the clock are tried. Changes nothing: no file is made, no schema upgraded, nothing sent to anybody.
+While a hub runs, it is asked about its channels and servers; otherwise the port, the platforms and, by
+their answers,
+the clock are tried. Changes nothing: no file is made, no schema upgraded, nothing sent.
 """
 
 import importlib.util
@@ -43,7 +44,7 @@ def file_findings(loaded: Loaded) -> Iterator[Finding]:
 
 
 def _data_dir(data_dir: Path) -> Iterator[Finding]:
-    """What holds secrets is for the hub's user only."""
+    """Check that only the hub's user can read the directory with secrets."""
     if not data_dir.exists():
         yield fine("files", f"{data_dir} does not exist yet; the first start makes it")
         return
@@ -149,7 +150,7 @@ def servers_running(servers: Mapping[str, ServerView]) -> Iterator[Finding]:
 
 
 def servers_configured(loaded: Loaded) -> Iterator[Finding]:
-    """Whether what they need is there."""
+    """Check that the requirements of servers are there."""
     if not loaded.config.mcp:
         return
     if importlib.util.find_spec(LIBRARY) is None:
@@ -231,7 +232,7 @@ def _hooks(config: Config) -> Iterator[Finding]:
 
 
 def _policy(path: Path | None) -> Iterator[Finding]:
-    """What the operator laid down over everybody's settings."""
+    """Check the admin policy."""
     if path is None:
         return
     policy = read_policy(path)

@@ -173,7 +173,7 @@ def configure(
     secrets: Iterable[str] = (),
     stream: TextIO | None = None,
 ) -> None:
-    """Set up the root logger, replacing what was there. `stream` defaults to standard error."""
+    """Set up the root logger, replacing its handlers. `stream` defaults to standard error."""
     redact = Redactor(secrets)
     handler = _Handler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(redact) if format == "json" else PlainFormatter(redact))
@@ -195,9 +195,9 @@ MB = 1024 * 1024
 
 @contextlib.contextmanager
 def log_file(config: Config) -> Iterator[None]:
-    """Inside, every record goes to the file as well, without secrets.
+    """Within the context, write every record to the file as well, without secrets.
 
-    Whoever asks holds the directory's lock. Raises OSError if the file cannot be written.
+    The caller holds the directory's lock. Raises OSError if the file cannot be written.
     """
     if config.log.file_limit_mb == 0:
         yield
@@ -234,7 +234,7 @@ class _RotatingHandler(RotatingFileHandler):
         return io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, "a")), self.encoding, self.errors)
 
     def close(self) -> None:
-        """What cannot be written any more is dropped as well."""
+        """Close the file; records that cannot be written are dropped."""
         with contextlib.suppress(OSError):
             super().close()
 

@@ -1,6 +1,6 @@
-"""What the hub counts, for Prometheus: `GET /metrics`.
+"""Metrics for Prometheus: `GET /metrics`.
 
-Counted since the hub started, in memory; what can be asked for when somebody looks is asked for then.
+Counters since the hub started, in memory; gauges are read at each request.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ _TURN_STATES = {Began: "begun", Finished: "finished", Failed: "failed"}
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What is asked for when somebody looks. `waiting`: by channel, messages that wait to go out."""
+    """Values read at each request. `waiting`: queued messages by channel."""
 
     states: Callable[[], Mapping[str, ChannelState]]
     waiting: Callable[[], Mapping[str, int]]
@@ -29,7 +29,7 @@ class Gauges:
 
 
 class Metrics:
-    """The counts, by what they are told apart by. Implements core.events.TurnListener."""
+    """The counters, by their labels. Implements core.events.TurnListener."""
 
     def __init__(self) -> None:
         self.events_accepted: Counter[tuple[str, str]] = Counter()

@@ -16,7 +16,7 @@ MAX_OUTPUT_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How it went. `problem`: None if the model answered; tokens as the provider counted them."""
+    """The result of a trial. `problem`: None if the model answered; tokens as the provider counted them."""
 
     name: str
     problem: str | None

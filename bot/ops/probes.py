@@ -35,7 +35,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: `what` it is, how it is, in words, and what to do about it."""
+    """One finding: `what` was checked, its state in words, and the remedy."""
 
     what: str
     health: Health
@@ -183,7 +183,7 @@ BODY_LIMIT_BYTES = 1024 * 1024
 
 
 class _Unreached(Exception):
-    """Nobody answered; the message says why, without the address."""
+    """No answer came; the message says why, without the address."""
 
 
 class Probes:
@@ -194,7 +194,7 @@ class Probes:
         self._certificates = certificates
 
     async def channel(self, name: str, channel: ChannelSection) -> list[Finding]:
-        """Whether the bot's token is good, and whether the clocks agree."""
+        """Check the bot's token, and that the clocks agree."""
         match channel:
             case TelegramChannel():
                 return await self._telegram(name, channel)
@@ -242,7 +242,7 @@ class Probes:
         return [telegram_bot(what, answer), *clock(host, answer.date), *groups]
 
     async def groups(self, name: str, channel: ChannelSection) -> list[Finding]:
-        """What a bot that runs elsewhere is shown in groups; nothing if the platform does not say."""
+        """Check what a bot sees in groups; nothing if the platform does not say."""
         if channel.groups == "off" or not isinstance(channel, TelegramChannel):
             return []
         with contextlib.suppress(_Unreached):  # the hub that runs knows more about that
@@ -252,7 +252,7 @@ class Probes:
         return []
 
     async def model(self, model: Model) -> list[Finding]:
-        """Whether the provider takes the key and knows the model."""
+        """Check that the provider accepts the key and knows the model."""
         what = f"model {model.name}"
         if model.provider == "demo":
             return [fine(what, "built in")]
@@ -286,7 +286,7 @@ class Probes:
 
 
 async def channel_findings(config: Config) -> list[Finding]:
-    """What the platforms say of every channel's tokens."""
+    """Return the platforms' findings about every channel's tokens."""
     limit = aiohttp.ClientTimeout(total=ANSWER_LIMIT_S)
     async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as http:
         probes = Probes(http, Certificates())

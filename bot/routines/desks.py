@@ -1,4 +1,4 @@
-"""What people do with routines: by commands, the API and by talking."""
+"""Operations on routines: by commands, the API and by talking."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def build_desk(
     ids: Ids,
     leaks: LeakDetector | None = None,
 ) -> RoutineDesk:
-    """What people do with routines."""
+    """Return the operations on routines."""
     return RoutineDesk(
         store,
         service,
@@ -38,7 +38,7 @@ def build_desk(
 def build_words(
     config: Config, store: Store, service: RoutineService, clock: Clock, ids: Ids, leaks: LeakDetector
 ) -> RoutinesInWords:
-    """What people do with routines by talking."""
+    """Return the operations on routines by talking."""
     return RoutinesInWords(build_desk(config, store, service, clock, ids, leaks))
 
 

@@ -89,7 +89,7 @@ class IdleEngine:
         return ()
 
     def door(self, path: str) -> None:
-        """Nobody is let in."""
+        """Return no webhook."""
         del path
 
     def changed(self, row: object) -> None:

@@ -1,4 +1,4 @@
-"""What was typed before, for the line editor: a file of its own, readable by its user only."""
+"""Earlier input, for the line editor: a file of its own, readable by its user only."""
 
 import os
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def kept_history(data_dir: Path) -> FileHistory:
 
 
 class _CleanHistory(FileHistory):
-    """What was typed, without credentials: the hub itself keeps none, either."""
+    """Earlier input, without secrets: the hub itself stores none, either."""
 
     def store_string(self, string: str) -> None:
         super().store_string(LeakDetector().redacted(string))

@@ -26,7 +26,7 @@ PAUSE_S = 0.5
 
 
 class HubUnreachable(TalkFailed):
-    """Nobody answers."""
+    """The hub does not answer."""
 
 
 class HubApi:
@@ -41,7 +41,7 @@ class HubApi:
         return await self._answer("GET", path, params=query)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The same; whoever calls sees to it that asking twice is asking once."""
+        """Post likewise; the caller makes repeating it harmless."""
         return await self._answer("POST", path, json=dict(body))
 
     async def events(self, **query: str | int) -> AsyncIterator[str]:

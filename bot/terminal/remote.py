@@ -60,8 +60,8 @@ from core.store.accept import ASKED_FOR
 
 
 class Feed:
-    """Events in order. Pieces of the same reply become one, so that a slow terminal makes nothing pile up but
-    what was really said."""
+    """Events in order. Pieces of the same reply are joined, so that a slow terminal piles up only what was
+    really said."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()
@@ -90,7 +90,7 @@ class Feed:
 
     @property
     def empty(self) -> bool:
-        """Whether everything was taken."""
+        """Return whether everything was taken."""
         return not self._events
 
 
@@ -102,7 +102,7 @@ _DETAIL_NAMES = ("command", "path", "url", "query", "text")
 
 
 def said_in(item: Item, calls: Mapping[str, CallItem], *, past: bool) -> Event | None:
-    """What an item is on a screen; None for what is shown otherwise. `calls`: those met so far, by id."""
+    """Return an item's display; None for items shown otherwise. `calls`: earlier calls, by id."""
     match item:
         case UserItem():
             names = tuple(file.name for file in item.attachments)
@@ -168,7 +168,7 @@ def plain(text: str) -> tuple[blocks.Block, ...]:
 
 
 def blocks_in(given: Sequence[pages.Block]) -> tuple[blocks.Block, ...]:
-    """Blocks as they were before they became JSON, but that styles are told for each run of text."""
+    """Return blocks as they were before JSON, with styles for each run of text."""
     return tuple(map(_block, given))
 
 
@@ -294,7 +294,7 @@ class RemoteTalk:
         return Standing.WAITING if found.thread.turn.state == "waiting" else Standing.RUNNING
 
     async def open(self) -> None:
-        """Begin with what was said last, and what waits. Raises TalkFailed if the hub cannot be asked."""
+        """Begin with the latest messages and open gates. Raises TalkFailed if the hub cannot be asked."""
         page = _read(ThreadsPage, await self._api.get("/api/threads", channel=WEB, limit=LOOKED_AT))
         mine = next((thread for thread in page.threads if thread.own and not thread.group), None)
         if mine is None:
@@ -312,7 +312,7 @@ class RemoteTalk:
     # --- following ---------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Follow the thread until cancelled, whatever becomes of the hub meanwhile."""
+        """Follow the thread until cancelled, whatever happens to the hub."""
         pause_s = FIRST_PAUSE_S
         while True:
             if self._thread_id is None:
@@ -337,7 +337,7 @@ class RemoteTalk:
         self._moved.set()
 
     async def _follow_until_moved(self) -> str | None:
-        """Why the stream ended; empty if the hub ended it; None: another thread is to be followed."""
+        """Return why the stream ended; empty if the hub ended it; None: follow another thread."""
         following = asyncio.create_task(self._follow(), name="stream")
         moved = asyncio.create_task(self._moved.wait(), name="thread changed")
         try:
@@ -408,7 +408,7 @@ class RemoteTalk:
             self._feed.put(event)
 
     def _take_step(self, call_id: str, tool: str, state: StepState) -> None:
-        """Its end is told by its result, which is an item."""
+        """Take a step; its end comes with its result, which is an item."""
         if state is not StepState.ENDED:
             call = self._calls.get(call_id)
             self._feed.put(Stepped(call_id, tool, state, "" if call is None else detail_of(call.arguments)))

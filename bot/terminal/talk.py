@@ -10,11 +10,11 @@ from core.errors import HubError
 
 
 class TalkFailed(HubError):
-    """What was asked of the hub did not happen; the message says why, and what to do."""
+    """A request to the hub that failed; the message says why, and the remedy."""
 
 
 class Author(StrEnum):
-    """Who says something."""
+    """The author of a message."""
 
     PERSON = "person"
     ASSISTANT = "assistant"
@@ -44,7 +44,7 @@ class Wrote:
 
 
 class StepState(StrEnum):
-    """How far a tool call has come."""
+    """The progress of a tool call."""
 
     STARTED = "started"
     ENDED = "ended"
@@ -135,7 +135,7 @@ Event = Said | Wrote | Stepped | Asked | Settled | Began | Rested | Cut | Resume
 
 
 class Standing(StrEnum):
-    """What goes on in the conversation."""
+    """The state of the conversation."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -143,7 +143,7 @@ class Standing(StrEnum):
 
 
 class Talk(Protocol):
-    """One person's conversation. What is asked of the hub raises TalkFailed if it did not happen."""
+    """One person's conversation. Requests to the hub raise TalkFailed if they failed."""
 
     async def say(self, text: str) -> bool:
         """Send a message, a command, or the answer to a question; what the hub says comes as events. Returns
@@ -163,5 +163,5 @@ class Talk(Protocol):
         ...
 
     async def standing(self) -> Standing | None:
-        """What goes on; None while there is something that `next` has not given yet."""
+        """Return the state; None while `next` has events to give."""
         ...

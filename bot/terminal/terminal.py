@@ -69,8 +69,9 @@ class Timer(Protocol):
 
 
 class CardKeys:
-    """Watches the line. `pressed` is called with the card and the place of its choice, None for editing;
-    `later` calls a function after so many seconds, unless it is cancelled."""
+    """Key handler of the line. `pressed` is called with the card and the position of its choice, None for
+    editing; `later`
+    calls a function after a delay, unless it is cancelled."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class CardKeys:
         self._armed = not self._buffer.text
 
     def answers(self, text: str) -> bool:
-        """Whether a line that was sent is a key, which counts then."""
+        """Return whether a line that was sent is a key, which counts then."""
         card = self._card()
         if card is None or not self._armed or not _is_key(card, text):
             return False
@@ -250,7 +251,7 @@ class ChatTerminal:
         self._ask(self._talk.approve_edited(card.gate_id, arguments, card.first_choice))
 
     def _ask(self, request: Awaitable[object]) -> None:
-        """Ask the hub for something, beside what goes on; its refusal is shown."""
+        """Send a request to the hub in the background; its refusal is shown."""
 
         async def ask() -> None:
             try:
@@ -281,7 +282,7 @@ class ChatTerminal:
         return bindings
 
     def _interrupt(self, buffer: Buffer) -> None:
-        """Stop what runs; drop what is written; the second time, leave."""
+        """Stop the current run; discard the line; the second time, leave."""
         if self._interrupted:
             self.leave()
             return
@@ -341,7 +342,7 @@ def _typed_lines(text: str) -> list[Line]:
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    """Arguments as typed. Raises ValueError with what is wrong."""
+    """Return arguments as typed. Raises ValueError with the problem."""
     try:
         found = json.loads(text)
     except ValueError as error:

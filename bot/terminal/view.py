@@ -1,6 +1,6 @@
-"""What a terminal shows of a conversation: lines that stay, and a few below them that change.
+"""A conversation in a terminal: lines that stay, and a few below them that change.
 
-Knows nothing of how lines reach the screen.
+It knows nothing of how lines reach the screen.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ _CARD_BAR = marked("┃ ", "yellow")
 
 
 def keys_of(card: Card) -> Sequence[str]:
-    """The key of each choice: a letter for what has a name, otherwise its number from 1."""
+    """Return the key of each choice: a letter for a named one, otherwise its number from 1."""
     known = {str(option): key for option, key in KEYS.items()}
     return [known.get(choice.option, str(place)) for place, choice in enumerate(card.choices, start=1)]
 
@@ -69,11 +69,11 @@ class View:
 
     @property
     def confides(self) -> bool:
-        """Whether what is written next is a credential that was asked for."""
+        """Return whether the next line is a requested secret."""
         return any(card.secret for card in self.cards.values())
 
     def take(self, event: Event, columns: int | None) -> list[Line]:
-        """What stays on the screen of an event."""
+        """Return the lines of an event that stay on the screen."""
         match event:
             case Said():
                 return self._said(event, columns)
@@ -110,7 +110,7 @@ class View:
     # --- what changes ------------------------------------------------------------------------------------
 
     def live(self, columns: int | None, most: int) -> list[Line]:
-        """What is being written and done, at most so many lines of it, the last ones."""
+        """Return the last lines of current text and steps, at most `most`."""
         lines: list[Line] = []
         if self._writing.strip():
             lines = render(parse(self._writing), columns)

@@ -1,1 +1,1 @@
-"""What the hub serves over HTTP."""
+"""HTTP server of the hub."""

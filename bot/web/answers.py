@@ -1,4 +1,4 @@
-"""What waits for people, and the answers they give to it."""
+"""Gates, and the answers to them."""
 
 import json
 from typing import Annotated, Any
@@ -39,7 +39,7 @@ class ApprovalsQuery(Given):
 
 
 class ApprovalsPage(Page):
-    """What waits, or waited, for people."""
+    """Open or decided gates."""
 
     approvals: tuple[ApprovalPage, ...]
     next: str | None
@@ -54,7 +54,7 @@ class ApprovalsApi:
         self._presenter = presenter
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         resolve = {"body": Resolve, "refusals": (404, 409, 503)}
         return [
             Endpoint("POST", "/chat/gate/resolve", self.resolve, DecisionView, **resolve),
@@ -64,7 +64,7 @@ class ApprovalsApi:
         ]
 
     async def approvals(self, call: Call) -> ApprovalsPage:
-        """What waits for people, or what they decided."""
+        """Return open gates, or decided ones."""
         query: ApprovalsQuery = call.query
         person = call.caller.principal
         pending = query.state == "pending"
@@ -120,7 +120,7 @@ def _decision(action: str, offered: tuple[Option, ...], first: int) -> int:
 
 
 def _reply(said: Resolve, offered: Replies) -> int:
-    """Which of a question's choices is meant; with words of one's own, none of them."""
+    """Return the chosen position of a question's choices; with free text, none of them."""
     if said.text is not None:
         if not offered.free_text or not said.text.strip():
             raise DeskRefused("invalid", "this question takes one of its choices", "text")

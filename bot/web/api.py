@@ -150,7 +150,7 @@ def _query_parameters(query: type[Given], schemas: dict[str, Any]) -> list[dict[
 
 
 def _given(part: dict[str, Any]) -> dict[str, Any]:
-    """A parameter's schema: in a query, what is null is left out."""
+    """Return a parameter's schema: in a query, null is left out."""
     kinds = [kind for kind in part.get("anyOf", ()) if kind.get("type") != "null"]
     return kinds[0] if len(kinds) == 1 else part
 
@@ -184,7 +184,8 @@ def _schema(type_: Any, mode: Any, schemas: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ApiParts:
-    """What the API shows and changes. `platforms`: of each channel; `url`: where people reach the hub."""
+    """The services behind the API. `platforms`: of each channel; `url`: the address people use for the
+    hub."""
 
     store: Store
     hub: Hub
@@ -229,7 +230,7 @@ def endpoints(parts: ApiParts, gate: AccessRules) -> list[Endpoint]:
 
 
 def api(parts: ApiParts, gate: AccessRules) -> ASGIApp:
-    """Everything below `/api`, for those who bring a key."""
+    """Return everything below `/api`, for callers with a key."""
     return Starlette(
         routes=routes_of(endpoints(parts, gate)),
         middleware=[Middleware(ApiGuard, gate=gate)],

@@ -1,4 +1,4 @@
-"""What waits, or waited, for people, as the API and the streams show it."""
+"""Gates as the API and the streams show them."""
 
 import json
 from typing import Any, Literal, assert_never
@@ -31,7 +31,7 @@ class NamedPerson(Page):
 
 
 class OutcomeView(Page):
-    """How a prompt ended; `by` is null where nobody answered."""
+    """The outcome of a gate; `by` is null without an answer."""
 
     text: str
     by: str | None
@@ -55,10 +55,13 @@ class ShownArgument(Page):
 
 
 class ApprovalPage(GatePage):
-    """Something that waits, or waited, for a person. `title`: what is asked, then lines that say why and what
-    an answer means; `arguments`: of the call, as it would run; `shown`: the same to be looked at; `calls`:
-    what is asked about together instead of one call; `always`: what that answer would grant, where it is
-    offered; `votes`: who has agreed so far; `quorum`: how many must; `voted`: whether the reader has."""
+    """A gate, open or decided. `title`: the question, then lines that say why and what an answer means;
+    `arguments`: of the
+    call, as it would run; `shown`: the same for display; `calls`: the calls of a joint gate; `always`:
+    what that answer
+    would grant, if it is offered; `votes`: who has approved so far; `quorum`: how many must; `voted`:
+    whether the reader
+    has."""
 
     call_id: str | None
     calls: tuple[AskedCallPage, ...]
@@ -89,7 +92,7 @@ class ApprovalPage(GatePage):
 def approval_page(
     glance: GateGlance, reader: Principal, arguments: dict[str, Any] | None, *, editable: bool
 ) -> ApprovalPage:
-    """A prompt as this person sees it; `arguments`: of its call, without those that are never shown."""
+    """Return a gate as this person sees it; `arguments`: of its call, without those that are never shown."""
     gate = glance.gate
     is_open = gate.state is GateState.OPEN
     view = GateView(gate, glance.votes, glance.thread)
@@ -137,7 +140,7 @@ def _asked(call: AskedCall) -> AskedCallPage:
 
 
 def lines_of(gate: Gate) -> tuple[str, ...]:
-    """What is asked below its title."""
+    """Return the lines below its title."""
     whole = in_full(gate)
     return tuple(whole.split("\n")) if whole else ()
 

@@ -1,7 +1,8 @@
-"""Who calls: the token of this machine's user, a member's token, or a browser that was logged in.
+"""Callers: the token of this machine's user, a member's token, or a logged-in browser.
 
-The owner is whoever brings the token of `api.json`, which only this machine's user can read, or the session
-of a browser that was logged in with a link made by that token. Members bring tokens made for them.
+The owner is the caller with the token of `api.json`, which only this machine's user can read, or with the
+session of
+a browser that was logged in with a link made by that token. Members have tokens made for them.
 
 All of these are headers that a program or the console's script sends on purpose. Cookies are never read: a
 browser sends them to every port of a host, and every port of it can set them.
@@ -46,7 +47,7 @@ class Caller:
 
     @property
     def is_owner(self) -> bool:
-        """Whether everything may be seen and done."""
+        """Return whether everything may be seen and done."""
         return self.principal.role is Role.OWNER
 
 
@@ -63,31 +64,33 @@ class Holders(Protocol):
 
 
 def new_key() -> str:
-    """A key nobody can guess."""
+    """Return a key that cannot be guessed."""
     return secrets.token_urlsafe(KEY_BYTES)
 
 
 def hash_of(key: str) -> str:
-    """What is kept of a key; keys are random and long, so a plain hash tells nothing of them."""
+    """Return the stored form of a key; keys are random and long, so a plain hash reveals nothing."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def hash_of_session(secret: str) -> str:
-    """Return what is kept of a session's secret. Those that browsers held as cookies once are none: every
-    port of the machine has seen them."""
+    """Return the stored form of a session's secret. Former cookies are no such secrets: every port of the
+    machine has seen
+    them."""
     return hash_of(f"{SESSION_HEADER}: {secret}")
 
 
 def caller_of(request: Request) -> Caller:
-    """Who was let in with this request."""
+    """Return the caller of this request."""
     caller: Caller = request.scope[_SCOPE_KEY]
     return caller
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """What callers are judged by. `token`: of `api.json`; `links`: of files; `public_url`: where the hub is
-    reached from outside, empty for this machine only."""
+    """The rules callers are judged by. `token`: of `api.json`; `links`: of files; `public_url`: the hub's
+    outside address,
+    empty for this machine only."""
 
     token: str
     owner: Principal
@@ -105,7 +108,7 @@ class AccessRules:
         return error_response(403, "forbidden_host", f"the hub does not answer to this name: use {where}")
 
     async def caller(self, headers: Headers) -> Caller | None:
-        """Whoever brings a good key."""
+        """Return the caller with a valid key."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme:
             return await self._by_token(scheme, given.strip())
@@ -156,7 +159,7 @@ class AccessRules:
 
 
 class ApiGuard:
-    """Lets requests through whose caller is known; see Gate. Everything else is told no more than that."""
+    """Guard that passes requests of known callers; see AccessRules. Others learn nothing more."""
 
     def __init__(self, app: ASGIApp, gate: AccessRules) -> None:
         self._app = app

@@ -1,5 +1,5 @@
-"""What is said, as blocks in JSON. Browsers and terminals build what they show from these, never from text
-that is code to them."""
+"""Blocks in JSON. Browsers and terminals build their display from these, never from text that is code to
+them."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, assert_never, cast
@@ -23,7 +23,7 @@ _STYLES: dict[blocks.Mark, Style] = {
 
 
 class Page(BaseModel):
-    """What the API answers with: frozen, and nothing in it but what is declared."""
+    """Base of the API's answers: frozen, with declared fields only."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,7 +81,7 @@ class Code(Page):
 
 
 class Quote(Page):
-    """What somebody else said."""
+    """A quotation."""
 
     type: Literal["quote"] = "quote"
     blocks: "tuple[Block, ...]"
@@ -117,7 +117,7 @@ List.model_rebuild()
 
 
 def blocks_of(said: Iterable[messages.Block]) -> tuple[Block, ...]:
-    """What the hub or a model says."""
+    """Return the blocks of a text of the hub or a model."""
     return tuple(_block(block) for block in read(said))
 
 

@@ -58,8 +58,9 @@ class Send(Given):
 
 
 class Sent(Page):
-    """What became of it: `outcome` as `hubbub why` tells; `answer`: what the hub said to it at once, where
-    that is no turn; `duplicate`: it had been taken before."""
+    """The outcome of a message: `outcome` as in `hubbub why`; `answer`: the hub's immediate answer, if it is
+    no turn;
+    `duplicate`: it had been accepted before."""
 
     key: str
     outcome: str
@@ -99,7 +100,7 @@ class Chat:
         self._ids = ids
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         return [
             Endpoint("POST", "/chat/send", self.send, Sent, body=Send, status=202, refusals=(404, 409, 503)),
             Endpoint(
@@ -213,7 +214,7 @@ class SentFileQuery(Given):
 
 
 class FileLinkPage(Page):
-    """An address that opens the file without a key: for whoever asked for it, and for a minute."""
+    """An address that opens the file without a key, for one person and one minute."""
 
     url: str
 
@@ -227,7 +228,7 @@ class SentFiles:
         self._links = links
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         return [
             Endpoint(
                 "GET",

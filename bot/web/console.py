@@ -40,8 +40,7 @@ class _Asset:
 
 
 class Console:
-    """Serves the files found when it is first asked; what is not among them is not there, whatever the path
-    says."""
+    """Server of the files found at the first request; other paths don't exist."""
 
     def __init__(self, directory: Path = STATIC) -> None:
         self._directory = directory

@@ -64,10 +64,11 @@ Handler = Callable[[Call], Awaitable[Any]]
 class Endpoint:
     """One row. `answer` None: the handler makes the whole response, described by `media_type`.
 
-    `refusals`: statuses beyond those every endpoint may give; `owner_only`: others are told 403;
-    `raw_body`: the handler reads the body itself; `tokens_only`: not for browsers' sessions; `by_link`: also
-    by an address signed for it; `public`: for whoever comes, and served elsewhere; `also`: other statuses
-    with the same answer, and what they mean.
+    `refusals`: statuses beyond those every endpoint may give; `owner_only`: others get 403; `raw_body`:
+    the handler reads
+    the body itself; `tokens_only`: not for browsers' sessions; `by_link`: also by an address signed for
+    it; `public`:
+    without a key, and served elsewhere; `also`: other statuses with the same answer, and their meaning.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""What the API answers when something goes wrong: `{"error": {"code", "message", "field"?}}`, always."""
+"""Error answers of the API: `{"error": {"code", "message", "field"?}}`, always."""
 
 from collections.abc import Mapping
 
@@ -68,13 +68,13 @@ async def on_invalid(_: Request, error: Exception) -> Response:
 
 
 async def on_api_error(_: Request, error: Exception) -> Response:
-    """What an endpoint refuses."""
+    """Answer an endpoint's refusal."""
     assert isinstance(error, ApiError)  # noqa: S101 - registered for nothing else
     return error_response(error.status, error.code, str(error), error.field)
 
 
 async def on_desk_refused(_: Request, error: Exception) -> Response:
-    """What the operator's desk refuses."""
+    """Answer a refusal of the operator's desk."""
     assert isinstance(error, DeskRefused)  # noqa: S101 - registered for nothing else
     return error_response(_STATUS[error.code], error.code, str(error), error.field)
 

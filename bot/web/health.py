@@ -100,7 +100,7 @@ STORE_PROBE_S = 1.0
 async def readiness_of(
     store: Store, hub: Hub, manager: ChannelManager, servers: "McpServers | None" = None
 ) -> Readiness:
-    """How everything is doing now; answers soon whatever the store does."""
+    """Return the state of everything, soon, whatever the store does."""
     healthy = await _takes_writes(store)
     unreachable = manager.unreachable()
     channels = {
@@ -135,7 +135,7 @@ def _iso(at: int) -> str:
 
 
 async def _takes_writes(store: Store) -> bool:
-    """Whether the store is fine; one that is still trying is not. Whoever asks is answered soon."""
+    """Return whether the store takes writes; one that is still trying does not. Answers soon."""
     try:
         async with asyncio.timeout(STORE_PROBE_S):
             return await store.healthy()

@@ -33,7 +33,7 @@ from core.users import Principal
 
 
 class Speaker(Page):
-    """Who wrote; `role` is null where it is not known any more."""
+    """The author; `role` is null if it is no longer known."""
 
     name: str
     role: str | None
@@ -58,7 +58,7 @@ class SentFile(Page):
 
 
 class Line(Page):
-    """What every line has. `seq`: its position in the thread, never given twice."""
+    """Fields of every line. `seq`: its position in the thread, never given twice."""
 
     seq: int
     at: int
@@ -84,7 +84,7 @@ class WaitingView(Page):
 
 
 class AssistantItem(Line):
-    """The model wrote; also beside the calls it asked for."""
+    """Text of the model, also next to the calls it asked for."""
 
     kind: Literal["assistant"] = "assistant"
     text: str
@@ -122,7 +122,7 @@ class CallItem(Line):
 
 
 class ResultItem(Line):
-    """What a call came to; `status`: ok, error, denied, cancelled, skipped or unknown."""
+    """The result of a call; `status`: ok, error, denied, cancelled, skipped or unknown."""
 
     kind: Literal["result"] = "result"
     call_id: str
@@ -148,7 +148,7 @@ class GateItem(Line, GatePage):
 
 
 class OutcomeItem(Line, GatePage):
-    """A card shown before got its outcome. It belongs on that card: it is no message of its own."""
+    """The outcome of a card shown before. It belongs on that card: it is no message."""
 
     kind: Literal["outcome"] = "outcome"
     text: str
@@ -211,7 +211,7 @@ UNREADABLE = "(unreadable)"
 
 
 def _chars(item: FeedItem) -> int:
-    """How long showing it takes, in characters of plain text."""
+    """Return the length of its display, in characters of plain text."""
     shown = item.shown
     match shown:
         case AssistantSaid(text) | OperatorSaid(text, _):
@@ -231,7 +231,7 @@ def _chars(item: FeedItem) -> int:
 
 
 class Presenter:
-    """Makes what is shown of what is stored; `sensitive` names what must not be."""
+    """Presenter of stored items; `sensitive` names arguments that must not be shown."""
 
     def __init__(self, sensitive: SensitiveArguments) -> None:
         self._sensitive = sensitive
@@ -321,7 +321,7 @@ class Presenter:
         return approval_page(glance, reader, arguments, editable=self._editable(gate))
 
     def _editable(self, gate: Gate) -> bool:
-        """Whether its arguments may be changed: what is struck out could not be given back."""
+        """Return whether its arguments may be edited: redacted ones could not be sent back."""
         wanted = gate.kind is GateKind.APPROVAL and gate.state is GateState.OPEN
         return wanted and gate.tool is not None and not self._sensitive(gate.tool)
 
@@ -337,7 +337,7 @@ class Presenter:
 
 
 def _unfenced(text: str) -> str:
-    """What a tool returned, without the fence that is for models; a line before it may tell of an edit."""
+    """Return a tool's output without the fence for models; a line before it may tell of an edit."""
     whole = unfence(text)
     head, line_break, rest = text.partition("\n")
     return whole if whole != text else f"{head}{line_break}{unfence(rest)}"

@@ -1,8 +1,10 @@
-"""Logging a browser in: a link that works once, exchanged for a secret that the console sends as a header.
+"""Browser login: a link that works once, exchanged for a secret that the console sends as a header.
 
-A link carries its code behind `#`, which no browser sends: the console's script hands it in, once, and keeps
-the secret it gets for its own origin. Codes live in memory, for a quarter of an hour; sessions are kept
-hashed in the store, so that a restart keeps them. A session's secret is made at login: nobody can plant one.
+A link carries its code after `#`, which no browser sends: the console's script hands it in, once, and
+stores the
+secret it gets for its own origin. Codes live in memory, for a quarter of an hour; sessions are stored as
+hashes, so
+that a restart keeps them. A session's secret is made at login, so it cannot be planted.
 """
 
 import hmac
@@ -59,7 +61,7 @@ class LoginDesk:
 
     @property
     def overrun(self) -> bool:
-        """Whether so many wrong codes came lately that who brings another is told to wait."""
+        """Return whether recent wrong codes are over the limit."""
         if len(self._wrong) < MAX_WRONG:
             return False
         return self._clock.now() - self._wrong[0] < WRONG_WINDOW_US
@@ -88,7 +90,7 @@ class LoginDesk:
 
 
 class LoginCode(Given):
-    """What a login link carries behind its `#`."""
+    """The code after the `#` of a login link."""
 
     code: Annotated[str, Field(max_length=LONGEST_KEY)]
 

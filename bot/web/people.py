@@ -61,7 +61,7 @@ class TokenOf(Given):
 
 
 class Me(Page):
-    """Who calls, and what they speak to."""
+    """The caller, and the hub."""
 
     user_id: str
     name: str
@@ -71,7 +71,7 @@ class Me(Page):
 
 
 class PairingPage(Page):
-    """Who asks to be let in, oldest first."""
+    """Pairing requests, oldest first."""
 
     requests: tuple[PairingRequestView, ...]
 
@@ -83,7 +83,7 @@ class TokenPage(Page):
 
 
 class RevokedPage(Page):
-    """How many tokens are good no more."""
+    """The number of revoked tokens."""
 
     revoked: int
 
@@ -114,7 +114,7 @@ class People:
         self._states = states
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         return [
             Endpoint("GET", "/me", self.me, Me),
             Endpoint("GET", "/status", self.status, StatusView, owner_only=True),
@@ -151,7 +151,7 @@ class People:
         ]
 
     async def me(self, call: Call) -> Me:
-        """Who calls."""
+        """Return the caller."""
         person = call.caller.principal
         names = tuple(self._states()) if call.caller.is_owner else (WEB,)
         return Me(
@@ -168,7 +168,7 @@ class People:
         return await self._status()
 
     async def pairing(self, call: Call) -> PairingPage:
-        """Who asks to be let in, oldest first."""
+        """Return pairing requests, oldest first."""
         del call
         return PairingPage(requests=tuple(await self._desk.pairing_requests()))
 
@@ -267,7 +267,7 @@ class WhyQuery(Given):
 
 
 class DeliveryView(Page):
-    """How one message went out."""
+    """The delivery of one message."""
 
     state: str
     parts: int
@@ -325,14 +325,14 @@ class StatusApi:
         self._platforms = platforms
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         return [
             Endpoint("GET", "/channels", self.channels, ChannelsPage, owner_only=True),
             Endpoint("GET", "/why", self.why, WhyPage, WhyQuery, owner_only=True),
         ]
 
     async def channels(self, call: Call) -> ChannelsPage:
-        """How each channel is doing."""
+        """Return the state of each channel."""
         del call
         return ChannelsPage(
             channels=tuple(
@@ -349,7 +349,7 @@ class StatusApi:
         )
 
     async def why(self, call: Call) -> WhyPage:
-        """What became of messages, and what was counted instead of kept."""
+        """Return the outcomes of messages, and of those only counted."""
         query: WhyQuery = call.query
         text = query.query.strip()
         if text:

@@ -41,7 +41,7 @@ def whole_form() -> Schema:
 
 
 def change_form() -> Schema:
-    """What of a routine is changed: nothing is needed, and parts go by what the routine has already."""
+    """Return the form of a change: no field is required, and parts go by the routine's present type."""
     form = _object(Definition)
     del form["required"]
     for name in ("name", "trigger", "action"):
@@ -95,7 +95,7 @@ class RoutinePage(Given):
 
 
 class RoutineChange(Given):
-    """What of a routine is changed."""
+    """A change to a routine."""
 
     model_config = ConfigDict(
         frozen=True, extra="allow", json_schema_extra=lambda schema: schema.update(change_form())
@@ -103,13 +103,13 @@ class RoutineChange(Given):
 
 
 class Runs(Given):
-    """How many runs."""
+    """The number of runs."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 20
 
 
 class Listing(Given):
-    """Which routines: those behind the name `after` whose names contain `query`."""
+    """A selection of routines: after the name `after`, with names that contain `query`."""
 
     after: Annotated[str, Field(max_length=200)] = ""
     query: Annotated[str, Field(max_length=200)] = ""
@@ -117,21 +117,21 @@ class Listing(Given):
 
 
 class Days(Given):
-    """How many days of which time zone, today among them."""
+    """The number of days, today included, and their time zone."""
 
     days: Annotated[int, Field(ge=1, le=31)] = 7
     timezone: Annotated[str, Field(max_length=100)] = "UTC"
 
 
 class Draft(Given):
-    """A routine that is still being written, and a message that nobody wrote."""
+    """A draft of a routine, and a trial message."""
 
     definition: dict[str, Any]
     text: Annotated[str, Field(max_length=100_000)] | None = None
 
 
 class Trial(Given):
-    """A message that nobody wrote."""
+    """A trial message."""
 
     text: Annotated[str, Field(max_length=100_000)]
 
@@ -152,7 +152,7 @@ class RoutinesApi:
         self._desk_of = desk_of
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         one, refusals = "/routines/{id}", (404, 409, 503)
         judged = (409, 422, 503)
         return [
@@ -215,12 +215,13 @@ class RoutinesApi:
         return list(await self._desk(call).history(_named(call), query.limit))
 
     async def test(self, call: Call) -> TrialView:
-        """Whether a message would fire a routine, and why; nothing is run."""
+        """Test whether a message would fire a routine, and why; nothing runs."""
         body: Trial = call.body
         return await self._desk(call).test(_named(call), body.text)
 
     async def draft(self, call: Call) -> DraftView:
-        """What is wrong with a routine, what would fire it, and what a message would do; nothing is kept."""
+        """Return the problems of a draft, its trigger in words, and the effect of a message; nothing is
+        stored."""
         body: Draft = call.body
         return await self._desk(call).draft(body.definition, body.text)
 

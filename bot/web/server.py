@@ -72,7 +72,7 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Where the server is reached."""
+        """Return the server's address."""
         return url_of(self._sock)
 
     async def run(self) -> None:
@@ -136,7 +136,7 @@ async def _body(request: Request) -> bytes | None:
 
 
 class OnDemand:
-    """An application that its first request brings into being, in a thread: the others are served meanwhile.
+    """An application built by its first request, in a thread, while other requests are served.
 
     The API's models are a tenth of the hub's start and of its memory, and chats need none of them.
     """

@@ -1,4 +1,4 @@
-"""What the owner lays down for the time to come: secrets, grants, settings of tools, the configuration."""
+"""Settings the owner changes: secrets, grants, tools, the configuration."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Literal
@@ -64,7 +64,7 @@ class KeepingApi:
         self._reloading = reloading
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         return [
             _changing("/secrets", self.keep_secret, NewSecret, tokens_only=True),
             _changing("/secrets/delete", self.drop_secret, SecretOf, tokens_only=True),
@@ -104,7 +104,7 @@ class KeepingApi:
         return await self._keeping.change_vault_key()
 
     async def grants(self, call: Call) -> list[GrantView]:
-        """What people allowed once and for all; for others than the owner what they allowed themselves."""
+        """Return the grants; for others than the owner their own."""
         return [GrantView.of(grant) for grant in await self._of(call.caller)]
 
     async def revoke_grant(self, call: Call) -> DecisionView:
@@ -133,7 +133,7 @@ class KeepingApi:
         return await self._reloading.reload()
 
     async def tools(self, call: Call) -> ToolsPage:
-        """Whether all tools are paused."""
+        """Return whether all tools are paused."""
         del call
         return ToolsPage(paused=await self._store.tools_paused())
 
@@ -174,7 +174,7 @@ PresetName = Literal["manual", "whitelist", "auto_loop", "auto"]
 
 
 class NewApprovalPolicy(Given):
-    """What the conversation itself says; null: as its person, or else the configuration, says."""
+    """Approval settings of the conversation; null: those of its person, or else of the configuration."""
 
     preset: PresetName | None = None
     max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | None = None
@@ -192,8 +192,9 @@ class SettingsView(Page):
 
 
 class ApprovalPolicyPage(Page):
-    """Who says what, and what holds. `effective`: null where there is no limit; `ceiling`: the loosest
-    that may be said, null for anything."""
+    """Approval settings by source, and in effect. `effective`: null where there is no limit; `ceiling`: the
+    loosest
+    allowed, null for any."""
 
     thread: SettingsView
     person: SettingsView
@@ -241,7 +242,7 @@ class ApprovalPolicies:
         self._laws = laws
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         path = "/threads/{id}/approval-policy"
         return [
             Endpoint("GET", path, self.read, ApprovalPolicyPage, refusals=(404,)),
@@ -264,11 +265,11 @@ class ApprovalPolicies:
         ]
 
     async def read(self, call: Call) -> ApprovalPolicyPage:
-        """How people are asked in a conversation."""
+        """Return the approval settings of a conversation."""
         return await self._page(await thread_seen_by(self._store, call))
 
     async def change(self, call: Call) -> ApprovalPolicyPage:
-        """Say anew how people are asked in a conversation."""
+        """Change the approval settings of a conversation."""
         body: NewApprovalPolicy = call.body
         glance = await thread_seen_by(self._store, call)
         preset = None if body.preset is None else Preset(body.preset)
@@ -281,7 +282,7 @@ class ApprovalPolicies:
         return await self._page(glance)
 
     async def executions(self, call: Call) -> ExecutionsPage:
-        """What was executed in a conversation, the newest first."""
+        """Return the calls executed in a conversation, the newest first."""
         query: ExecutionsQuery = call.query
         glance = await thread_seen_by(self._store, call)
         found = await self._store.executions(glance.thread.id, query.before, query.limit + 1)

@@ -61,7 +61,7 @@ def _plain(data: Any) -> Any:
 
 
 class Onlooker:
-    """What one stream is made of."""
+    """The parts of one stream."""
 
     def __init__(
         self, feeds: Feeds, live: Live, presenter: Presenter, caller: Caller, subscription: Subscription
@@ -73,7 +73,7 @@ class Onlooker:
         self._on = subscription
 
     async def gates(self, gate_ids: Mapping[str, str]) -> AsyncIterator[Event]:
-        """How prompts stand now, as far as the caller may know of them."""
+        """Return gates as they stand now, as far as the caller may see them."""
         for gate_id in gate_ids:
             glance = await self._feeds.gate_glance(gate_id)
             if glance is None or not self._concerns(glance.gate.requester_id, glance.gate.rule.named):
@@ -113,7 +113,7 @@ class ThreadStream(Onlooker):
         self._met = False
 
     async def news(self) -> AsyncIterator[Event]:
-        """What there is to tell now. Lines first: whatever a turn says it did is committed by then."""
+        """Return the news so far. Lines come first: what a turn says it did is committed by then."""
         on = self._on
         gates, on.gates = on.gates, {}
         while on.changed:
@@ -157,7 +157,7 @@ class ThreadStream(Onlooker):
             self._told_chars = self._told_pieces = 0
 
     def _meet_turn(self) -> list[Event]:
-        """Where a stream begins in the middle of a turn: what was told of it before."""
+        """Return earlier events of a turn that runs when the stream begins."""
         turn = self._live.turn(self._thread_id)
         if turn is None:
             return []
@@ -235,7 +235,7 @@ class ListStream(Onlooker):
         self._own: dict[str, bool] = {}
 
     async def news(self) -> AsyncIterator[Event]:
-        """What has changed since the last time."""
+        """Return the changes since the last call."""
         on = self._on
         if on.changed:
             on.changed = False
@@ -319,11 +319,13 @@ HEARTBEAT = b": still here\n\n"
 
 
 class EventStream(Response):
-    """Tells the news of a subscription until it is cut, its reader goes away, takes nothing for too long or
-    has no key any more.
+    """Response with the events of a subscription until it is cut, its reader leaves, reads nothing for too
+    long or loses its
+    key.
 
-    Not sse-starlette: that looks every half second, in a task of its own, for servers that are stopping, and
-    ours says so itself.
+    Not sse-starlette: that polls every half second, in a task of its own, for servers that are stopping,
+    and ours says so
+    itself.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class LiveStep(Page):
 
 
 class LiveView(Page):
-    """What the running turn has said and done beyond the lines."""
+    """Text and steps of the running turn beyond the lines."""
 
     turn: str
     offset: Literal[0] = 0
@@ -104,21 +104,21 @@ class EventsQuery(Given):
 
 
 class OperatorAnswer(Given):
-    """What a person says in the assistant's place; the same `client_key` is said once."""
+    """A message in the assistant's place; the same `client_key` is sent once."""
 
     text: MessageText
     client_key: ClientKey | None = None
 
 
 class Answered(Page):
-    """What was taken; `duplicate`: it had been before."""
+    """The accepted message; `duplicate`: it had been accepted before."""
 
     thread_id: str
     duplicate: bool
 
 
 class Stopped(Page):
-    """Whether anything was running or waiting."""
+    """Whether a run or a queue was stopped."""
 
     thread_id: str
     stopped: bool
@@ -154,7 +154,7 @@ class Threads:
         self._ids = ids
 
     def endpoints(self) -> list[Endpoint]:
-        """What is served."""
+        """Return the endpoints."""
         return [
             Endpoint("GET", "/threads", self.list, ThreadsPage, ThreadsQuery),
             Endpoint("GET", "/threads/{id}", self.read, ConversationPage, ItemsQuery, refusals=(404,)),

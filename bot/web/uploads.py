@@ -1,7 +1,7 @@
-"""Files that people attach in the console, kept in the data directory for a month.
+"""Files attached in the console, stored in the data directory for a month.
 
-What one person keeps is limited, and so is how much of it they send at the same time; a file is written as it
-arrives, so what is under way takes next to no memory.
+A person's files and concurrent uploads are limited; a file is written as it arrives, so uploads take
+almost no memory.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class UploadsNotTidied(HubError):
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A file as it is described beside it; `at`: when it was uploaded, microseconds UTC."""
+    """A file's description; `at`: when it was uploaded, microseconds UTC."""
 
     path: Path
     user_id: str
@@ -189,7 +189,7 @@ class FileUploads:
             raise FileNotFoundError(path) from error
 
     def _path(self, handle: str) -> Path:
-        """Raises FileNotFoundError for what is no id."""
+        """Raise FileNotFoundError for a text that is no id."""
         try:
             return self._directory / str(uuid.UUID(handle))
         except ValueError as error:

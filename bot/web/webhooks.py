@@ -1,8 +1,8 @@
-"""`POST /api/webhooks/{path}`: deliveries for routines, from whoever can sign them.
+"""The `POST /api/webhooks/{path}` endpoint: deliveries for routines, from senders who can sign them.
 
-Public, and so careful: what can be refused is refused before anything of the body is read, in as little time
-as an answer takes, so that a flood costs the hub's other work next to nothing. What each status means is a
-table of docs/routines.md.
+It is public: refusals come before the body is read, in as little time as an answer takes, so that a flood
+costs the
+hub's other work next to nothing. A table of docs/routines.md explains each status.
 """
 
 import asyncio
@@ -49,7 +49,8 @@ _REFUSALS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookView:
-    """What became of a delivery: accepted, repeated (the run it had fired is named) or ignored (and why)."""
+    """The outcome of a delivery: accepted, repeated (with the run it had fired) or ignored (with the
+    reason)."""
 
     status: Literal["accepted", "repeated", "ignored"]
     run_id: str | None = None
@@ -85,7 +86,7 @@ class Bucket:
         self._at_s = clock.monotonic_s()
 
     def take(self) -> bool:
-        """Whether one more may pass now."""
+        """Return whether one more may pass now."""
         now_s = self._clock.monotonic_s()
         self._left = min(AT_ONCE, self._left + (now_s - self._at_s) * A_SECOND)
         self._at_s = now_s

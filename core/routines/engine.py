@@ -1,7 +1,10 @@
-"""The routine engine: it claims due slots, starts runs within the limits, and brings each to one recorded end.
+"""The routine engine: it claims due slots, starts runs within the limits, and brings each to one
+recorded end.
 
-One timer looks at due slots: every `MAX_REST_S`, at the next slot, and when it is woken. Due times are a column
-of the store, so a look that is late or made twice loses and repeats nothing: each slot can be claimed only once.
+One timer looks at due slots: every `MAX_REST_S`, at the next slot, and when it is woken. Due times
+are a column
+of the store, so a look that is late or made twice loses and repeats nothing: each slot can be
+claimed only once.
 """
 
 import asyncio
