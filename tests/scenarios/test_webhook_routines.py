@@ -21,7 +21,7 @@ from core.routines.manage import RoutineRefused
 from core.store.routines import RoutineRow, RoutineRunRow
 from core.users import Principal, Role
 from core.vault import Vault
-from tests.scenarios.house import OWNER, House, open_house
+from tests.scenarios.house import LIMIT_S, OWNER, House, open_house
 from tests.scenarios.test_routines import OLIVIA, desk_of, ended, greeted
 from tests.webhook_senders import SECRET, Sender
 
@@ -239,11 +239,19 @@ async def test_a_body_that_does_not_come_keeps_no_place(gate: Gate) -> None:
     head = f"POST /api/webhooks/held HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
     held = f"{head}X-Hub-Signature-256: sha256=0\r\nContent-Length: 9\r\n\r\n".encode()
     async with contextlib.AsyncExitStack() as opened:
+        answers: list[asyncio.Task[bytes]] = []
         for _ in range(2 * MAX_READ):
-            _, writer = await asyncio.open_connection(host, int(port))
+            reader, writer = await asyncio.open_connection(host, int(port))
             opened.callback(writer.close)
             writer.write(held)
             await writer.drain()
+            answers.append(asyncio.create_task(reader.read(1)))
+            opened.callback(answers[-1].cancel)
+        async with asyncio.timeout(LIMIT_S):  # all have come: half of them were given up, the others are held
+            while sum(answer.done() for answer in answers) < MAX_READ:
+                await asyncio.wait(
+                    [one for one in answers if not one.done()], return_when=asyncio.FIRST_COMPLETED
+                )
         assert await gate.status("held", BODY, sender().github(BODY, "d-1")) == 202
 
 

@@ -254,7 +254,7 @@ async def test_lists_of_commands_name_them_with_their_help(tmp_path: Path) -> No
     group = (await hubbub(tmp_path, "threads", "--help")).out
     assert re.search(r"^  run +Run the hub until it is interrupted\.$", every, re.MULTILINE)
     assert re.search(r"^  threads +Look at conversations\.$", every, re.MULTILINE)
-    assert re.search(r"^  show +What was said in a conversation", group, re.MULTILINE)
+    assert re.search(r"^  show +Show a conversation", group, re.MULTILINE)
 
 
 # ---------------------------------------------------------------- changing
